@@ -1,0 +1,78 @@
+# Needs Python 3.11, a JDK 17 and make; everything else is installed into .venv and .cache by `make setup`.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/bash
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
+PY := .venv/bin/python
+
+##@ Use
+.PHONY: help
+help:  ## list the targets
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	      /^[a-z-]+:.*##/ {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: python
+python:
+	@test -n "$(PYTHON)" || { echo "setup: no Python found: install python3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { echo "setup: Python 3.11 is needed," \
+	  "$(PYTHON) is another version: install python3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
+
+.PHONY: setup
+setup: python  ## install everything into .venv and .cache (a second run takes no time)
+	@"$(PYTHON)" -m cli.setup
+
+.PHONY: run
+run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
+	@$(PY) -m cli.run $(ARGS)
+
+.PHONY: backtest
+backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
+	@$(PY) -m cli.backtest $(ARGS)
+
+.PHONY: ui
+ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
+	@$(PY) -m cli.ui $(ARGS)
+
+.PHONY: airflow
+airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
+	@$(PY) -m cli.airflow_cli $(ARGS)
+
+.PHONY: record
+record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
+	@$(PY) -m cli.record $(ARGS)
+
+.PHONY: bench
+bench: setup  ## measure ingest, training, forecast and an hourly pass; writes out/bench.json
+	@$(PY) -m benchmarks $(ARGS)
+
+.PHONY: papers
+papers: setup  ## the papers' experiments in simulation, ours beside published; PAPER=conttune for one of them
+	@PAPER="$(PAPER)" $(PY) -m benchmarks.papers $(ARGS)
+
+.PHONY: replay
+replay: setup  ## every policy on real traces from a cold start, what each costs; ARGS="--trace FILE --policy NAME ..."
+	@$(PY) -m benchmarks.replay $(ARGS)
+
+##@ Work on it
+.PHONY: test
+test: setup  ## everything: lint, types, layers, unit, Spark, DAG, end to end
+	@$(PY) -m pytest tests/unit -n 2 --durations=5 $(ARGS)
+	@$(PY) -m pytest tests/dags tests/spark tests/e2e --durations=25 $(ARGS)
+
+.PHONY: check
+check: setup  ## the fast part, before a commit: lint, types, layers, unit
+	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
+
+.PHONY: lint
+lint: setup  ## mend what ruff can mend, then show what remains for ruff, mypy and import-linter
+	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
+
+.PHONY: lock
+lock: setup  ## resolve requirements.in into requirements.txt
+	@.venv/bin/uv pip compile --quiet --python-version 3.11 \
+	  --custom-compile-command "make lock" -o requirements.txt requirements.in
+
+.PHONY: clean
+clean:  ## remove what runs made (out/); .venv and .cache stay
+	@rm -rf out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
