@@ -1,0 +1,50 @@
+package io.tidewise.load;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.functions.RichMapFunction;
+
+/**
+ * The costly operator: burns processor time per record and may wait as for a lookup in another system.
+ *
+ * <p>The cost is measured as processor time of the thread, not as wall time, so that subtasks that compete for cores
+ * slow each other down as real work does.
+ */
+final class Enrich extends RichMapFunction<Order, Order> {
+    private static final long serialVersionUID = 1L;
+    private static final int ROUNDS_PER_CHECK = 200;
+
+    private final long costNs;
+    private final long waitNs;
+    private transient ThreadMXBean threads;
+
+    Enrich(long costUs, long waitUs) {
+        this.costNs = costUs * 1000;
+        this.waitNs = waitUs * 1000;
+    }
+
+    @Override
+    public void open(OpenContext context) {
+        threads = ManagementFactory.getThreadMXBean();
+    }
+
+    @Override
+    public Order map(Order order) {
+        long digest = order.sequence;
+        if (costNs > 0) {
+            long endNs = threads.getCurrentThreadCpuTime() + costNs;
+            do {
+                for (int round = 0; round < ROUNDS_PER_CHECK; round++) {
+                    digest = Order.mix(digest);
+                }
+            } while (threads.getCurrentThreadCpuTime() < endNs);
+        }
+        if (waitNs > 0) {
+            LockSupport.parkNanos(waitNs);
+        }
+        order.amountCents += digest & 1; // the result is used, so that the work is not optimised away
+        return order;
+    }
+}

@@ -1,0 +1,99 @@
+package io.tidewise.load;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.flink.api.connector.source.ReaderOutput;
+import org.apache.flink.api.connector.source.SourceReader;
+import org.apache.flink.api.connector.source.SourceReaderContext;
+import org.apache.flink.core.io.InputStatus;
+
+/** Emits what its shares owe, one record per call, and sleeps (idle for Flink) while nothing is due. */
+final class OwedReader implements SourceReader<Order, OwedSplit> {
+    private static final long CLOCK_STEP_NS = 1_000_000; // the clock and the trace are looked up at most once per ms
+    private static final long NAP_MS = 2;
+
+    private final SourceReaderContext context;
+    private final RateTrace trace;
+    private final long startMs;
+    private final int customers;
+    private final List<OwedSplit> shares = new CopyOnWriteArrayList<>();
+    private final ScheduledExecutorService alarm = Executors.newSingleThreadScheduledExecutor(task -> {
+        Thread thread = new Thread(task, "owed-source-alarm");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private double dueInAll;
+    private long lookedUpNs = System.nanoTime() - CLOCK_STEP_NS;
+    private int cursor;
+
+    OwedReader(SourceReaderContext context, RateTrace trace, long startMs, int customers) {
+        this.context = context;
+        this.trace = trace;
+        this.startMs = startMs;
+        this.customers = customers;
+    }
+
+    @Override
+    public void start() {
+        context.metricGroup().setPendingRecordsGauge(this::backlog);
+    }
+
+    /** Due but not emitted, by the clock of this moment: it grows too while the task is blocked by back pressure. */
+    private long backlog() {
+        double due = dueNow();
+        return shares.stream().mapToLong(share -> Math.max(0L, share.due(due) - share.emitted)).sum();
+    }
+
+    private double dueNow() {
+        return trace.dueAfter((System.currentTimeMillis() - startMs) / 1000.0);
+    }
+
+    @Override
+    public InputStatus pollNext(ReaderOutput<Order> output) {
+        long nowNs = System.nanoTime();
+        if (nowNs - lookedUpNs >= CLOCK_STEP_NS) {
+            dueInAll = dueNow();
+            lookedUpNs = nowNs;
+        }
+        for (int tried = 0; tried < shares.size(); tried++) {
+            cursor = (cursor + 1) % shares.size();
+            OwedSplit share = shares.get(cursor);
+            if (share.emitted < share.due(dueInAll)) {
+                output.collect(new Order(share.sequenceOfNext(), customers));
+                share.emitted = share.emitted + 1;
+                return InputStatus.MORE_AVAILABLE;
+            }
+        }
+        return InputStatus.NOTHING_AVAILABLE;
+    }
+
+    @Override
+    public CompletableFuture<Void> isAvailable() {
+        CompletableFuture<Void> awake = new CompletableFuture<>();
+        alarm.schedule(() -> awake.complete(null), NAP_MS, TimeUnit.MILLISECONDS);
+        return awake;
+    }
+
+    @Override
+    public List<OwedSplit> snapshotState(long checkpointId) {
+        return shares.stream().map(OwedSplit::snapshot).toList();
+    }
+
+    @Override
+    public void addSplits(List<OwedSplit> assigned) {
+        shares.addAll(assigned);
+    }
+
+    @Override
+    public void notifyNoMoreSplits() {}
+
+    @Override
+    public void close() {
+        alarm.shutdownNow();
+    }
+}
