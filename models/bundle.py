@@ -1,0 +1,174 @@
+"""The models of a whole fleet as a handful of flat arrays: one artefact per training, cheap to broadcast.
+
+Ragged parts (grids, observed points, knots) lie end to end; counts per operator or job say where each begins.
+
+| array | shape | content |
+| --- | --- | --- |
+| operator_count, knot_count | (jobs,) | operators and latency knots of each job |
+| recovery | (jobs, 6) | the fields of RecoveryModel in their order |
+| knots, latency_at_knots_ms | (all knots,) | |
+| grid_count, observed_count | (operators,) | 0: the operator has no capacity curve |
+| scalars | (operators, 5) | slope_per_s, length_scale, signal_ratio, noise_share, selectivity |
+| mean_per_s, sd_per_s | (all grid points,) | on the grid 1..grid_count |
+| observed, observed_per_s | (all observed points,) | |
+| fleet_kinds, fleet_prior | (kinds,), (kinds, 8) | priors of kinds of operators (models/capacity/fleet.py), or absent |
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from models.job_models import CapacityCurve, Floats, Ints, JobModels, LatencyModel, RecoveryModel
+
+JobKey = tuple[str, str]
+COUNTS = ("operator_count", "knot_count", "grid_count", "observed_count")
+ARRAYS = (*COUNTS, "recovery", "knots", "latency_at_knots_ms", "scalars", "mean_per_s", "sd_per_s", "observed")
+
+
+class BundleError(ValueError):
+    """A bundle that cannot be read, or a job that is not in it."""
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetBundle:
+    """Models of every job of every cluster.
+
+    Attributes:
+        model_version: of the training that made it.
+        index: (cluster, job) and the names of the job's operators, in the order of the arrays.
+        arrays: see the table of the module.
+    """
+
+    model_version: str
+    index: tuple[tuple[str, str, tuple[str, ...]], ...]
+    arrays: Mapping[str, np.ndarray]
+    _position: dict[JobKey, int] = field(init=False, repr=False, compare=False)
+    _begin: dict[str, Ints] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        missing = {*ARRAYS, "observed_per_s"} - set(self.arrays)
+        if missing:
+            raise BundleError(f"bundle {self.model_version}: arrays {sorted(missing)} are missing; train again")
+        position = {(cluster, job): at for at, (cluster, job, _) in enumerate(self.index)}
+        if len(position) != len(self.index):
+            raise BundleError(f"bundle {self.model_version}: a job stands in it twice")
+        object.__setattr__(self, "_position", position)
+        object.__setattr__(self, "_begin", {name: _starts(self.arrays[name]) for name in COUNTS})
+
+    def jobs(self) -> tuple[JobKey, ...]:
+        """Return the (cluster, job) pairs that the bundle knows."""
+        return tuple(self._position)
+
+    def operators(self) -> list[tuple[str, str, str]]:
+        """Return (cluster, job, operator) of every operator, in the order of the operator arrays."""
+        return [(cluster, job, operator) for cluster, job, names in self.index for operator in names]
+
+    def for_job(self, cluster: str, job: str) -> JobModels:
+        """Return the models of one job.
+
+        Raises:
+            BundleError: the job was not there, or had no usable observation, when the bundle was trained.
+        """
+        at = self._position.get((cluster, job))
+        if at is None:
+            raise BundleError(f"job {job!r} of cluster {cluster!r} is not in model {self.model_version}; train again")
+        begin, names = int(self._begin["operator_count"][at]), self.index[at][2]
+        rows = range(begin, begin + len(names))
+        curves = {name: self._curve(row) for name, row in zip(names, rows, strict=True) if self._has_curve(row)}
+        selectivity = {name: float(self.arrays["scalars"][row, 4]) for name, row in zip(names, rows, strict=True)}
+        *seconds, events = map(float, self.arrays["recovery"][at])
+        recovery = RecoveryModel(seconds[0], seconds[1], seconds[2], seconds[3], seconds[4], int(events))
+        span = self._span("knot_count", at)
+        latency = LatencyModel(self.arrays["knots"][span], self.arrays["latency_at_knots_ms"][span])
+        return JobModels(curves, selectivity, recovery, latency)
+
+    def _span(self, count: str, at: int) -> slice:
+        begin = self._begin[count]
+        return slice(int(begin[at]), int(begin[at + 1]))
+
+    def _has_curve(self, row: int) -> bool:
+        return bool(self.arrays["grid_count"][row])
+
+    def _curve(self, row: int) -> CapacityCurve:
+        grid, seen = self._span("grid_count", row), self._span("observed_count", row)
+        slope, length_scale, signal_ratio, noise_share, _ = map(float, self.arrays["scalars"][row])
+        return CapacityCurve(
+            parallelism=np.arange(1, grid.stop - grid.start + 1),
+            mean_per_s=self.arrays["mean_per_s"][grid],
+            sd_per_s=self.arrays["sd_per_s"][grid],
+            observed=self.arrays["observed"][seen],
+            observed_per_s=self.arrays["observed_per_s"][seen],
+            slope_per_s=slope,
+            length_scale=length_scale,
+            signal_ratio=signal_ratio,
+            noise_share=noise_share,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the bundle as an npz archive; the same models give the same bytes."""
+        header = json.dumps({"model_version": self.model_version, "index": self.index})
+        buffer = io.BytesIO()
+        content: dict[str, Any] = {**self.arrays, "header": np.frombuffer(header.encode(), np.uint8)}
+        np.savez_compressed(buffer, **content)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> FleetBundle:
+        """Read what :meth:`to_bytes` wrote; nothing is ever unpickled.
+
+        Raises:
+            BundleError: the content is no such archive.
+        """
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files if name != "header"}
+                header = json.loads(archive["header"].tobytes().decode())
+        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise BundleError(f"not a bundle of models: {error}; train again") from error
+        index = tuple((cluster, job, tuple(names)) for cluster, job, names in header["index"])
+        return cls(header["model_version"], index, arrays)
+
+    @classmethod
+    def from_models(cls, model_version: str, models: Mapping[JobKey, JobModels]) -> FleetBundle:
+        """Build a bundle from the models of each job."""
+        index = tuple((cluster, job, tuple(found.selectivity)) for (cluster, job), found in models.items())
+        curves = [found.capacity.get(name) for found in models.values() for name in found.selectivity]
+        selectivity = [value for found in models.values() for value in found.selectivity.values()]
+        present = [curve for curve in curves if curve is not None]
+        latencies = [found.latency for found in models.values()]
+        arrays = {
+            "operator_count": np.array([len(names) for _, _, names in index], np.int64),
+            "knot_count": np.array([len(latency.knots) for latency in latencies], np.int64),
+            "grid_count": np.array([len(curve.parallelism) if curve else 0 for curve in curves], np.int64),
+            "observed_count": np.array([len(curve.observed) if curve else 0 for curve in curves], np.int64),
+            "recovery": np.array([astuple(found.recovery) for found in models.values()], float).reshape(-1, 6),
+            "knots": _joined(latency.knots for latency in latencies),
+            "latency_at_knots_ms": _joined(latency.latency_at_knots_ms for latency in latencies),
+            "scalars": np.array([_scalars(*pair) for pair in zip(curves, selectivity, strict=True)]).reshape(-1, 5),
+            "mean_per_s": _joined(curve.mean_per_s for curve in present),
+            "sd_per_s": _joined(curve.sd_per_s for curve in present),
+            "observed": _joined(curve.observed for curve in present).astype(np.int64),
+            "observed_per_s": _joined(curve.observed_per_s for curve in present),
+        }
+        return cls(model_version, index, arrays)
+
+
+def _joined(parts: Iterable[np.ndarray]) -> Floats:
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _scalars(curve: CapacityCurve | None, selectivity: float) -> tuple[float, ...]:
+    if curve is None:
+        return (np.nan, np.nan, np.nan, np.nan, selectivity)
+    return (curve.slope_per_s, curve.length_scale, curve.signal_ratio, curve.noise_share, selectivity)

@@ -1,0 +1,143 @@
+"""Search for the hyperparameters of a batch of operators: a grid over length scale and ratio, then a finer one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from models.capacity.gp import MIN_LENGTH_SCALE, Spectrum, profile, whiten
+from models.capacity.samples import Samples
+from models.job_models import Floats
+
+RATIOS = np.geomspace(1e-3, 1e5, 17)
+FINE_RATIOS = np.geomspace(10**-0.5, 10**0.5, 7)
+COLD_LENGTHS = 5  # spread over the whole range
+COLD_REFINEMENTS = 2  # each halves the (logarithmic) step and looks to both sides
+WARM_STEP = 1.25  # an earlier optimum is looked for within this factor
+WARM_REFINEMENTS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The best hyperparameters of each operator.
+
+    Attributes:
+        spectrum: of the samples at the best length scale.
+        ratio: (B,) r; 0 for an operator that was seen at one parallelism only: it is the line alone.
+        slope: (B,) scaled capacity per unit of parallelism.
+        noise_variance: (B,) of one sample, as a share of capacity, squared.
+        slope_precision: (B,) in units of 1 / noise_variance.
+        log_likelihood: (B,) restricted, up to a constant of the operator.
+    """
+
+    spectrum: Spectrum
+    ratio: Floats
+    slope: Floats
+    noise_variance: Floats
+    slope_precision: Floats
+    log_likelihood: Floats
+
+    @property
+    def at_bound(self) -> npt.NDArray[np.bool_]:
+        """(B,) whether r ended at the end of its range: residual and noise could not be told apart."""
+        return np.asarray((self.ratio > 0) & ((self.ratio >= RATIOS[-1]) | (self.ratio <= RATIOS[0])))
+
+
+def length_scale_bound(largest: Floats) -> Floats:
+    """Return the upper bound of the length scale, (B,): half the largest parallelism seen in the job."""
+    return np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
+
+
+def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
+    """Fit every operator of a batch by restricted marginal likelihood.
+
+    Args:
+        samples: of B operators.
+        largest: (B,) p_max, the largest parallelism seen in the operator's job.
+        start: (B,) length scales of an earlier fit, NaN where there is none: the search stays near them, and begins
+            anew for an operator whose optimum has left that neighbourhood.
+    """
+    upper = length_scale_bound(largest)
+    warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start)
+    parts: list[tuple[npt.NDArray[np.int64], Fit]] = []
+    if start is not None and warm.any():
+        near, bound = np.clip(start[warm], MIN_LENGTH_SCALE, upper[warm]), upper[warm]
+        step = np.full(len(near), WARM_STEP)
+        found = _search(samples.take(warm), _around(near, bound), step, bound, WARM_REFINEMENTS)
+        moved = np.abs(np.log(found.spectrum.length_scale / near)) > np.log(WARM_STEP) * 1.001
+        rows = np.flatnonzero(warm)
+        parts.append((rows[~moved], _map(found, lambda values: values[~moved])))
+        warm[rows[moved]] = False
+    cold = np.flatnonzero(~warm)
+    if len(cold):
+        spread = np.linspace(0.0, 1.0, COLD_LENGTHS)
+        lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** spread
+        step = (upper[cold] / MIN_LENGTH_SCALE) ** (0.5 * spread[1])
+        parts.append((cold, _search(samples.take(cold), lengths, step, upper[cold], COLD_REFINEMENTS)))
+    return _in_order(parts)
+
+
+def _around(near: Floats, upper: Floats) -> Floats:
+    """Return (B, 4) length scales: the neighbourhood and one far probe that tells a local optimum from the best."""
+    middle = np.sqrt(MIN_LENGTH_SCALE * upper)
+    probe = np.where(near < middle, upper, middle)
+    return np.column_stack((near / WARM_STEP, near, near * WARM_STEP, probe))
+
+
+def _search(samples: Samples, lengths: Floats, step: Floats, upper: Floats, refinements: int) -> Fit:
+    """Try (B, L) length scales, then both neighbours of the best at ever smaller steps; sharpen r last."""
+    ratios = np.where(samples.points[:, None] > 1, RATIOS, 0.0)
+    best = _best_ratio(samples, whiten(samples, np.clip(lengths[:, 0], MIN_LENGTH_SCALE, upper)), ratios)
+    for column in lengths.T[1:]:
+        best = _better(best, samples, np.clip(column, MIN_LENGTH_SCALE, upper), ratios)
+    for _ in range(refinements):
+        centre = best.spectrum.length_scale
+        for candidate in (centre / step, centre * step):
+            best = _better(best, samples, np.clip(candidate, MIN_LENGTH_SCALE, upper), ratios)
+        step = np.sqrt(step)
+    return _best_ratio(samples, best.spectrum, np.clip(best.ratio[:, None] * FINE_RATIOS, 0.0, RATIOS[-1]))
+
+
+def _better(best: Fit, samples: Samples, length_scale: Floats, ratios: Floats) -> Fit:
+    other = _best_ratio(samples, whiten(samples, length_scale), ratios)
+    wins = other.log_likelihood > best.log_likelihood
+
+    def choose(old: Floats, new: Floats) -> Floats:
+        return np.where(wins.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
+    return _zip(best, other, choose)
+
+
+def _best_ratio(samples: Samples, spectrum: Spectrum, ratios: Floats) -> Fit:
+    found = profile(samples, spectrum, ratios)
+    at = (np.arange(len(samples)), np.argmax(found.log_likelihood, axis=1))
+    return Fit(
+        spectrum,
+        ratios[at],
+        found.slope[at],
+        found.noise_variance[at],
+        found.slope_precision[at],
+        found.log_likelihood[at],
+    )
+
+
+def _zip(one: Fit, other: Fit, combine: Callable[[Floats, Floats], Floats]) -> Fit:
+    names = [field.name for field in fields(Spectrum)]
+    spectrum = Spectrum(*(combine(getattr(one.spectrum, name), getattr(other.spectrum, name)) for name in names))
+    rest = [field.name for field in fields(Fit)][1:]
+    return Fit(spectrum, *(combine(getattr(one, name), getattr(other, name)) for name in rest))
+
+
+def _map(one: Fit, change: Callable[[Floats], Floats]) -> Fit:
+    return _zip(one, one, lambda values, _: change(values))
+
+
+def _in_order(parts: list[tuple[npt.NDArray[np.int64], Fit]]) -> Fit:
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+    whole = parts[0][1]
+    for _, part in parts[1:]:
+        whole = _zip(whole, part, lambda first, second: np.concatenate((first, second)))
+    return _map(whole, lambda values: values[order])

@@ -1,0 +1,85 @@
+"""The planner without one of its parts each, or with a fleet to borrow from, to see what the part is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from models.capacity.fleet import FleetPrior, borrowed
+from models.evaluation.planner_driver import PlannerDriver
+from models.job_models import RecoveryModel
+from models.planner.demand import LEVELS, MEDIAN
+from models.policies.planner.agenda import agenda
+from models.policies.planner.net import NetMemory, accepted
+from models.policies.planner.policy import Planner
+from models.policies.protocol import Schedule, Situation
+
+FLEET = "planner_fleet"
+_NEVER = float("inf")
+_IN_NO_TIME = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+
+
+class Certain(Planner):
+    """Takes the median of the forecast and the expected capacity for certain."""
+
+    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+        """Return the plan for a situation without spread; the bands of its steps stay those of the forecast."""
+        forecast, models = situation.forecast, situation.models
+        medians = {name: np.tile(values[MEDIAN], (len(LEVELS), 1)) for name, values in forecast.quantiles.items()}
+        sure = {name: replace(one, sd_per_s=np.zeros_like(one.sd_per_s)) for name, one in models.capacity.items()}
+        known = replace(
+            situation,
+            forecast=replace(forecast, quantiles=medians),
+            models=replace(models, capacity=sure),
+        )
+        made, after = super().decide(known, memory)
+        return made, accepted(after, agenda(made, forecast))
+
+
+class WithoutRecovery(Planner):
+    """Takes rescales and failures to last no time."""
+
+    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+        """Return the plan for a job that recovers in no time."""
+        models = replace(situation.models, recovery=_IN_NO_TIME)
+        return super().decide(replace(situation, models=models), memory)
+
+
+@dataclass(frozen=True)
+class Borrowing(Planner):
+    """Knows how operators of other jobs scale, as in the pipeline with ``planner.fleet_prior``.
+
+    Attributes:
+        prior: of the fleet.
+    """
+
+    prior: FleetPrior
+
+    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+        """Return the plan of a job whose hardly seen operators borrow."""
+        models = borrowed(situation.models, situation.graph, self.prior, situation.slots_max)
+        return super().decide(replace(situation, models=models), memory)
+
+
+def _borrowing(fleet: FleetPrior | None) -> PlannerDriver:
+    if fleet is None:
+        raise ValueError(f"{FLEET} needs a fleet to borrow from: Conditions.fleet")
+    return PlannerDriver(Borrowing(fleet))
+
+
+def _changed(planner: Planner | None = None, **settings: object) -> Callable[[FleetPrior | None], PlannerDriver]:
+    """Return what makes a planner with other settings; it has no use for a fleet."""
+    return lambda _: PlannerDriver(planner or Planner(), settings)
+
+
+ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
+    "planner_no_uncertainty": _changed(Certain()),
+    "planner_no_recovery": _changed(WithoutRecovery()),
+    "planner_no_lead": _changed(max_lead_s=0),
+    "planner_no_overload_net": _changed(net_utilisation=_NEVER),
+    "planner_no_net": _changed(net_utilisation=_NEVER, net_rescues=False),
+    FLEET: _borrowing,
+}
+"""Contenders that are asked for by name only, made from what the fleet has taught."""

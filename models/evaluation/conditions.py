@@ -1,0 +1,147 @@
+"""What every contender of an evaluation shares: cadence, prices, disturbances, and the luck drawn from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from models.simulation.spec import FloatArray, IntArray
+
+DAY_S = 86_400
+_LEAST_FACTOR = 0.05
+
+
+class ConditionsError(ValueError):
+    """Conditions that cannot be replayed; the message says which value to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """When who looks at a job.
+
+    Attributes:
+        tick_s: between two looks of a reactive policy, and of what applies due steps.
+        plan_every_s: between two plans.
+        plan_after_s: from a full ``plan_every_s``, up to which a plan knows the windows, to the plan itself: the
+            hourly DAG ingests at minute 5 and plans at minute 15.
+        window_s: length of an observation window.
+        step_s: length of a step of the queueing model.
+    """
+
+    tick_s: int = 300
+    plan_every_s: int = 3600
+    plan_after_s: int = 900
+    window_s: int = 300
+    step_s: int = 10
+
+    def __post_init__(self) -> None:
+        multiples = {
+            "tick_s": self.tick_s % self.window_s,
+            "plan_every_s": self.plan_every_s % self.tick_s,
+            "plan_after_s": self.plan_after_s % self.tick_s,
+            "window_s": self.window_s % self.step_s,
+        }
+        wrong = [name for name, rest in multiples.items() if rest]
+        if wrong or self.tick_s <= 0 or not 0 <= self.plan_after_s < self.plan_every_s or DAY_S % self.plan_every_s:
+            raise ConditionsError(
+                f"a tick must hold whole windows of {self.window_s} s, a plan interval whole ticks, a day whole plan "
+                f"intervals, and a plan must come before the next: found {self}"
+            )
+
+    @property
+    def steps(self) -> int:
+        """Steps in a window."""
+        return self.window_s // self.step_s
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Cost of running a job; the first three are the weights of the MDP paper.
+
+    Attributes:
+        slots: per minute with all slots.
+        late: per minute late.
+        rescale: per rescale.
+        lag_target_s: the job is late while its oldest unprocessed record is older.
+    """
+
+    slots: float = 0.2
+    late: float = 0.4
+    rescale: float = 0.4
+    lag_target_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbances:
+    """What happens to a job whatever its policy does.
+
+    Attributes:
+        rescale_downtime_s: least and most of a rescale's downtime, uniform between them.
+        failures_per_day: at moments that are uniform in a day.
+        failure_downtime_s, failure_downtime_sd: of a failure, mean and relative deviation; Phoebe's failures are
+            noticed and restarted within 90-130 s.
+        checkpoint_interval_s, checkpoint_duration_s: what came in since the last completed one is processed again.
+        measurement_noise: relative deviation of a window's true rates.
+        capacity_noise, capacity_memory_s: relative deviation and memory of what an operator really processes.
+        settle_s: a window is disturbed until so long after a restart, as in the ingest stage.
+    """
+
+    rescale_downtime_s: tuple[float, float] = (30.0, 60.0)
+    failures_per_day: int = 1
+    failure_downtime_s: float = 125.0
+    failure_downtime_sd: float = 0.08
+    checkpoint_interval_s: float = 60.0
+    checkpoint_duration_s: float = 5.0
+    measurement_noise: float = 0.05
+    capacity_noise: float = 0.02
+    capacity_memory_s: float = 600.0
+    settle_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Luck:
+    """Draws of one seed over W windows and O operators: the same for every contender.
+
+    Attributes:
+        failure_at_s: (F,) ascending, seconds since the start.
+        failure_downtime_s: (F,).
+        rescale_downtime_s: (W,) of a rescale that begins with the window.
+        measured: (W, O) factor on the true rates that a window shows.
+        capacity: (W, O) factor on what operators process.
+    """
+
+    failure_at_s: FloatArray
+    failure_downtime_s: FloatArray
+    rescale_downtime_s: FloatArray
+    measured: FloatArray
+    capacity: FloatArray
+
+    @classmethod
+    def drawn(cls, seed: int, windows: int, operators: int, cadence: Cadence, around: Disturbances) -> Luck:
+        """Draw everything that a seed decides."""
+        failing, stopping, measuring, running = (np.random.default_rng([seed, stream]) for stream in range(4))
+        duration_s = windows * cadence.window_s
+        days = -(-duration_s // DAY_S)
+        moments = DAY_S * (np.arange(days)[:, None] + failing.uniform(0.0, 1.0, (days, around.failures_per_day)))
+        at = np.sort(moments.ravel())
+        downtime = around.failure_downtime_s * (1.0 + around.failure_downtime_sd * failing.standard_normal(len(at)))
+        inside = at < duration_s
+        memory = float(np.exp(-cadence.window_s / around.capacity_memory_s))
+        draws = running.standard_normal((windows, operators)) * np.sqrt(1.0 - memory**2)
+        draws[:1] /= np.sqrt(1.0 - memory**2)  # start in the stationary law
+        walk = lfilter([around.capacity_noise], [1.0, -memory], draws, axis=0)
+        measured = 1.0 + around.measurement_noise * measuring.standard_normal((windows, operators))
+        return cls(
+            failure_at_s=at[inside],
+            failure_downtime_s=np.maximum(downtime[inside], 1.0),
+            rescale_downtime_s=stopping.uniform(*around.rescale_downtime_s, windows),
+            measured=np.maximum(measured, _LEAST_FACTOR),
+            capacity=np.maximum(1.0 + walk, _LEAST_FACTOR),
+        )
+
+    def failures_by_window(self, window_s: int) -> dict[int, IntArray]:
+        """Return window -> the failures that fall into it."""
+        at = (self.failure_at_s // window_s).astype(np.int64)
+        return {int(window): np.flatnonzero(at == window) for window in np.unique(at)}

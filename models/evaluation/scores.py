@@ -1,0 +1,88 @@
+"""What running a job has cost: rescales, slots and lateness, per contender and segment of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.evaluation.conditions import DAY_S, Prices
+from models.simulation.spec import FloatArray, IntArray
+
+SEGMENTS = ("all", "first_day", "last_third")
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What each window of each contender took, (W, J).
+
+    Attributes:
+        slots: highest parallelism of the job's operators: operators share slots.
+        rescales: that began with the window.
+        late_s: seconds late.
+        lag_record_s: integral of the backlog, record seconds.
+    """
+
+    slots: IntArray
+    rescales: IntArray
+    late_s: FloatArray
+    lag_record_s: FloatArray
+
+    @classmethod
+    def empty(cls, windows: int, jobs: int) -> Ledger:
+        """Return a ledger to be filled."""
+        shape = (windows, jobs)
+        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Figures of one contender in one segment.
+
+    Attributes:
+        rescales_per_day, late_minutes_per_day: rates.
+        lag_record_seconds, slot_hours, cost: totals of the segment.
+    """
+
+    rescales_per_day: float
+    late_minutes_per_day: float
+    lag_record_seconds: float
+    slot_hours: float
+    cost: float
+
+
+def span_of(segment: str, windows: int, window_s: int) -> slice:
+    """Return the windows of a segment.
+
+    Raises:
+        ValueError: no segment of that name.
+    """
+    if segment not in SEGMENTS:
+        raise ValueError(f"no segment {segment!r}; there are {SEGMENTS}")
+    spans = {
+        "all": slice(0, windows),
+        "first_day": slice(0, min(windows, DAY_S // window_s)),
+        "last_third": slice(windows - windows // 3, windows),
+    }
+    return spans[segment]
+
+
+def score(ledger: Ledger, job: int, span: slice, *, window_s: int, slots_max: int, prices: Prices) -> Score:
+    """Return the figures of one contender in some windows.
+
+    Cost per minute = w_slots x slots / slots_max + w_late if late, + w_rescale per rescale (the weights of the MDP
+    paper, there per slot of time and for one operator).
+    """
+    slots, late_s = ledger.slots[span, job], ledger.late_s[span, job]
+    duration_s = len(slots) * window_s
+    rescales = float(ledger.rescales[span, job].sum())
+    slot_s, late_minutes = float(slots.sum()) * window_s, float(late_s.sum()) / 60.0
+    cost = prices.slots * slot_s / slots_max / 60.0 + prices.late * late_minutes + prices.rescale * rescales
+    days = duration_s / DAY_S
+    return Score(
+        rescales_per_day=rescales / days,
+        late_minutes_per_day=late_minutes / days,
+        lag_record_seconds=float(ledger.lag_record_s[span, job].sum()),
+        slot_hours=slot_s / 3600.0,
+        cost=cost,
+    )

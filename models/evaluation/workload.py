@@ -1,0 +1,71 @@
+"""A job with the load that comes to it: what a contender is put in front of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.simulation.capacity import ability_curve, gains, needed_parallelism
+from models.simulation.spec import FloatArray, IntArray, JobSpec
+
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Rates at which records arrive at a job's sources; S sources, T steps.
+
+    Attributes:
+        spec: the job.
+        start_s: epoch seconds of the first step.
+        step_s: length of a step.
+        rates_per_s: (T, S) in the order of the job's sources.
+    """
+
+    spec: JobSpec
+    start_s: int
+    step_s: int
+    rates_per_s: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.rates_per_s.ndim != 2 or self.rates_per_s.shape[1] != len(self.spec.source_names):
+            raise ValueError(f"rates must be (T, {len(self.spec.source_names)}), are {self.rates_per_s.shape}")
+        if not np.isfinite(self.rates_per_s).all() or (self.rates_per_s < 0).any():
+            raise ValueError("rates must be finite and not negative")
+
+    def means_per_s(self, seconds: int) -> FloatArray:
+        """Return (n, S) mean rates over whole intervals of some seconds."""
+        steps = seconds // self.step_s
+        whole = len(self.rates_per_s) // steps
+        rates: FloatArray = self.rates_per_s[: whole * steps].reshape(whole, steps, -1).mean(axis=1)
+        return rates
+
+
+def curves_per_s(spec: JobSpec) -> FloatArray:
+    """Return (O, P + 1) true abilities of the operators at p = 0..P, P the job's slots."""
+    return np.stack([ability_curve(operator, spec.slots_max) for operator in spec.operators])
+
+
+def limits(spec: JobSpec) -> IntArray:
+    """Return (O,) the highest admissible parallelism: key groups and slots."""
+    return np.array([min(operator.max_parallelism, spec.slots_max) for operator in spec.operators], np.int64)
+
+
+def source_gains(spec: JobSpec) -> FloatArray:
+    """Return (O, S) input records of each operator per record of each source."""
+    sources = [place for place, operator in enumerate(spec.operators) if not operator.upstream]
+    return gains(spec)[:, sources]
+
+
+def sufficient(spec: JobSpec, rates_per_s: FloatArray, utilisation: float) -> IntArray:
+    """Return (..., O) the least parallelism that keeps every operator at or below a utilisation.
+
+    Args:
+        spec: the job; its true abilities are looked at.
+        rates_per_s: (..., S) of its sources.
+        utilisation: in (0, 1].
+    """
+    loads = np.asarray(rates_per_s, float) @ source_gains(spec).T
+    curves = np.broadcast_to(curves_per_s(spec), (*loads.shape, spec.slots_max + 1))
+    return np.minimum(needed_parallelism(curves, loads, utilisation), limits(spec))

@@ -1,0 +1,18 @@
+"""Forecasts of source rates: many series at once, with calibrated quantiles and a champion per series."""
+
+from models.forecasting.calendar import Calendar
+from models.forecasting.contest import QUANTILES
+from models.forecasting.engine import ForecastBatch, ForecastSettings, default_registry, forecast_batch
+from models.forecasting.rolling import Rolling, roll, rolling_forecasts
+
+__all__ = [
+    "QUANTILES",
+    "Calendar",
+    "ForecastBatch",
+    "ForecastSettings",
+    "Rolling",
+    "default_registry",
+    "forecast_batch",
+    "roll",
+    "rolling_forecasts",
+]

@@ -1,0 +1,126 @@
+"""Harmonic ridge with an autoregressive remainder: one design matrix and one solve for all series of a batch.
+
+Notation, for n series, T bins of history, K columns:
+
+    X (T + H, K)   1, then sine and cosine of the harmonics of the day and of the week, on the calendar's absolute time
+    y (n, T)       rates of a series over its mean, 0 before the series begins
+    beta (n, K)    (X'X + D)^-1 X'y, D = penalty that grows with the frequency; X'X over the bins that the series has
+    r (n, L)       remainder y - X beta over the last days before the origin
+    r-hat(h)       level + phi^h (recent - level) gain: AR(1) seen through white noise
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.forecasting import remainder
+from models.forecasting.calendar import Calendar, FloatArray, IntArray
+from models.forecasting.history import History
+
+RIDGE_FLOOR = 1e-6
+"""Keeps the solve regular where a short history cannot tell two columns apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class HarmonicRidge:
+    """Daily and weekly harmonics by ridge regression in closed form, then AR(1) on the remainder.
+
+    Attributes:
+        daily: number of harmonics of the day.
+        weekly: number of harmonics of the week (those that are harmonics of the day too are left out).
+        penalty: ridge penalty of the slowest harmonic, in bins of evidence per day of history.
+        weekly_after_days: with less history the weekly columns are shut: a weekday seen once is no weekday.
+        remainder_days: how much of the end of the history the remainder is learnt from.
+        level_share: share of the remainder's mean over the last day that is kept as a change of level.
+        recent_s: length of the end of the history whose remainder AR(1) starts from.
+    """
+
+    daily: int = 16
+    weekly: int = 60
+    penalty: float = 0.03
+    weekly_after_days: float = 10.0
+    remainder_days: float = remainder.DAYS
+    level_share: float = remainder.LEVEL_SHARE
+    recent_s: float = remainder.RECENT_S
+    name: str = "harmonic_ridge"
+    min_history_days: float = 2.0
+
+    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+        """See :class:`models.forecasting.base.Forecaster`."""
+        design = self.design(history.calendar, history.bins + horizon)
+        scale = np.maximum(_mean_since_begin(history), np.finfo(float).tiny)[:, None]
+        values = history.filled / scale
+        grams = _prefix_grams(design, np.concatenate([history.begin, origins]))
+        forecasts = np.empty((len(origins), values.shape[0], horizon))
+        moments = np.zeros((values.shape[0], design.shape[1]))
+        reached = 0
+        for place in np.argsort(origins, kind="stable"):
+            origin = int(origins[place])
+            moments += values[:, reached:origin] @ design[reached:origin]
+            reached = origin
+            beta = self._solve(grams, history.begin, moments, origin, history.calendar)
+            season = beta @ design[origin : origin + horizon].T
+            start = max(0, origin - int(self.remainder_days * history.calendar.day))
+            rest = values[:, start:origin] - beta @ design[start:origin].T
+            rest[~np.isfinite(history.observed[:, start:origin])] = np.nan
+            forecasts[place] = np.maximum(season + self.remainder(rest, history.calendar, horizon), 0.0) * scale
+        enough = origins[:, None] - history.begin >= self.min_history_days * history.calendar.day
+        return np.where(enough[:, :, None], forecasts, np.nan)
+
+    def frequencies(self) -> IntArray:
+        """Return cycles per week of each harmonic, those of the day first, shape (m,)."""
+        weekly = np.arange(1, self.weekly + 1)
+        return np.concatenate([7 * np.arange(1, self.daily + 1), weekly[weekly % 7 != 0]]).astype(np.int64)
+
+    def design(self, calendar: Calendar, bins: int) -> FloatArray:
+        """Return X, shape (bins, 1 + 2 m)."""
+        angle = 2 * np.pi * calendar.week_share(0, bins)[:, None] * self.frequencies()
+        return np.concatenate([np.ones((bins, 1)), np.sin(angle), np.cos(angle)], axis=1)
+
+    def column_penalty(self, calendar: Calendar) -> FloatArray:
+        """Return the diagonal of D, shape (K,): the square of the frequency, the mean goes free."""
+        squares = np.tile((self.frequencies() / 7.0) ** 2, 2)
+        return np.concatenate([[0.0], self.penalty * calendar.day * squares]) + RIDGE_FLOOR
+
+    def columns(self, length: int, calendar: Calendar) -> IntArray:
+        """Return the columns of X that a history of ``length`` bins may use."""
+        is_weekly = np.concatenate([[False], np.tile(self.frequencies() % 7 != 0, 2)])
+        if length >= self.weekly_after_days * calendar.day:
+            return np.arange(len(is_weekly))
+        return np.flatnonzero(~is_weekly)
+
+    def _solve(
+        self, grams: dict[int, FloatArray], begin: IntArray, moments: FloatArray, origin: int, calendar: Calendar
+    ) -> FloatArray:
+        """Return beta, shape (n, K): one solve per distinct beginning, usually one for the batch."""
+        beta = np.zeros_like(moments)
+        penalty = self.column_penalty(calendar)
+        for first in np.unique(begin[begin < origin]):
+            used = self.columns(origin - int(first), calendar)
+            gram = (grams[origin] - grams[int(first)])[np.ix_(used, used)]
+            gram[np.diag_indices_from(gram)] += penalty[used]
+            mine = np.flatnonzero(begin == first)
+            beta[np.ix_(mine, used)] = np.linalg.solve(gram, moments[np.ix_(mine, used)].T).T
+        return beta
+
+    def remainder(self, rest: FloatArray, calendar: Calendar, horizon: int) -> FloatArray:
+        """Return the forecast of the remainder, shape (n, horizon), from r, NaN where nothing was measured."""
+        return remainder.ahead(rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s)
+
+
+def _prefix_grams(design: FloatArray, stops: IntArray) -> dict[int, FloatArray]:
+    """Return X'X over the bins before each stop, (K, K) by stop: any stretch is the difference of two."""
+    gram = np.zeros((design.shape[1], design.shape[1]))
+    grams, reached = {0: gram}, 0
+    for stop in np.unique(stops):
+        rows = design[reached:stop]
+        gram = gram + rows.T @ rows
+        grams[int(stop)], reached = gram, int(stop)
+    return grams
+
+
+def _mean_since_begin(history: History) -> FloatArray:
+    """Return the mean of each series since it began, shape (n,)."""
+    return np.asarray(history.filled.sum(axis=1) / np.maximum(history.bins - history.begin, 1))

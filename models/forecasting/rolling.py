@@ -1,0 +1,205 @@
+"""What the forecast stage would have said of one series at many moments, each from nothing but what came before.
+
+A replay asks for the forecast of every hour of some weeks.  Running the stage for each would forecast every backtest
+origin again and again; here each origin is forecast once, and its errors serve all later ones as they become known.
+
+Notation: T bins of history, O origins, H bins of horizon, L levels of QUANTILES.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from models.forecasting import fallback
+from models.forecasting.base import Registry, registry
+from models.forecasting.boosting import Fit, GlobalBoosting, fit
+from models.forecasting.calendar import Calendar, FloatArray, IntArray
+from models.forecasting.calibration import Calibration
+from models.forecasting.champion import choose
+from models.forecasting.contest import OFFSET_LEVELS, QUANTILES, Contest, with_blend
+from models.forecasting.engine import ForecastSettings, default_registry
+from models.forecasting.history import continued, prepare
+
+ORIGIN_S = 3600
+"""Distance of the origins whose errors are kept: the stage runs hourly."""
+
+
+DAILY_FITS = 14
+"""In the first days the global model is fitted anew every day."""
+DAYS_BETWEEN_FITS = 3
+"""Later it changes little: then so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """Forecasts of one series from many origins.
+
+    Attributes:
+        quantiles: records/s at the levels of QUANTILES, shape (O, L, H), ordered and >= 0; NaN before the first value.
+        method: the method used from each origin.
+        reason: why an origin fell back, None when the champion of a backtest was used.
+    """
+
+    quantiles: FloatArray
+    method: list[str]
+    reason: list[str | None]
+
+
+def rolling_forecasts(
+    rates_per_s: FloatArray,
+    calendar: Calendar,
+    origins: IntArray,
+    settings: ForecastSettings,
+    *,
+    methods: Registry | None = None,
+) -> FloatArray:
+    """Return the quantiles of :func:`roll`, records/s, shape (O, L, H)."""
+    return roll(rates_per_s, calendar, origins, settings, methods=methods).quantiles
+
+
+def roll(
+    rates_per_s: FloatArray,
+    calendar: Calendar,
+    origins: IntArray,
+    settings: ForecastSettings,
+    *,
+    methods: Registry | None = None,
+) -> Rolling:
+    """Forecast one series from many origins; a forecast from bin ``o`` depends on bins before ``o`` alone.
+
+    The champion is chosen once a day, the offsets of the quantiles anew at every origin.
+
+    Args:
+        rates_per_s: shape (T,), NaN for gaps.
+        calendar: of the T bins.
+        origins: first bin to predict of each forecast, 0..T, in any order, shape (O,).
+        settings: horizon, length of history and backtest.
+        methods: those that compete beside their blend; None for the default ones and a global model that is fitted
+            anew every day, on this series alone.
+
+    Raises:
+        ValueError: the rates are no single series, or an origin lies outside 0..T.
+    """
+    rates = np.asarray(rates_per_s, np.float64)
+    wanted = np.asarray(origins, np.int64)
+    if rates.ndim != 1:
+        raise ValueError(f"rates of one series have shape (T,), not {rates.shape}")
+    if len(wanted) and not (wanted.min() >= 0 and wanted.max() <= len(rates)):
+        raise ValueError(f"origins must lie in 0..{len(rates)}, given {wanted.min()}..{wanted.max()}")
+    shape = (len(wanted), len(QUANTILES), settings.horizon)
+    made = Rolling(np.full(shape, np.nan), [fallback.NAME] * len(wanted), [fallback.NO_RATE] * len(wanted))
+    if not (wanted > 0).any():
+        return made
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
+        at = _origins(wanted, calendar, settings)
+        speaker = _Speaker(rates, _contest(rates, calendar, at, settings, methods), settings)
+        for place in np.flatnonzero(wanted > 0):
+            made.quantiles[place], made.method[place], made.reason[place] = speaker.say(int(wanted[place]))
+    return made
+
+
+def _said(
+    rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
+) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    """Return names, what every method says from each origin (M, P, 1, H), and the bins as they were cleaned (1, T)."""
+    day, horizon = calendar.day, settings.horizon
+    window = settings.history_days * day
+    clean = np.full((1, len(rates)), np.nan)
+    parts: list[FloatArray] = []
+    fits: tuple[Fit, ...] = ()
+    names: tuple[str, ...] = ()
+    for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
+        start = max(0, begin - window)
+        seen = prepare(rates[None, start:begin], calendar.later(start))
+        history = continued(seen, rates[None, begin : begin + day])
+        clean[:, begin : begin + day] = history.observed[:, begin - start :]
+        mine = at[(at >= begin) & (at < begin + day)]
+        if not len(mine):
+            continue
+        if methods is None and (begin < DAILY_FITS * day or not fits or (begin // day) % DAYS_BETWEEN_FITS == 0):
+            made = fit([seen], calendar.start_s + begin * calendar.bin_s, horizon)
+            fits = (made,) if made else fits
+        today = methods or registry([*default_registry().values(), GlobalBoosting(fits)])
+        names = tuple(today)
+        parts.append(np.stack([method.predict(history, mine - start, horizon) for method in today.values()]))
+    return names, np.concatenate(parts, axis=1), clean
+
+
+def _contest(
+    rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
+) -> Contest:
+    """Return the record of all origins, calibrated day by day."""
+    day, horizon = calendar.day, settings.horizon
+    look_back = settings.backtest_origins * day
+    names, said, clean = _said(rates, calendar, at, settings, methods)
+    later = np.concatenate([clean[0], np.full(horizon, np.nan)])
+    seen = later[at[:, None] + np.arange(horizon)][:, None]
+    names, said = with_blend(names, said, seen=seen, at=at, calendar=calendar, look_back=look_back)
+    calibrations = tuple(Calibration(OFFSET_LEVELS, 1, calendar, horizon) for _ in names)
+    offsets: list[FloatArray] = []
+    for calibration, own in zip(calibrations, said, strict=True):
+        made: FloatArray | None = None
+        errors = seen - own
+        for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
+            low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
+            if first < stop:
+                before = None if made is None else made[low:first]
+                now = calibration.run(errors[low:stop], at[low:stop], int(first - low), before)
+                made = now if made is None else np.concatenate([made, now])
+        offsets.append(np.empty((0,)) if made is None else made)
+    return Contest(calendar, names, at, said, seen, np.stack(offsets), calibrations)
+
+
+def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -> IntArray:
+    """Return the origins to forecast: those wanted, and those before and between them that they learn from."""
+    step = calendar.bins(ORIGIN_S)
+    back = (settings.backtest_origins + 1) * calendar.day + settings.horizon
+    first, last = int(wanted.min()), int(wanted.max())
+    grid = np.arange(first - back // step * step, last + 1, step, dtype=np.int64)
+    at = np.union1d(grid, wanted)
+    return np.asarray(at[at > 0], np.int64)  # nothing is known at the very first bin
+
+
+class _Speaker:
+    """Says what a contest comes to at one origin after the other."""
+
+    def __init__(self, rates: FloatArray, contest: Contest, settings: ForecastSettings) -> None:
+        self.rates, self.contest, self.settings = rates, contest, settings
+        self.champions: dict[int, int] = {}
+        day, office = contest.calendar.day, 0
+        for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
+            losses = self._before(begin).losses(begin, settings.backtest_origins)
+            office = int(choose(losses, np.array([office]), settings.champion_margin)[0])
+            self.champions[begin // day] = office
+
+    def _before(self, now: int) -> Contest:
+        """Return the part of the contest that a day's choice looks at."""
+        back = self.settings.backtest_origins * self.contest.calendar.day + self.settings.horizon
+        mine = slice(*np.searchsorted(self.contest.at, [now - back, now]))
+        contest = self.contest
+        return replace(
+            contest,
+            at=contest.at[mine],
+            said=contest.said[:, mine],
+            seen=contest.seen[mine],
+            offsets=contest.offsets[:, mine],
+        )
+
+    def say(self, origin: int) -> tuple[FloatArray, str, str | None]:
+        """Return quantiles (L, H), method and reason of a fallback."""
+        contest, horizon = self.contest, self.settings.horizon
+        window = self.settings.history_days * contest.calendar.day
+        start = max(0, origin - window)
+        known = prepare(self.rates[None, start:origin], contest.calendar.later(start))
+        reason = fallback.fallback_reasons(known)[0]
+        champion = self.champions[origin // contest.calendar.day]
+        place = int(np.searchsorted(contest.at, origin))
+        made = contest.quantiles(place, np.array([champion]))[:, 0]
+        if reason is None and np.isfinite(made).all():
+            return made, contest.names[champion], None
+        held = fallback.hold_level(known, np.array(QUANTILES), horizon)[:, 0]
+        return held, fallback.NAME, reason or fallback.UNSCORED

@@ -1,0 +1,148 @@
+"""What is known about one job: the contract between training, which fits it, and planning, which reads it.
+
+| name | meaning | unit |
+| --- | --- | --- |
+| capacity | records that an operator can process (a source: emit) at a parallelism, PA(p) of ContTune | records/s |
+| selectivity | records out per record in | 1 |
+| recovery | from the moment a job stops until its backlog is gone | s |
+| utilisation | load / capacity of the most loaded operator, 0..1 | 1 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+EventKind = Literal["rescale", "restart"]
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityCurve:
+    """Posterior of one operator's capacity over its parallelism.
+
+    Attributes:
+        parallelism: (n,) the grid 1, 2, ..., n.
+        mean_per_s: (n,) expected capacity, records/s.
+        sd_per_s: (n,) standard deviation of the capacity itself (the noise of one window is not in it), records/s.
+        observed: (m,) parallelisms that were seen, ascending.
+        observed_per_s: (m,) mean of the recent capacities seen there, records/s.
+        slope_per_s: slope of the linear mean through the origin, records/s per unit of parallelism.
+        length_scale: of the residual's kernel, in units of parallelism; NaN when the curve is the line alone.
+        signal_ratio: residual variance / noise variance, the second hyperparameter; NaN with the line alone.
+        noise_share: standard deviation of one window's capacity / its mean.
+    """
+
+    parallelism: Ints
+    mean_per_s: Floats
+    sd_per_s: Floats
+    observed: Ints
+    observed_per_s: Floats
+    slope_per_s: float
+    length_scale: float = float("nan")
+    signal_ratio: float = float("nan")
+    noise_share: float = float("nan")
+
+    def __post_init__(self) -> None:
+        if not self.parallelism.shape == self.mean_per_s.shape == self.sd_per_s.shape:
+            raise ValueError("parallelism, mean_per_s and sd_per_s must have one length")
+        if self.observed.shape != self.observed_per_s.shape:
+            raise ValueError("observed and observed_per_s must have one length")
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryModel:
+    """How long a job stands still and how long it then catches up.
+
+    Attributes:
+        downtime_rescale_s, downtime_rescale_sd_s: expected downtime of a planned rescale and its spread.
+        downtime_restart_s, downtime_restart_sd_s: the same for a restart after a failure.
+        checkpoint_interval_s: I of Phoebe: age of the last checkpoint that a failure is expected to find; the input
+            of that time is processed twice.
+        events: how many events of this job the model has seen (0: it is the fleet's).
+    """
+
+    downtime_rescale_s: float
+    downtime_rescale_sd_s: float
+    downtime_restart_s: float
+    downtime_restart_sd_s: float
+    checkpoint_interval_s: float
+    events: int
+
+    def downtime_s(self, kind: EventKind) -> float:
+        """Return the expected downtime of an event."""
+        return self.downtime_rescale_s if kind == "rescale" else self.downtime_restart_s
+
+    def recovery_s(self, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike, *, kind: EventKind) -> Floats:
+        """Return the seconds until the backlog of an event is gone, for constant load.
+
+        Closed form of Phoebe's Section III-B: R = D + load (I + D) / (capacity - load).  A planned rescale stops with
+        a savepoint, so nothing is replayed: I = 0.
+
+        Args:
+            load_per_s: (...) records/s that arrive.
+            capacity_per_s: (...) records/s that the job sustains afterwards, in the same place of the graph.
+            kind: rescale (planned) or restart (after a failure).
+
+        Returns:
+            (...) seconds, broadcast over both; infinite where the load is not below the capacity.
+        """
+        replay_s = 0.0 if kind == "rescale" else self.checkpoint_interval_s
+        return closed_form_recovery_s(self.downtime_s(kind), replay_s, load_per_s, capacity_per_s)
+
+
+def closed_form_recovery_s(
+    downtime_s: npt.ArrayLike, replay_s: npt.ArrayLike, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike
+) -> Floats:
+    """Return R = D + load (I + D) / (capacity - load) of Phoebe, infinite where load >= capacity; all broadcast."""
+    downtime, replay = np.asarray(downtime_s, float), np.asarray(replay_s, float)
+    load, capacity = np.asarray(load_per_s, float), np.asarray(capacity_per_s, float)
+    headroom = capacity - load
+    with np.errstate(divide="ignore", invalid="ignore"):
+        catch_up_s = load * (replay + downtime) / headroom
+    return np.asarray(np.where(headroom > 0, downtime + catch_up_s, np.inf), float)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyModel:
+    """Latency of a job over its utilisation, non-decreasing and piecewise linear.
+
+    Attributes:
+        knots: (n,) utilisation, ascending.
+        latency_at_knots_ms: (n,) latency there; n = 0 when no latency was ever seen.
+    """
+
+    knots: Floats
+    latency_at_knots_ms: Floats
+
+    def __post_init__(self) -> None:
+        if self.knots.shape != self.latency_at_knots_ms.shape:
+            raise ValueError("knots and latency_at_knots_ms must have one length")
+
+    def latency_ms(self, utilisation: npt.ArrayLike) -> Floats:
+        """Return the expected latency, (...) ms; flat beyond the knots, NaN when none was ever seen."""
+        at = np.asarray(utilisation, float)
+        if not len(self.knots):
+            return np.full(at.shape, np.nan)
+        return np.asarray(np.interp(at, self.knots, self.latency_at_knots_ms), float)
+
+
+@dataclass(frozen=True, slots=True)
+class JobModels:
+    """Everything learnt about one job.
+
+    Attributes:
+        capacity: operator -> curve; an operator whose busy time Flink never measured is absent.
+        selectivity: operator -> records out per record in; 1 for a source, whose rate is its output already.
+        recovery, latency: of the whole job.
+    """
+
+    capacity: Mapping[str, CapacityCurve]
+    selectivity: Mapping[str, float]
+    recovery: RecoveryModel
+    latency: LatencyModel

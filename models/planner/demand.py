@@ -1,0 +1,155 @@
+"""What every operator will have to process: the forecast of the sources, pushed through the job graph.
+
+| name | meaning | shape |
+| --- | --- | --- |
+| L | quantile levels of a forecast, ``LEVELS`` | |
+| S, O, T | sources, operators, bins | |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from include.domain.graph import JobGraph
+from models.job_models import Floats, Ints
+from models.topology import required_rates
+
+LEVELS = (0.1, 0.5, 0.9, 0.95)
+MEDIAN = LEVELS.index(0.5)
+SCORES = ndtri(np.array(LEVELS))
+
+
+class DemandError(ValueError):
+    """A forecast from which no demand can be made; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceForecast:
+    """Quantiles of the sources' rates on one regular grid of bins.
+
+    Attributes:
+        start_s: epoch seconds at which the first bin begins.
+        bin_s: length of a bin, s.
+        quantiles: source -> (L, T) records/s at ``LEVELS``.
+        fallback: why it is no forecast to plan ahead with, such as a history shorter than a season; None when it is.
+    """
+
+    start_s: int
+    bin_s: int
+    quantiles: Mapping[str, Floats]
+    fallback: str | None = None
+
+    def __post_init__(self) -> None:
+        shapes = {values.shape for values in self.quantiles.values()}
+        if len(shapes) != 1 or next(iter(shapes))[0] != len(LEVELS) or next(iter(shapes))[1] == 0:
+            raise DemandError(f"quantiles must share one shape ({len(LEVELS)}, bins >= 1), found {sorted(shapes)}")
+        bad = sorted(source for source, values in self.quantiles.items() if not _usable(values))
+        if bad:
+            raise DemandError(f"forecast of {bad} has missing, infinite or negative rates")
+
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return int(next(iter(self.quantiles.values())).shape[1])
+
+    @property
+    def end_s(self) -> int:
+        """Epoch seconds at which the last bin ends."""
+        return self.start_s + self.bins * self.bin_s
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Input rates of every operator per quantile level and bin.
+
+    Attributes:
+        start_s, bin_s: the grid of bins, epoch seconds and s.
+        operators: (O,) names in topological order.
+        load_per_s: (L, T) all sources together, records/s.
+        rates_per_s: (L, O, T) input of each operator (a source: its output), records/s.
+    """
+
+    start_s: int
+    bin_s: int
+    operators: tuple[str, ...]
+    load_per_s: Floats
+    rates_per_s: Floats
+
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return int(self.load_per_s.shape[1])
+
+    def bin_start_s(self, index: int) -> int:
+        """Return the epoch seconds at which a bin begins (``bins`` gives the end of the horizon)."""
+        return self.start_s + index * self.bin_s
+
+
+def _usable(values: Floats) -> bool:
+    return bool(np.isfinite(values).all() and (values >= 0).all())
+
+
+def at_scores(values: Floats, scores: Floats) -> Floats:
+    """Read quantile functions between and beyond their levels.
+
+    Linear in the standard normal score, so that a normal load is read exactly; the outer slopes continue.
+
+    Args:
+        values: (L, ...) quantiles at ``LEVELS``.
+        scores: (Z,) standard normal scores.
+
+    Returns:
+        (Z, ...) quantiles, never negative.
+    """
+    left = np.clip(np.searchsorted(SCORES, scores, side="right") - 1, 0, len(SCORES) - 2)
+    share = (scores - SCORES[left]) / (SCORES[left + 1] - SCORES[left])
+    share = share.reshape(-1, *([1] * (values.ndim - 1)))
+    return np.asarray(np.maximum(values[left] * (1 - share) + values[left + 1] * share, 0.0))
+
+
+def at_level(values: Floats, level: float) -> Floats:
+    """Return the quantile of one level, (...) for ``values`` of shape (L, ...)."""
+    return np.asarray(at_scores(values, ndtri(np.array([level])))[0])
+
+
+def on_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) -> SourceForecast:
+    """Bring a forecast to the planner's bins: the highest of the forecast bins that a bin touches.
+
+    Bins lie on multiples of ``bin_s``; the first holds ``as_of_s``, or the forecast's start when that is later.
+
+    Raises:
+        DemandError: the forecast ends before ``as_of_s``.
+    """
+    start_s = max(as_of_s, forecast.start_s) // bin_s * bin_s
+    bins = math.ceil((min(forecast.end_s, as_of_s + horizon_s) - start_s) / bin_s)
+    if forecast.end_s <= as_of_s or bins < 1:
+        raise DemandError("the forecast ends before the plan begins")
+    begins = start_s + bin_s * np.arange(bins)
+    first: Ints = np.clip((begins - forecast.start_s) // forecast.bin_s, 0, forecast.bins - 1)
+    last: Ints = np.clip(-((forecast.start_s - begins - bin_s) // forecast.bin_s), first + 1, forecast.bins)
+    edges = np.stack([first, last], axis=1).ravel()
+    # reduceat wants indices below the length: one column more, which no range includes.
+    highest = {
+        source: np.maximum.reduceat(np.pad(values, ((0, 0), (0, 1))), edges, axis=1)[:, ::2]
+        for source, values in forecast.quantiles.items()
+    }
+    return SourceForecast(start_s, bin_s, highest)
+
+
+def demand(graph: JobGraph, selectivity: Mapping[str, float], forecast: SourceForecast) -> Demand:
+    """Push the sources' quantiles through the graph (Eq. 7-8 of DS2).
+
+    Sources are taken to be high together (comonotone): the quantile of a sum is the sum of the quantiles, which is
+    the careful reading of forecasts that are made per source.
+    """
+    shape = (len(LEVELS), forecast.bins)
+    flat = {source: values.ravel() for source, values in forecast.quantiles.items()}
+    required = required_rates(graph, selectivity, flat)
+    rates = np.stack([required[name].reshape(shape) for name in graph.names], axis=1)
+    load = np.sum(np.stack(list(forecast.quantiles.values())), axis=0)
+    return Demand(forecast.start_s, forecast.bin_s, graph.names, load, rates)

@@ -1,0 +1,1 @@
+"""The systems that can decide a job's schedule, behind one protocol."""

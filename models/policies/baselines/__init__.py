@@ -1,0 +1,1 @@
+"""Systems that the papers compare with: static, reactive and rule-based ones."""

@@ -1,0 +1,16 @@
+"""Big+DS2, a baseline of ContTune: its Big phase ends the backpressure, then DS2 tunes with the rates that shows."""
+
+from __future__ import annotations
+
+from models.policies.conttune.acquisition import Acquisition
+from models.policies.conttune.driver import WindowTuner
+from models.policies.conttune.manager import Options
+
+OPTIONS = Options(acquisition=Acquisition.LINEAR, always_big=True)
+
+
+class BigDs2(WindowTuner):
+    """The Big phase of every tuning of an under-provisioned job, then DS2's linear rule until it settles."""
+
+    def __init__(self) -> None:
+        super().__init__(OPTIONS, "Big+DS2")

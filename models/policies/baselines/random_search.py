@@ -1,0 +1,96 @@
+"""Random search, a baseline of ContTune: parallelisms in random order, without replacement, until one fits."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from models.job_models import Ints
+from models.planner.need import upper_limits
+from models.policies.conttune.reading import Reading, fresh_windows, read
+from models.policies.now import now, stay
+from models.policies.protocol import Schedule, Situation
+from models.topology import optimal_parallelism
+
+# The larger of the two bounds of the paper's search (the p_max that ContTune reached on the query).
+BOUND = 32
+
+
+def search_order(seed: int, operator: str, bound: int) -> Ints:
+    """Return (bound,) the parallelisms 1..bound in the order in which they are tried."""
+    draws = np.random.default_rng([seed, zlib.crc32(operator.encode())])
+    return np.asarray(draws.permutation(bound) + 1, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Memory of a job.
+
+    Attributes:
+        seen_until_s: end of the last window that was read; None before the first.
+        seed: of the search that is under way.
+        tried: operator -> how many of its parallelisms were tried in it.
+    """
+
+    seen_until_s: float | None = None
+    seed: int = 0
+    tried: Mapping[str, int] = field(default_factory=dict)
+
+
+class RandomSearch:
+    """Tries random parallelisms until each operator has one that suffices and of which one less would not.
+
+    Deviation: the paper's search stops at the optimum that the other methods found; a running job has no such oracle,
+    so the stop is where DS2's linear rule asks for what runs.  A search that has tried everything begins anew.
+
+    Args:
+        bound: largest parallelism that is tried.
+    """
+
+    def __init__(self, bound: int = BOUND) -> None:
+        self._bound = bound
+
+    def first_memory(self) -> Search:
+        """Return the memory of a job that was never decided on."""
+        return Search()
+
+    def decide(self, situation: Situation, memory: Search) -> tuple[Schedule, Search]:
+        """Return the next random configuration, or none when the running one fits.
+
+        Raises:
+            DemandError: the forecast, from which the expectation is made, cannot be used.
+        """
+        graph, seen = situation.graph, situation.observations
+        fresh = fresh_windows(seen, memory.seen_until_s)
+        until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
+        known = replace(memory, seen_until_s=until_s)
+        running = {name: situation.parallelism[name] for name in graph.names}
+        reading = read(graph, fresh, running)
+        if reading is None:
+            return stay(situation, "Random search has no new undisturbed window of the running parallelism."), known
+        misfits = [name for name in graph.names if not _fits(reading, name, running[name])]
+        if not misfits:
+            return stay(situation, "Random search finds the running parallelism right."), replace(known, tried={})
+        limits = dict(zip(graph.names, upper_limits(graph, situation.slots_max).tolist(), strict=True))
+        exhausted = any(known.tried.get(name, 0) >= min(self._bound, limits[name]) for name in misfits)
+        if not known.tried or exhausted:
+            known = replace(known, seed=situation.seed, tried={})
+        wanted, tried = {}, dict(known.tried)
+        for name in misfits:
+            order = search_order(known.seed, name, min(self._bound, limits[name]))
+            wanted[name] = int(order[tried.get(name, 0)])
+            tried[name] = tried.get(name, 0) + 1
+        known = replace(known, tried=tried)
+        return now(situation, wanted, f"Random search tries another parallelism of {', '.join(misfits)}."), known
+
+
+def _fits(reading: Reading, name: str, running: int) -> bool:
+    """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting."""
+    need, ability = reading.required_per_s[name], reading.ability_per_s[name]
+    if not math.isfinite(need) or not (math.isfinite(ability) and ability > 0):
+        return True
+    return int(optimal_parallelism(need, ability, running)) == running

@@ -1,0 +1,80 @@
+"""The controller: when a job is tuned and whether a suggestion is worth a restart, Sec. 7 of ContTune."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Provision(StrEnum):
+    """What a job is."""
+
+    UNDER = "under-provisioned"
+    OVER = "over-provisioned"
+    BALANCED = "balanced"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Settings of the controller; the paper names them and publishes no values, so all four are the project's choice.
+
+    Attributes:
+        backpressure: share of time in backpressure from which an operator counts as held back (backpressureThr).
+        core_min, core_max: usage below which the CPU is low and above which it is stressed (coreMinThr, coreMaxThr).
+        decision: relative change of parallelism that is worth a restart (decisionThr).
+    """
+
+    backpressure: float = 0.10
+    core_min: float = 0.60
+    core_max: float = 0.85
+    decision: float = 0.10
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.core_min <= self.core_max or self.backpressure < 0 or self.decision < 0:
+            raise ValueError("0 <= core_min <= core_max, backpressure >= 0 and decision >= 0 are needed")
+
+
+def backpressure_share(backpressured: float, idle: float, busy: float) -> float:
+    """Return backPressurePer, backpressured / (backpressured + idle + busy); 0 when nothing was measured."""
+    total = backpressured + idle + busy
+    return backpressured / total if total > 0 else 0.0
+
+
+def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) -> Provision:
+    """Return the state of a job.
+
+    Backpressure without CPU stress (skew, lack of memory) is neither state: more parallelism would not help.
+
+    Args:
+        backpressured: largest backPressurePer of the job's operators, 0..1.
+        cpu_usage: 0..1.
+        thresholds: the settings.
+    """
+    held = backpressured >= thresholds.backpressure
+    if held and cpu_usage > thresholds.core_max:
+        return Provision.UNDER
+    if not held and cpu_usage < thresholds.core_min:
+        return Provision.OVER
+    return Provision.BALANCED
+
+
+def worthwhile(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
+    """Return whether a suggestion is applied: the job's level changes by a factor of 1 + decisionThr or more.
+
+    The level of a job is its largest parallelism, since operators share slots.  Deviation: where the level stays, the
+    largest change of any operator counts; the paper's rule would leave every operator but the widest untuned.
+
+    Args:
+        current: operator -> running parallelism.
+        wanted: operator -> suggested parallelism.
+        decision: decisionThr.
+    """
+    changes = [_factor(current[name], wanted[name]) for name in wanted]
+    level = _factor(max(current.values(), default=1), max({**current, **wanted}.values(), default=1))
+    change = level if level > 1 else max(changes, default=1.0)
+    return change > 1 and change >= 1 + decision
+
+
+def _factor(before: int, after: int) -> float:
+    return max(before, after) / min(before, after)

@@ -1,0 +1,109 @@
+"""What ContTune reads from a job's windows: abilities, real rates and how loaded the job is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from models.job_models import Floats, Ints
+from models.policies.conttune.controller import backpressure_share
+from models.policies.conttune.history import History, observe
+from models.policies.observed import Observations
+from models.topology import required_rates
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A job at its running parallelism, means over windows.
+
+    Attributes:
+        ability_per_s: operator -> PA, records/s; NaN when it did not work.
+        required_per_s: operator -> lambda; NaN when it is not known.
+        arrivals_known: whether lambda comes from the rates at which records arrive; else from what was processed,
+            which is the real rate only without backpressure.
+        backpressured: largest share of backpressure of the operators.
+        cpu_usage: 0..1.
+    """
+
+    ability_per_s: Mapping[str, float]
+    required_per_s: Mapping[str, float]
+    arrivals_known: bool
+    backpressured: float
+    cpu_usage: float
+
+    @property
+    def short(self) -> bool:
+        """Whether an operator is known to process less than it has to."""
+        return any(need > self.ability_per_s[name] for name, need in self.required_per_s.items())
+
+
+def fresh_windows(seen: Observations, since_s: float | None) -> Observations:
+    """Return the windows that were not read before and that no restart disturbed."""
+    newer = seen if since_s is None else seen.since(since_s)
+    return newer.rows(np.flatnonzero(~newer.disturbed)) if len(newer) else newer
+
+
+def learn(histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int) -> dict[str, History]:
+    """Return operator -> history with the abilities of the windows, oldest first."""
+    learnt = {name: histories.get(name, ()) for name in graph.names}
+    for row in range(len(fresh)):
+        for place, name in enumerate(graph.names):
+            at, ability = int(fresh.parallelism[row, place]), float(fresh.true_processing_rate_per_s[row, place])
+            learnt[name] = observe(learnt[name], at, ability, keep=keep)
+    return learnt
+
+
+def read(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Reading | None:
+    """Return what the windows say about the running configuration; None when none of them shows it.
+
+    Deviation: the CPU usage of machines is not measured; the share of its time that the busiest operator works stands
+    for it.
+    """
+    if not len(fresh):
+        return None
+    counts = np.array([running[name] for name in graph.names], np.int64)
+    as_now: Ints = np.flatnonzero(((fresh.parallelism == counts) | (fresh.parallelism < 1)).all(axis=1))
+    if not as_now.size:
+        return None
+    now = fresh.rows(as_now)
+    busy, idle, pressed = (_mean(values) for values in (now.busy_share, now.idle_share, now.backpressured_share))
+    shares = [backpressure_share(*map(_number, share)) for share in zip(pressed, idle, busy, strict=True)]
+    arriving = _mean(now.target_data_rate_per_s)
+    emitted = _mean(now.output_rate_per_s)
+    sources = [graph.position(name) for name in graph.sources]
+    known = all(math.isfinite(arriving[place]) for place in sources)
+    rates = {graph.names[place]: (arriving if known else emitted)[place] for place in sources}
+    required = required_rates(graph, _selectivities(graph, now), rates)
+    ability = _mean(now.true_processing_rate_per_s)
+    return Reading(
+        ability_per_s=dict(zip(graph.names, map(float, ability), strict=True)),
+        required_per_s={name: float(required[name]) for name in graph.names},
+        arrivals_known=known,
+        backpressured=max(shares),
+        cpu_usage=max(map(_number, busy)),
+    )
+
+
+def _selectivities(graph: JobGraph, now: Observations) -> dict[str, float]:
+    """Return records out per record in; of true rates, or of observed ones where those are unknown."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        true = _mean(now.true_output_rate_per_s) / _mean(now.true_processing_rate_per_s)
+        observed = _mean(now.output_rate_per_s) / _mean(now.processing_rate_per_s)
+    chosen = np.where(np.isfinite(true), true, np.where(np.isfinite(observed), observed, np.nan))
+    return dict(zip(graph.names, map(float, chosen), strict=True))
+
+
+def _mean(values: Floats) -> Floats:
+    """Return the mean over windows without the ones that are not known, NaN where none is."""
+    known = np.isfinite(values)
+    count = known.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(count > 0, np.where(known, values, 0.0).sum(axis=0) / count, np.nan), float)
+
+
+def _number(value: float) -> float:
+    return float(value) if math.isfinite(value) else 0.0

@@ -1,0 +1,66 @@
+"""Dhalion's readings from what Flink reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from models.job_models import Floats, Ints
+from models.policies.calm import NO_LOAD_PER_S, calm_windows, mean_per_operator, selectivities, source_rates
+from models.policies.dhalion.rules import Reading
+from models.policies.observed import Observations
+
+# Sources that emit this share less than arrives fall behind; less is measurement.
+_BEHIND = 0.01
+
+
+def readings(graph: JobGraph, seen: Observations, running: Mapping[str, int], limits: Ints) -> dict[str, Reading]:
+    """Return the readings of every operator except sources, in topological order.
+
+    Args:
+        graph: the job.
+        seen: windows, at least one, operators in the order of the graph.
+        running: operator -> instances.
+        limits: (O,) most instances.
+    """
+    calm = calm_windows(seen)
+    shares = {name: mean_per_operator(getattr(calm, f"{name}_share")) for name in ("busy", "idle", "backpressured")}
+    with np.errstate(all="ignore"):
+        ran = shares["busy"] + shares["idle"] + shares["backpressured"]
+        busy, pressed = shares["busy"] / ran, np.nan_to_num(shares["backpressured"] / ran)
+    short = _shortfall(graph, calm)
+    found = {}
+    for index, operator in enumerate(graph.operators):
+        if not operator.is_source:
+            above = max(float(pressed[graph.position(name)]) for name in operator.upstream)
+            values = float(busy[index]), float(pressed[index]), above, float(short[index])
+            found[operator.name] = Reading(running[operator.name], int(limits[index]), *values)
+    return found
+
+
+def _shortfall(graph: JobGraph, seen: Observations) -> Floats:
+    """Return (O,) the share of the records sent to each operator for which it has no capacity.
+
+    Flink's buffers are short, so that a slow operator shows as a backlog at the source.  Only when the sources fall
+    behind is anything short; then what arrives is pushed through the job, each operator passing on what its processing
+    ability lets through, as if it had a queue of its own.
+    """
+    arrived, short = source_rates(seen), np.zeros(len(graph.operators))
+    emitted = mean_per_operator(seen.output_rate_per_s)
+    sources = [graph.position(name) for name in graph.sources]
+    if not np.nansum(emitted[sources]) < (1.0 - _BEHIND) * arrived[sources].sum():
+        return short
+    ability = mean_per_operator(seen.true_processing_rate_per_s)
+    measured = selectivities(seen)
+    selectivity = np.where(np.isnan(measured), 1.0, measured)
+    sent = arrived.copy()
+    for index, operator in enumerate(graph.operators):
+        if operator.is_source:
+            continue
+        received = sum(sent[graph.position(name)] for name in operator.upstream)
+        limit = ability[index] if np.isfinite(ability[index]) else np.inf
+        sent[index] = selectivity[index] * min(received, limit)
+        short[index] = max(1.0 - limit / received, 0.0) if received >= NO_LOAD_PER_S else 0.0
+    return short

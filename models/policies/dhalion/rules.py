@@ -1,0 +1,148 @@
+"""Dhalion's cycle for one job: symptom, diagnosis, resolution; a pure function of what was measured.
+
+Source: Floratou et al., "Dhalion: self-regulating stream processing in Heron", VLDB 2017, as the papers that compare
+themselves with it run it: the factors follow their published reimplementation in github.com/delftdata/espa-autoscaling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+# A factor above 10 would follow from one window of almost full backpressure.
+MAX_PRESSED = 0.9
+# Below this a product is taken to be the integer: floating point would add an instance.
+_CEIL_SLACK = 1e-9
+
+
+class Symptom(StrEnum):
+    """What tells which operator is too slow.
+
+    BACKPRESSURE: an operator above is in backpressure while it is not itself, as in Heron and Flink.
+    PENDING: its input queue grows.  With queues between operators the FIRST slow operator shows this, whatever is
+    behind it; so it is in Dragster's experiments.
+    """
+
+    BACKPRESSURE = "backpressure"
+    PENDING = "pending"
+
+
+class Change(StrEnum):
+    """By how much an operator is scaled: in proportion to the backpressure, or by one instance."""
+
+    FACTOR = "factor"
+    ONE = "one"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings.
+
+    Attributes:
+        symptom: what tells which operator is too slow.
+        change: by how much it is scaled.
+        pressed_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
+        idle_utilisation: busy share below which an operator is over-provisioned; the papers give none.
+        shrink: factor on an over-provisioned operator; with :attr:`Change.ONE` one instance is taken.
+        budget: instances of all operators together, sources apart; None: no budget.
+        wait_s: from one action to the next, while queues drain.
+    """
+
+    symptom: Symptom = Symptom.BACKPRESSURE
+    change: Change = Change.FACTOR
+    pressed_min: float = 0.1
+    idle_utilisation: float = 0.6
+    shrink: float = 0.8
+    budget: int | None = None
+    wait_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.pressed_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:
+            raise ValueError("pressed_min must be in (0, 1], idle_utilisation in [0, 1), shrink in (0, 1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One operator, sources apart, in the time since the last action.
+
+    Attributes:
+        instances: running.
+        limit: most instances.
+        busy: share of the time it ran in which it worked; NaN when not measured.
+        pressed: share in which it was in backpressure.
+        pressed_above: the largest such share of the operators that feed it.
+        short: share of the records sent to it that it cannot process; 0 if it keeps up.
+    """
+
+    instances: int
+    limit: int
+    busy: float
+    pressed: float
+    pressed_above: float
+    short: float
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is done: one operator gets another number of instances."""
+
+    operator: str
+    instances: int
+    cause: str
+
+
+def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
+    """Return what Dhalion does now; None when the job is healthy or nothing can be done.
+
+    Args:
+        options: the settings.
+        readings: operator -> reading, in topological order.
+    """
+    slow = _bottleneck(options, readings)
+    if slow is not None:
+        name, share = slow
+        now = readings[name]
+        wanted = now.instances + 1 if options.change is Change.ONE else scaled_up(now.instances, share)
+        wanted = min(wanted, now.limit, now.instances + _left(options, readings))
+        return Action(name, wanted, f"it holds up {share:.0%} of its input") if wanted > now.instances else None
+    idle = {
+        name: one.busy for name, one in readings.items() if one.busy < options.idle_utilisation and one.instances > 1
+    }
+    if not idle or any(_suffers(options, one) for one in readings.values()):
+        return None
+    name = min(idle, key=lambda each: idle[each])
+    current = readings[name].instances
+    wanted = current - 1 if options.change is Change.ONE else max(1, math.floor(options.shrink * current))
+    return Action(name, wanted, f"it works {idle[name]:.0%} of the time")
+
+
+def scaled_up(instances: int, pressed: float) -> int:
+    """Return ceil(p (1 + bp / (1 - bp))), at least one instance more; bp is the backpressured share, at most 0.9."""
+    share = min(max(pressed, 0.0), MAX_PRESSED)
+    return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) - _CEIL_SLACK))
+
+
+def _suffers(options: Options, one: Reading) -> bool:
+    if options.symptom is Symptom.PENDING:
+        return one.short > 0
+    return one.pressed_above >= options.pressed_min
+
+
+def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str, float] | None:
+    """Return the first operator that causes the symptom and the share that it holds up."""
+    for name, one in readings.items():
+        if not _suffers(options, one):
+            continue
+        if options.symptom is Symptom.PENDING:
+            return name, one.short
+        if one.pressed < options.pressed_min:  # else the cause is further down
+            return name, one.pressed_above
+    return None
+
+
+def _left(options: Options, readings: Mapping[str, Reading]) -> int:
+    """Return the instances that the budget leaves."""
+    used = sum(one.instances for one in readings.values())
+    return max(options.budget - used, 0) if options.budget is not None else max(one.limit for one in readings.values())

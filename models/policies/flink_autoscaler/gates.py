@@ -1,0 +1,123 @@
+"""Rule 12: when a job is not scaled although its vertices ask for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+
+from models.policies.flink_autoscaler.config import AutoscalerConfig, ConfigError
+from models.policies.flink_autoscaler.cron import Matcher, parse
+from models.policies.flink_autoscaler.scaling import Change
+from models.policies.flink_autoscaler.topology import JobTopology
+
+_DAILY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?::(\d{3}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a job's task managers are and how they feel.
+
+    Attributes:
+        gc_pressure: share of time in garbage collection, worst task manager; NaN if unknown.
+        heap_usage: used / maximum heap, worst task manager, mean over the window; NaN if unknown.
+        cpu, memory_bytes, slots: of one task manager.
+    """
+
+    gc_pressure: float = float("nan")
+    heap_usage: float = float("nan")
+    cpu: float = 0.0
+    memory_bytes: int = 0
+    slots: int = 1
+
+
+def memory_pressure(config: AutoscalerConfig, resources: Resources) -> str | None:
+    """Return why memory forbids a scaling, None if it does not."""
+    if resources.gc_pressure > config.memory_gc_pressure_threshold:
+        return f"GC pressure {resources.gc_pressure:.2f} is above {config.memory_gc_pressure_threshold:.2f}"
+    if resources.heap_usage > config.memory_heap_usage_threshold:
+        return f"heap usage {resources.heap_usage:.2f} is above {config.memory_heap_usage_threshold:.2f}"
+    return None
+
+
+def switched_off(config: AutoscalerConfig, now_s: float) -> str | None:
+    """Return why no scaling is executed now, None if it is."""
+    if not config.scaling_enabled:
+        return "scaling.enabled is false"
+    at = datetime.fromtimestamp(now_s, UTC)
+    found = next((period for period in config.excluded_periods if in_period(period, at)), None)
+    return None if found is None else f"in the excluded period {found!r}"
+
+
+def in_period(period: str, at: datetime) -> bool:
+    """Return whether a time (UTC) is in a period such as ``09:00-17:00 && * * * ? * MON-FRI``.
+
+    Raises:
+        ConfigError: neither a span of hours, nor a cron expression, nor one of each joined by ``&&``.
+    """
+    return all(matches(at) for matches in _matchers(period))
+
+
+def exceeds_quota(
+    config: AutoscalerConfig, topology: JobTopology, changes: Mapping[str, Change], resources: Resources
+) -> str | None:
+    """Return which quota a scaling would break, None if none.
+
+    As the peer does, only vertices that change are counted, and whole task managers (rounded down).
+    """
+    now, then = _task_managers(topology, changes, resources.slots)
+    if then <= now:
+        return None
+    if config.quota_cpu is not None and resources.cpu * then > config.quota_cpu:
+        return f"{resources.cpu * then:g} CPUs would exceed the quota of {config.quota_cpu:g}"
+    if config.quota_memory is not None and resources.memory_bytes * then > config.quota_memory:
+        return f"{resources.memory_bytes * then} bytes would exceed the quota of {config.quota_memory}"
+    return None
+
+
+def _task_managers(topology: JobTopology, changes: Mapping[str, Change], slots: int) -> tuple[int, int]:
+    """Return whole task managers before and after: the slots of a sharing group are its highest parallelism."""
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    for name, change in changes.items():
+        group = topology.vertex(name).slot_sharing_group
+        before[group] = max(before.get(group, 0), change.current)
+        after[group] = max(after.get(group, 0), change.parallelism)
+    return sum(before.values()) // slots, sum(after.values()) // slots
+
+
+def _matchers(period: str) -> list[Matcher]:
+    parts = [part.strip() for part in period.split("&&")]
+    daily = [_daily(part) for part in parts]
+    found = [hours or _cron(part, period) for hours, part in zip(daily, parts, strict=True)]
+    if len(parts) > 2 or (len(parts) == 2 and sum(hours is not None for hours in daily) != 1):
+        raise ConfigError(
+            f"excluded period {period!r} must be a span of hours, a cron expression, or one '&&' the other"
+        )
+    return found
+
+
+def _cron(part: str, period: str) -> Matcher:
+    try:
+        return parse(part)
+    except ValueError as error:
+        raise ConfigError(f"excluded period {period!r} is neither 'HH:MM-HH:MM' nor cron: {error}") from None
+
+
+def _daily(text: str) -> Matcher | None:
+    ends = [_DAILY.fullmatch(part.strip()) for part in text.split("-")]
+    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+        return None
+    first, last = _time(ends[0], text), _time(ends[1], text)
+    if last <= first:
+        raise ConfigError(f"excluded period {text!r} must end after it begins, on the same day")
+    return lambda at: first <= at.time() <= last
+
+
+def _time(found: re.Match[str], text: str) -> time:
+    hour, minute, second, milli = (int(part or 0) for part in found.groups())
+    try:
+        return time(hour, minute, second, milli * 1000)
+    except ValueError as error:
+        raise ConfigError(f"excluded period {text!r}: {error}") from None

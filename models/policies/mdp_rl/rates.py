@@ -1,0 +1,45 @@
+"""The stochastic half of the state: input rates on a grid of levels, a Markov chain from slot to slot."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+import numpy.typing as npt
+
+from models.job_models import Floats, Ints
+
+
+def nearest_level(rate: npt.ArrayLike, quantum: float, levels: int) -> Ints:
+    """Return the level j whose centre j * quantum is nearest to each rate, clipped to 0 .. levels - 1.
+
+    Deviation: the paper only says that rates are discretised; rounding reproduces its mean numbers of instances,
+    rounding down does not (it underestimates every rate by half a quantum).
+    """
+    return np.clip(np.rint(np.asarray(rate, float) / quantum), 0, levels - 1).astype(np.int64)
+
+
+def count_transitions(path: Ints, levels: int) -> Ints:
+    """Return (J, J) how often level j was followed by level j' along a path of levels, n of Eq. 5."""
+    pairs = path[:-1] * levels + path[1:]
+    return np.bincount(pairs, minlength=levels * levels).reshape(levels, levels).astype(np.int64)
+
+
+def transition_probabilities(counts: npt.ArrayLike) -> Floats:
+    """Return p-hat of Eq. 5, (J, J) with rows that sum to 1; a level that was never left stays where it is."""
+    seen = np.array(counts, float)
+    unseen = np.flatnonzero(seen.sum(axis=1) == 0)
+    seen[unseen, unseen] = 1.0
+    return np.asarray(seen / seen.sum(axis=1, keepdims=True), float)
+
+
+def walk(probability: Floats, slots: int, generator: np.random.Generator, start: int = 0) -> Ints:
+    """Return (slots + 1,) levels of a new path of the chain that begins at ``start``."""
+    reached = [np.flatnonzero(row) for row in probability]
+    edges = [np.cumsum(row[at])[:-1].tolist() for row, at in zip(probability, reached, strict=True)]
+    targets = [at.tolist() for at in reached]
+    level, path = start, [start]
+    for draw in generator.random(slots).tolist():
+        level = targets[level][bisect_right(edges[level], draw)]
+        path.append(level)
+    return np.array(path, np.int64)

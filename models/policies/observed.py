@@ -1,0 +1,92 @@
+"""What a reactive policy sees of a job: its latest windows, as ``silver.observations`` holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from models.job_models import Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Windows of one job, oldest first; W windows, O operators in the order of the job graph.
+
+    Rates are of whole operators in records/s; NaN where Flink did not measure.  A source's processing rate is its
+    output rate.
+
+    Attributes:
+        window_start_s: (W,) epoch seconds.
+        window_s: length of a window.
+        parallelism: (W, O), 0 where it was not seen.
+        processing_rate_per_s, output_rate_per_s: (W, O) observed, Eq. 3 and 4 of DS2.
+        true_processing_rate_per_s, true_output_rate_per_s: (W, O) Eq. 5 and 6 of DS2; the first is PA of ContTune.
+        target_data_rate_per_s: (W, O) records that arrive at a source; NaN for other operators.
+        busy_share, idle_share, backpressured_share: (W, O) of the time of a mean subtask, 0..1.
+        pending_records: (W, O) backlog at a source at the end of the window; NaN for other operators.
+        latency_ms: (W, O) age of that backlog.
+        disturbed: (W,) the window overlaps a rescale or restart.
+    """
+
+    window_start_s: Ints
+    window_s: int
+    parallelism: Ints
+    processing_rate_per_s: Floats
+    output_rate_per_s: Floats
+    true_processing_rate_per_s: Floats
+    true_output_rate_per_s: Floats
+    target_data_rate_per_s: Floats
+    busy_share: Floats
+    idle_share: Floats
+    backpressured_share: Floats
+    pending_records: Floats
+    latency_ms: Floats
+    disturbed: Bools
+
+    def __post_init__(self) -> None:
+        windows = len(self.window_start_s)
+        for name in MEASURES:
+            if getattr(self, name).shape != self.parallelism.shape:
+                raise ValueError(f"{name} must have the shape of parallelism, {self.parallelism.shape}")
+        if self.parallelism.shape[0] != windows or self.disturbed.shape != (windows,):
+            raise ValueError(f"parallelism and disturbed must have {windows} rows, one per window")
+        if (np.diff(self.window_start_s) <= 0).any():
+            raise ValueError("windows must be in order of time, each once")
+
+    def __len__(self) -> int:
+        """Return W."""
+        return len(self.window_start_s)
+
+    @classmethod
+    def nothing(cls, operators: int = 0, window_s: int = 300) -> Observations:
+        """Return no windows."""
+        measures = {name: np.zeros((0, operators)) for name in MEASURES}
+        starts, runs = np.zeros(0, np.int64), np.zeros((0, operators), np.int64)
+        return cls(window_start_s=starts, window_s=window_s, parallelism=runs, disturbed=np.zeros(0, bool), **measures)
+
+    def since(self, time_s: float) -> Observations:
+        """Return the windows that began at or after a time: those that a memory has not seen yet."""
+        return self.rows(np.flatnonzero(self.window_start_s >= time_s))
+
+    def rows(self, index: Ints) -> Observations:
+        """Return some of the windows."""
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Observations(**{name: one if name == "window_s" else one[index] for name, one in kept.items()})
+
+
+MEASURES = (
+    "processing_rate_per_s",
+    "output_rate_per_s",
+    "true_processing_rate_per_s",
+    "true_output_rate_per_s",
+    "target_data_rate_per_s",
+    "busy_share",
+    "idle_share",
+    "backpressured_share",
+    "pending_records",
+    "latency_ms",
+)

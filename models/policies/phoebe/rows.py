@@ -1,0 +1,41 @@
+"""Rows that Phoebe learns from; plain values, so that a memory can hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Means over one window of one deployment.
+
+    Attributes:
+        scale_out: workers.
+        throughput_per_s: T_avg, records/s.
+        latency_ms: L_avg, mean of the end-to-end latency.
+    """
+
+    scale_out: int
+    throughput_per_s: float
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPoint:
+    """T_max of one scale-out, records/s."""
+
+    scale_out: int
+    capacity_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What the profiling phase found.
+
+    Attributes:
+        rows: latencies; those of saturated deployments are in it.
+        capacity: T_max under permanent backlog.
+    """
+
+    rows: tuple[Measurement, ...] = ()
+    capacity: tuple[CapacityPoint, ...] = ()

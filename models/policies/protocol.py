@@ -1,0 +1,111 @@
+"""One protocol for every system that can decide a job's schedule.
+
+A policy is a pure function of a situation and its own memory: the same input gives the same schedule, so a retry plans
+the same and all policies can be replayed on one history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from include.domain.graph import JobGraph
+from include.settings import Planner
+from models.job_models import JobModels
+from models.planner.demand import SourceForecast
+from models.planner.steps import Step
+from models.policies.observed import Observations
+
+MemoryT = TypeVar("MemoryT")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a policy may look at.
+
+    Attributes:
+        as_of_s: the moment of deciding, epoch seconds.
+        graph: the job.
+        parallelism: operator -> running parallelism.
+        models: what was learnt about the job.
+        forecast: of its sources.
+        slots_max: most slots that the job may have.
+        options: the planner's settings.
+        observations: the latest windows; none for a policy that does not ask for them.
+        seed: from the job and the moment, for a policy that draws.
+        expects: whether someone reads what a step expects; an evaluation of thousands of steps does not.
+    """
+
+    as_of_s: int
+    graph: JobGraph
+    parallelism: Mapping[str, int]
+    models: JobModels
+    forecast: SourceForecast
+    slots_max: int
+    options: Planner
+    observations: Observations = field(default_factory=Observations.nothing)
+    seed: int = 0
+    expects: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A step and why it is taken."""
+
+    step: Step
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Decisions in order of time.
+
+    Attributes:
+        operators: (O,) names in the order of the steps' arrays.
+        decisions: at least one; a schedule without any change holds one that says so.
+    """
+
+    operators: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a policy may learn from between decisions: weeks of windows, and what is known of the job at their end.
+
+    Attributes:
+        as_of_s: their end, epoch seconds.
+        graph, models, slots_max, options: as in :class:`Situation`.
+        observations: the windows.
+    """
+
+    as_of_s: int
+    graph: JobGraph
+    models: JobModels
+    slots_max: int
+    options: Planner
+    observations: Observations
+
+
+class Policy(Protocol[MemoryT]):
+    """A system that decides."""
+
+    def first_memory(self) -> MemoryT:
+        """Return the memory of a job that was never decided on."""
+        ...
+
+    def decide(self, situation: Situation, memory: MemoryT) -> tuple[Schedule, MemoryT]:
+        """Return the schedule and the memory for the next decision."""
+        ...
+
+
+class Learner(Policy[MemoryT], Protocol[MemoryT]):
+    """A policy that also learns by night, from the history; ``include.learning`` names them."""
+
+    def learn(self, history: History) -> MemoryT:
+        """Return the memory of a job after a history, learnt from nothing.
+
+        The memory knows until when it has learnt, so that a decision after it does not count a window twice.
+        """
+        ...

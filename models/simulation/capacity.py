@@ -1,0 +1,59 @@
+"""Processing-ability curves as tables over parallelism, and their inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.simulation.spec import FloatArray, IntArray, JobSpec, OperatorSpec
+
+
+def ability_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
+    """Return PA(p) in records/s for p = 0..p_max, shape (p_max + 1,); PA(0) = 0.
+
+    A measured curve is taken as it is and stays at its last value beyond it; otherwise
+    PA(p) = g p / (1 + a (p-1) + b p (p-1)) (ContTune sheet, section 8).
+
+    Deviation: a fitted negative b makes the formula explode or fall beyond the measured range, so the denominator is
+    kept at 1 or more and the curve is clamped to be monotone.
+    """
+    p = np.arange(p_max + 1, dtype=np.float64)
+    if spec.measured_per_s:
+        known = np.concatenate([[0.0], spec.measured_per_s])
+        return np.maximum.accumulate(known[np.minimum(np.arange(p_max + 1), len(known) - 1)])
+    denominator = 1.0 + spec.contention * (p - 1.0) + spec.curvature * p * (p - 1.0)
+    curve = spec.per_subtask_per_s * p / np.maximum(denominator, 1.0)
+    curve[0] = 0.0
+    return np.maximum.accumulate(curve)
+
+
+def gains(spec: JobSpec) -> FloatArray:
+    """Return input records at each operator per record that each source emits, shape (operators, operators).
+
+    Row i, column s; only columns of sources differ from zero and a source's own entry is 1.  The full output of an
+    operator goes to every successor (Eq. 8 of DS2).
+    """
+    position = {operator.name: index for index, operator in enumerate(spec.operators)}
+    gain = np.zeros((len(position), len(position)))
+    for index, operator in enumerate(spec.operators):
+        if not operator.upstream:
+            gain[index, index] = 1.0
+        for upstream in operator.upstream:
+            above = position[upstream]
+            gain[index] += gain[above] * spec.operators[above].selectivity
+    return gain
+
+
+def needed_parallelism(curves: FloatArray, load_per_s: FloatArray, utilisation: float) -> IntArray:
+    """Return the smallest p with utilisation x PA(p) >= load, or the last p when none has.
+
+    Args:
+        curves: (..., P + 1) monotone abilities for p = 0..P.
+        load_per_s: (...) input rates.
+        utilisation: target share of the ability, in (0, 1].
+
+    Returns:
+        (...) parallelism, at least 1.
+    """
+    short = utilisation * curves < load_per_s[..., None]
+    needed: IntArray = np.clip(short.sum(axis=-1), 1, curves.shape[-1] - 1).astype(np.int64)
+    return needed

@@ -1,0 +1,111 @@
+"""From a draft of a job (who needs how many subtasks at peak) to a full description with its load and its users."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.simulation.capacity import gains
+from models.simulation.control import CpuRule, CpuRuleOptions, Timetable, UserControl
+from models.simulation.fleet import Fleet, pack
+from models.simulation.spec import FloatArray, JobSpec, OperatorSpec, Ship
+from models.simulation.workload import SourceLoad
+
+PEAK_UTILISATION = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An operator by what it needs.
+
+    Attributes:
+        need: parallelism (may be fractional) at which the peak load keeps it 80% busy.
+        upstream, selectivity, contention, ship: see :class:`OperatorSpec`.
+    """
+
+    name: str
+    need: float
+    upstream: tuple[str, ...] = ()
+    selectivity: float = 1.0
+    contention: float = 0.02
+    ship: Ship = Ship.REBALANCE
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueJob:
+    """A job with its load and with how its users set its parallelism today.
+
+    Attributes:
+        loads: one per source, in topological order.
+        timetable: scheduled changes; None for the CPU rule alone.
+        age_days: days since the job was submitted, when the history begins.
+    """
+
+    spec: JobSpec
+    loads: tuple[SourceLoad, ...]
+    rule: CpuRuleOptions
+    timetable: Timetable | None = None
+    age_days: float = 9.0
+
+
+def build(
+    name: str,
+    drafts: Sequence[Draft],
+    loads: Sequence[SourceLoad],
+    *,
+    rule: CpuRuleOptions | None = None,
+    timetable: Timetable | None = None,
+    age_days: float = 9.0,
+    **options: float,
+) -> CatalogueJob:
+    """Build a job: the per-subtask rates follow from the needs at peak; ``options`` go to :class:`JobSpec`."""
+    operators = [
+        OperatorSpec(
+            draft.name,
+            draft.upstream,
+            1.0,
+            contention=draft.contention,
+            selectivity=draft.selectivity,
+            ship=draft.ship,
+            imbalance=0.06 if draft.ship is Ship.HASH else 0.0,
+        )
+        for draft in drafts
+    ]
+    spec = JobSpec(name, tuple(operators), **options)  # type: ignore[arg-type]
+    load = gains(spec) @ _on_sources(spec, loads)
+    sized = tuple(
+        dataclasses.replace(operator, per_subtask_per_s=float(at_peak / PEAK_UTILISATION / _shape(draft)))
+        for operator, draft, at_peak in zip(operators, drafts, load, strict=True)
+    )
+    return CatalogueJob(
+        dataclasses.replace(spec, operators=sized), tuple(loads), rule or CpuRuleOptions(), timetable, age_days
+    )
+
+
+def _shape(draft: Draft) -> float:
+    """PA(need) / g of a draft without curvature."""
+    return draft.need / (1.0 + draft.contention * (draft.need - 1.0))
+
+
+def _on_sources(spec: JobSpec, loads: Sequence[SourceLoad]) -> FloatArray:
+    """Place the peaks of the loads on the operators that are sources, (operators,)."""
+    peaks = iter(load.peak_per_s for load in loads)
+    return np.array([0.0 if operator.upstream else next(peaks) for operator in spec.operators])
+
+
+def peaks_per_s(fleet: Fleet, jobs: Sequence[CatalogueJob]) -> FloatArray:
+    """Return the peak rates of the sources, (J, O)."""
+    peaks = np.zeros(fleet.shape)
+    for row, job in enumerate(jobs):
+        peaks[row, : len(job.spec.operators)] = _on_sources(job.spec, job.loads)
+    return peaks
+
+
+def assemble(jobs: Sequence[CatalogueJob]) -> tuple[Fleet, UserControl]:
+    """Pack jobs into a fleet with the controllers that their users run today."""
+    fleet = pack([job.spec for job in jobs])
+    rule = CpuRule([job.rule for job in jobs])
+    return fleet, UserControl(fleet, peaks_per_s(fleet, jobs), [job.timetable for job in jobs], rule)

@@ -1,0 +1,156 @@
+"""How parallelism is decided today: a reactive CPU rule and timetables, as callables that see only metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from models.simulation.capacity import needed_parallelism
+from models.simulation.fleet import Fleet
+from models.simulation.spec import BoolArray, FloatArray, IntArray
+
+_HOUR_S = 3600.0
+_DAY_S = 24 * _HOUR_S
+_WEEK_S = 7 * _DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """What a controller may look at.
+
+    Attributes:
+        time_s: seconds of simulation; week_s: seconds since Monday 00:00 UTC.
+        parallelism: (J, O).
+        busy: (J, O) busy share, mean since the last decision.
+        lag_s: (J,) backlog in seconds of input, worst source.
+        up: (J,) whether the job runs.
+        settled_s: (J,) seconds since it last came back.
+    """
+
+    time_s: float
+    week_s: float
+    parallelism: IntArray
+    busy: FloatArray
+    lag_s: FloatArray
+    up: BoolArray
+    settled_s: FloatArray
+
+
+class Controller(Protocol):
+    """Decides parallelism; called at a fixed period with the metrics since its last call."""
+
+    def __call__(self, view: FleetView) -> IntArray:
+        """Return the wanted parallelism (J, O); the current one where nothing should change."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CpuRuleOptions:
+    """A CPU rule of one job: grow above ``high``, shrink after ``patience`` decisions below ``low``, to ``target``."""
+
+    high: float = 0.80
+    low: float = 0.42
+    target: float = 0.62
+    patience: int = 6
+    cooldown_s: float = 1200.0
+
+
+@dataclass(slots=True)
+class CpuRule:
+    """The reactive rule for every job of a fleet; remembers how often each operator was seen below ``low``."""
+
+    options: Sequence[CpuRuleOptions]
+    _low_seen: IntArray | None = field(default=None, init=False)
+
+    def __call__(self, view: FleetView) -> IntArray:
+        """Return the wanted parallelism (J, O)."""
+        high, low, target, patience, cooldown = (
+            np.array([getattr(option, name) for option in self.options])[:, None]
+            for name in ("high", "low", "target", "patience", "cooldown_s")
+        )
+        seen = np.zeros_like(view.parallelism) if self._low_seen is None else self._low_seen
+        seen = np.where(view.busy < low, seen + 1, 0)
+        free = (view.up & (view.settled_s >= cooldown[:, 0]))[:, None]
+        calm = (view.lag_s < 5.0)[:, None]  # operators above a bottleneck look idle: never shrink a job that lags
+        fit = np.ceil(view.parallelism * view.busy / target - 1e-9).astype(np.int64)
+        grows = free & ((view.busy > high) & (fit > view.parallelism)).any(axis=1, keepdims=True)
+        shrinks = free & calm & ((seen >= patience) & (fit < view.parallelism)).any(axis=1, keepdims=True)
+        # a rescale costs a restart anyway, so every operator that is well off its target moves with it
+        off = (np.abs(view.busy - target) > 0.15 * target) & ((fit > view.parallelism) | calm)
+        self._low_seen = np.where(grows | shrinks, 0, seen)
+        return np.where((grows | shrinks) & off, np.maximum(fit, 1), view.parallelism)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One line of a timetable: from this UTC hour on, configured for ``load_share`` of the peak."""
+
+    hour: int
+    load_share: float
+    weekend_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """Scheduled changes of one job as its users set them, reviewed once a week by a factor."""
+
+    slots: tuple[Slot, ...]
+    weekly_review: tuple[float, ...] = (1.0, 1.12, 0.94, 1.05)
+    utilisation: float = 0.72
+
+    def load_share(self, time_s: float, week_s: float) -> float:
+        """Return the share of peak load that the job is configured for."""
+        hour, weekend = int(week_s % _DAY_S // _HOUR_S), week_s >= 5 * _DAY_S
+        current = self.slots[-1]
+        for slot in self.slots:
+            if slot.hour <= hour:
+                current = slot
+        share = current.weekend_share if weekend and current.weekend_share is not None else current.load_share
+        return share * self.weekly_review[int(time_s // _WEEK_S) % len(self.weekly_review)]
+
+
+@dataclass(slots=True)
+class UserControl:
+    """Jobs with a timetable follow it; the others, and a timetable job that lags for long, follow the CPU rule.
+
+    Args:
+        fleet: the jobs.
+        peak_per_s: (J, O) source rates at peak, what the timetables' shares refer to.
+        timetables: one per job, None for the CPU rule.
+        rule: the CPU rule over the same jobs.
+    """
+
+    fleet: Fleet
+    peak_per_s: FloatArray
+    timetables: Sequence[Timetable | None]
+    rule: CpuRule
+    rescue_lag_s: float = 120.0
+
+    def __call__(self, view: FleetView) -> IntArray:
+        """Return the wanted parallelism (J, O)."""
+        wanted = self.rule(view)
+        for job, timetable in enumerate(self.timetables):
+            if timetable is None or (
+                view.lag_s[job] > self.rescue_lag_s and (wanted[job] > view.parallelism[job]).any()
+            ):
+                continue
+            lagging = view.lag_s[job] > self.rescue_lag_s
+            planned = self._planned(job, timetable.load_share(view.time_s, view.week_s), timetable.utilisation)
+            current = view.parallelism[job]
+            wanted[job] = np.maximum(planned, current) if lagging else planned
+            if not view.up[job] or self._rescued(planned, current, view.settled_s[job]):
+                wanted[job] = current
+        return wanted
+
+    @staticmethod
+    def _rescued(planned: IntArray, current: IntArray, settled_s: float) -> bool:
+        """Whether the job was enlarged by the rule within the hour; the timetable waits that long."""
+        return bool((planned < current).any() and settled_s < _HOUR_S)
+
+    def _planned(self, job: int, share: float, utilisation: float) -> IntArray:
+        load = self.fleet.gain[job] @ self.peak_per_s[job] * share
+        need = np.minimum(needed_parallelism(self.fleet.curves[job], load, utilisation), self.fleet.p_max[job])
+        return np.where(self.fleet.present[job], need, 0)

@@ -1,0 +1,116 @@
+"""Jobs packed into arrays padded to (jobs, operators), so that one step serves all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.simulation.capacity import ability_curve, gains
+from models.simulation.spec import BoolArray, FloatArray, IntArray, JobSpec, SpecError
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Constants of J jobs with up to O operators and parallelism up to P.
+
+    Attributes:
+        specs: the jobs, in the order of the first axis.
+        present, is_source: (J, O); padding is absent.
+        gain: (J, O, O) input of operator i per record emitted by source s, see :func:`gains`.
+        below: (J, O, O) whether operator i is source s or gets records from it.
+        above: (J, O, O) whether operator i is a strict ancestor of operator b.
+        selectivity: (J, O).
+        curves: (J, O, P + 1) PA(p) in records/s.
+        p_max: (J, O) bound of parallelism, 1 for padding.
+        interval_s, checkpoint_rate, restart_s, restore_rate, detection_s, retention_s, bytes_per_record, fetch_delay_s:
+            (J,) per job, named as in :class:`JobSpec`.
+        rounds: rounds of the flow allocation (1 when no job has two sources).
+    """
+
+    specs: tuple[JobSpec, ...]
+    present: BoolArray
+    is_source: BoolArray
+    gain: FloatArray
+    below: BoolArray
+    above: BoolArray
+    selectivity: FloatArray
+    curves: FloatArray
+    p_max: IntArray
+    interval_s: FloatArray
+    checkpoint_rate: FloatArray
+    restart_s: FloatArray
+    restore_rate: FloatArray
+    detection_s: FloatArray
+    retention_s: FloatArray
+    bytes_per_record: FloatArray
+    fetch_delay_s: FloatArray
+    rounds: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(J, O)."""
+        return self.present.shape[0], self.present.shape[1]
+
+    def capacity(self, parallelism: IntArray) -> FloatArray:
+        """Return PA at the given parallelism, (J, O) records/s; padding gives 0."""
+        return np.take_along_axis(self.curves, parallelism[..., None], axis=2)[..., 0]
+
+
+def _ancestors(spec: JobSpec) -> BoolArray:
+    """Return (O, O): whether row is a strict ancestor of column."""
+    position = {operator.name: index for index, operator in enumerate(spec.operators)}
+    above = np.zeros((len(position), len(position)), dtype=np.bool_)
+    for index, operator in enumerate(spec.operators):
+        for upstream in operator.upstream:
+            above[:, index] |= above[:, position[upstream]]
+            above[position[upstream], index] = True
+    return above
+
+
+def _column(specs: Sequence[JobSpec], field: str) -> FloatArray:
+    return np.array([getattr(spec, field) for spec in specs], dtype=np.float64)
+
+
+def pack(specs: Sequence[JobSpec]) -> Fleet:
+    """Pack job descriptions into arrays.
+
+    Raises:
+        SpecError: no jobs, or two jobs with the same name.
+    """
+    if not specs or len({spec.name for spec in specs}) != len(specs):
+        raise SpecError("a fleet needs at least one job, and job names must differ")
+    jobs, width = len(specs), max(len(spec.operators) for spec in specs)
+    p_top = max(spec.slots_max for spec in specs)
+    gain, above = np.zeros((jobs, width, width)), np.zeros((jobs, width, width), dtype=np.bool_)
+    curves, selectivity = np.zeros((jobs, width, p_top + 1)), np.zeros((jobs, width))
+    present, is_source = np.zeros((jobs, width), dtype=np.bool_), np.zeros((jobs, width), dtype=np.bool_)
+    p_max = np.ones((jobs, width), dtype=np.int64)
+    for j, spec in enumerate(specs):
+        n = len(spec.operators)
+        gain[j, :n, :n], above[j, :n, :n], present[j, :n] = gains(spec), _ancestors(spec), True
+        for i, operator in enumerate(spec.operators):
+            is_source[j, i], selectivity[j, i] = not operator.upstream, operator.selectivity
+            curves[j, i] = ability_curve(operator, p_top)
+            p_max[j, i] = min(spec.slots_max, operator.max_parallelism)
+    return Fleet(
+        specs=tuple(specs),
+        present=present,
+        is_source=is_source,
+        gain=gain,
+        below=gain > 0.0,
+        above=above,
+        selectivity=selectivity,
+        curves=curves,
+        p_max=p_max,
+        interval_s=_column(specs, "checkpoint_interval_s"),
+        checkpoint_rate=_column(specs, "checkpoint_bytes_per_s"),
+        restart_s=_column(specs, "restart_base_s"),
+        restore_rate=_column(specs, "restore_bytes_per_s"),
+        detection_s=_column(specs, "detection_s"),
+        retention_s=_column(specs, "state_retention_s"),
+        bytes_per_record=_column(specs, "state_bytes_per_record"),
+        fetch_delay_s=_column(specs, "fetch_delay_s"),
+        rounds=1 if int(is_source.sum(axis=1).max()) == 1 else 3,
+    )

@@ -1,0 +1,155 @@
+"""Raw lines of a simulated cluster: what a poller would have written, job by job within an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.flink.endpoints import job_metrics_path, job_path, vertex_metrics_path
+from include.raw import Kind
+from models.simulation.fleet import Fleet
+from models.simulation.rest.events import exceptions_reply, overview_reply
+from models.simulation.rest.job import hole_values, hollow_view, job_reply, plan_reply
+from models.simulation.rest.metrics import BUSY, aggregate, metric_ids, metrics_template
+from models.simulation.rest.template import HOLE, Ids, dumps, template
+from models.simulation.rest.views import JobTimeline, Origin
+from models.simulation.samples import Samples
+from models.simulation.state import Event
+
+NAN_AFTER_START_S = 20.0
+SLOTS_PER_TASKMANAGER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Templates:
+    """Raw lines of one job with holes for numbers; see :meth:`LineWriter._templates`."""
+
+    job: str
+    measured: tuple[str, ...]
+    unmeasured: tuple[str, ...]
+    nothing: tuple[str, ...]
+    metrics: tuple[int, ...]
+
+
+class LineWriter:
+    """Makes the raw lines of some jobs.
+
+    Args:
+        fleet: the jobs of ``samples``.
+        samples: polls of these jobs.
+        events: restarts of these jobs, job indices as in ``fleet``, of the whole run up to the last poll.
+        origin: calendar and cluster.
+    """
+
+    def __init__(self, fleet: Fleet, samples: Samples, events: Sequence[Event], origin: Origin) -> None:
+        self._fleet, self._samples, self._origin = fleet, samples, origin
+        self._ids = [Ids.of(origin.cluster, spec) for spec in fleet.specs]
+        self._jobs = [JobTimeline(fleet, samples, events, origin, job) for job in range(len(fleet.specs))]
+        self._values = aggregate(fleet, samples)
+
+    def hour(self, polls: range, *, cluster_wide: bool) -> Iterator[str]:
+        """Yield the lines of the polls of one hour: the cluster's (if wanted), then job by job.
+
+        Checkpoints are polled every quarter of an hour (the reply lists the last ten).  What changes slowly (plan, job
+        metrics, exceptions, overview) is polled once, at the hour's first poll, and
+        exceptions also when there is a new one.
+        """
+        if cluster_wide:
+            yield self._overview(polls[0])
+        for job in range(len(self._fleet.specs)):
+            templates = self._templates(job)
+            for poll in polls:
+                quarter = (polls[-1] - poll) % max(1, len(polls) // 4) == 0
+                yield from self._job_lines(job, poll, templates, first=poll == polls[0], quarter=quarter)
+            for vertex in range(len(templates.metrics)):  # lines that look alike stand together: they compress better
+                for poll in polls:
+                    yield from self._vertex_line(job, poll, vertex, templates)
+
+    def _at_ms(self, job: int, poll: int) -> int:
+        """Return when the replies about a job arrive: one job is asked after the other."""
+        return self._origin.ms(float(self._samples.at_s[poll])) + 37 * job % 4000
+
+    def _line(
+        self, at_ms: int | str, kind: Kind, endpoint: str, job: int | None, body: str, *, vertex: int = -1
+    ) -> str:
+        """Write one raw line; ``body`` is text or a template, then ``at_ms`` is a hole."""
+        ids = None if job is None else self._ids[job]
+        record = {
+            "observed_at_ms": at_ms,
+            "cluster": self._origin.cluster,
+            "kind": str(kind),
+            "endpoint": endpoint,
+            "job_id": None if ids is None else ids.job,
+            "vertex_id": None if ids is None or vertex < 0 else ids.vertices[vertex],
+            "status": 200,
+        }
+        written = template(record) if at_ms == HOLE else dumps(record)
+        return f'{written[:-1]},"body":{dumps(body)}}}'
+
+    def _overview(self, poll: int) -> str:
+        slots = int(self._samples.parallelism[poll].max(axis=1).sum())
+        managers = int(np.ceil(slots * 1.25 / SLOTS_PER_TASKMANAGER))
+        total, running = managers * SLOTS_PER_TASKMANAGER, int((~self._samples.down[poll]).sum())
+        at_ms = self._origin.ms(float(self._samples.at_s[poll]))
+        return self._line(
+            at_ms, Kind.OVERVIEW, "/overview", None, dumps(overview_reply(managers, total, total - slots, running))
+        )
+
+    def _job_lines(self, job: int, poll: int, templates: _Templates, *, first: bool, quarter: bool) -> Iterator[str]:
+        spec, ids, timeline = self._fleet.specs[job], self._ids[job], self._jobs[job]
+        at_ms = self._at_ms(job, poll)
+        view = timeline.view(poll, at_ms)
+        if view.state == "RUNNING":
+            yield templates.job % (at_ms, *hole_values(view))
+        else:
+            yield self._line(at_ms, Kind.JOB, job_path(ids.job), job, dumps(job_reply(spec, ids, view)))
+        if quarter:
+            checkpoints = dumps(timeline.checkpoints(poll, ids.job))
+            yield self._line(at_ms + 2, Kind.CHECKPOINTS, job_path(ids.job, "checkpoints"), job, checkpoints)
+        if first and view.state == "RUNNING":
+            plan = dumps(plan_reply(spec, ids, view.parallelism))
+            yield self._line(at_ms + 3, Kind.PLAN, job_path(ids.job, "plan"), job, plan)
+        if first:
+            metrics = dumps(timeline.job_metrics(poll, at_ms))
+            yield self._line(at_ms + 4, Kind.JOB_METRICS, job_metrics_path(ids.job), job, metrics)
+        if first or timeline.failed_since_last_poll(poll):
+            exceptions = dumps(exceptions_reply(timeline.failures(poll)))
+            yield self._line(at_ms + 5, Kind.EXCEPTIONS, job_path(ids.job, "exceptions"), job, exceptions)
+
+    def _templates(self, job: int) -> _Templates:
+        """Write the lines that repeat: the job's, and each vertex's with, without and lacking a measured busy time."""
+        spec, ids = self._fleet.specs[job], self._ids[job]
+        hollow = job_reply(spec, ids, hollow_view(spec, self._origin.submitted_ms[job]))
+        names = [metric_ids(operator) for operator in spec.operators]
+
+        def lines(bodies: Sequence[str]) -> tuple[str, ...]:
+            return tuple(
+                self._line(
+                    HOLE, Kind.VERTEX_METRICS, vertex_metrics_path(ids.job, vertex, own), job, body, vertex=index
+                )
+                for index, (vertex, own, body) in enumerate(zip(ids.vertices, names, bodies, strict=True))
+            )
+
+        return _Templates(
+            job=self._line(HOLE, Kind.JOB, job_path(ids.job), job, template(hollow)),
+            measured=lines([metrics_template(own, True) for own in names]),
+            unmeasured=lines([metrics_template(own, False) for own in names]),
+            nothing=lines(["[]"] * len(names)),
+            metrics=tuple(len(own) for own in names),
+        )
+
+    def _vertex_line(self, job: int, poll: int, vertex: int, templates: _Templates) -> Iterator[str]:
+        """Yield a vertex's metrics: nothing while tasks are cancelled, an empty list while they are created."""
+        state, at_ms = self._jobs[job].state(poll), self._at_ms(job, poll) + 10 + vertex
+        if state == "RESTARTING":
+            return
+        if state == "CREATED":
+            yield templates.nothing[vertex] % at_ms
+            return
+        numbers = self._values[poll, job, vertex, : templates.metrics[vertex]]
+        if self._jobs[job].running_for_s(poll) < NAN_AFTER_START_S:
+            yield templates.unmeasured[vertex] % (at_ms, *np.delete(numbers, BUSY, axis=0).ravel().tolist())
+        else:
+            yield templates.measured[vertex] % (at_ms, *numbers.ravel().tolist())

@@ -1,0 +1,79 @@
+"""The reply of ``subtasks/metrics``: aggregates over the subtasks of a vertex.
+
+The model has no single subtasks; their spread follows from the operator's imbalance: the busiest is ``1 + imbalance``
+times the mean, the least busy ``1 - imbalance`` times, and none differs when there is only one.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from include.flink.endpoints import AGGREGATES, SOURCE_METRICS, VERTEX_METRICS
+from models.simulation.fleet import Fleet
+from models.simulation.samples import Samples
+from models.simulation.spec import FloatArray, OperatorSpec
+
+# Weeks of replies: of the gauges beside the counters only busy time is kept, whose "NaN" readers must cope with.
+_LEFT_OUT = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
+POLLED = tuple(name for name in VERTEX_METRICS if name not in _LEFT_OUT)
+METRICS = POLLED + SOURCE_METRICS
+BUSY = METRICS.index("busyTimeMsPerSecond")
+_GAUGES = slice(BUSY, BUSY + 1)
+_WHOLE = [METRICS.index(name) for name in METRICS if not name.endswith("PerSecond")]
+
+
+def metric_ids(operator: OperatorSpec) -> tuple[str, ...]:
+    """Return the ids that Flink gives to a vertex's metrics; the backlog is a source operator's own metric."""
+    if operator.upstream:
+        return POLLED
+    prefix = re.sub(r"[ :]", "_", operator.name)
+    return POLLED + tuple(f"{prefix}.{name}" for name in SOURCE_METRICS)
+
+
+def metrics_template(ids: tuple[str, ...], measured: bool) -> str:
+    """Return a %-template of a reply for five numbers per metric, in the order of ``AGGREGATES``.
+
+    Args:
+        ids: of the metrics.
+        measured: False right after a start, when busy time is the string "NaN" (Flink 1.x and legacy sources); such a
+            template takes five numbers less.
+    """
+    entries = []
+    for metric, name in zip(ids, METRICS, strict=False):
+        if name == "busyTimeMsPerSecond" and not measured:
+            values = [f'"{aggregate}":"NaN"' for aggregate in AGGREGATES]
+        else:
+            values = [f'"{aggregate}":%.1f' for aggregate in AGGREGATES]
+        entries.append(f'{{"id":"{metric}",{",".join(values)}}}')
+    return f"[{','.join(entries)}]"
+
+
+def _spread(fleet: Fleet, parallelism: FloatArray) -> FloatArray:
+    """Return (K, J, O) relative distance of the extreme subtasks from the mean, 0 for one subtask."""
+    own = np.zeros(fleet.shape)
+    for j, spec in enumerate(fleet.specs):
+        own[j, : len(spec.operators)] = [operator.imbalance for operator in spec.operators]
+    return own * (1.0 - 1.0 / parallelism)
+
+
+def aggregate(fleet: Fleet, samples: Samples) -> FloatArray:
+    """Return the aggregates of every metric, (K, J, O, metrics, 5), metrics in the order of :data:`METRICS`.
+
+    Counters, times and the backlog are whole numbers per subtask as in Flink.  ``skew`` is Flink's mean absolute
+    deviation in percent of the mean, taken as half the spread.
+    """
+    p = np.maximum(samples.parallelism, 1).astype(np.float64)
+    counts = [np.floor(samples.records_in) / p, np.floor(samples.records_out) / p]
+    busy = np.round(1000.0 * np.clip(samples.busy, 0.0, 1.0))
+    times = [np.floor(1000.0 * total) for total in (samples.busy_s, samples.idle_s, samples.pressed_s)]
+    mean = np.stack([*counts, busy, *times, np.floor(samples.pending) / p], axis=-1)
+    spread = _spread(fleet, p)[..., None]
+    result = np.empty((*mean.shape, len(AGGREGATES)))
+    result[..., 0], result[..., 1] = mean * (1.0 - spread), mean * (1.0 + spread)
+    result[..., _WHOLE, :2] = np.round(result[..., _WHOLE, :2])
+    result[..., _GAUGES, :2] = np.minimum(np.round(result[..., _GAUGES, :2]), 1000.0)
+    result[..., 2], result[..., 3] = mean, mean * p[..., None]
+    result[..., 4] = np.where(mean > 0.0, 50.0 * spread, 0.0)
+    return result

@@ -1,0 +1,138 @@
+"""What a poller of Flink's REST API sees of a fleet, and the recorder that collects it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from models.simulation.fleet import Fleet
+from models.simulation.spec import BoolArray, FloatArray, IntArray
+from models.simulation.state import KEPT_CHECKPOINTS, FleetState
+from models.simulation.step import Flow
+
+GAUGE_S = 60.0  # Flink's meters and time gauges are means over the last minute
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What was seen at K polls; leading axis K, then (J, O) or (J,).
+
+    Attributes:
+        at_s: (K,) time of the poll.
+        parallelism: (K, J, O).
+        records_in, records_out, busy_s, pressed_s, idle_s: (K, J, O) counters since the last start.
+        in_per_s, out_per_s, busy, pressed, idle: (K, J, O) means over the last minute.
+        pending: (K, J, O) records that wait at sources.
+        down_from, down_until: (K, J) last downtime, far in the past before the first.
+        checkpoints: (K, J, 10, 3) the last completed ones, newest first: trigger, duration, bytes.
+        completed, restarts, failures: (K, J).
+    """
+
+    at_s: FloatArray
+    parallelism: IntArray
+    records_in: FloatArray
+    records_out: FloatArray
+    busy_s: FloatArray
+    pressed_s: FloatArray
+    idle_s: FloatArray
+    in_per_s: FloatArray
+    out_per_s: FloatArray
+    busy: FloatArray
+    pressed: FloatArray
+    idle: FloatArray
+    pending: FloatArray
+    down_from: FloatArray
+    down_until: FloatArray
+    checkpoints: FloatArray
+    completed: IntArray
+    restarts: IntArray
+    failures: IntArray
+
+    @classmethod
+    def empty(cls, polls: int, fleet: Fleet) -> Samples:
+        """Return zeros for a number of polls."""
+        shapes: dict[str, tuple[int, ...]] = {"at_s": (polls,)}
+        shapes |= {"checkpoints": (polls, fleet.shape[0], KEPT_CHECKPOINTS, 3)} | dict.fromkeys(
+            _ROWS, (polls, fleet.shape[0])
+        )
+
+        def zeros(name: str) -> Any:
+            return np.zeros(shapes.get(name, (polls, *fleet.shape)), np.int64 if name in _WHOLE else np.float64)
+
+        return cls(**{field.name: zeros(field.name) for field in fields(cls)})
+
+    def cut(self, polls: slice, jobs: slice) -> Samples:
+        """Return the polls and jobs of two slices."""
+        cut = {field.name: getattr(self, field.name)[polls] for field in fields(self)}
+        return Samples(**{name: values if name == "at_s" else values[:, jobs] for name, values in cut.items()})
+
+    @property
+    def down(self) -> BoolArray:
+        """(K, J): whether the job stands still at the poll."""
+        at = self.at_s[:, None]
+        return (at >= self.down_from) & (at < self.down_until)
+
+
+_WHOLE = frozenset({"parallelism", "completed", "restarts", "failures"})
+_ROWS = (
+    "down_from",
+    "down_until",
+    "completed",
+    "restarts",
+    "failures",
+)
+_FROM_STATE = {  # field of a sample -> field of the state
+    "parallelism": "parallelism",
+    "records_in": "records_in",
+    "records_out": "records_out",
+    "busy_s": "busy_s",
+    "pressed_s": "pressed_s",
+    "idle_s": "idle_s",
+    "down_from": "down_from",
+    "down_until": "down_until",
+    "checkpoints": "checkpoints",
+    "completed": "completed",
+    "restarts": "restarts",
+    "failures": "failures",
+}
+
+
+def wait_s(fleet: Fleet, busy: FloatArray) -> FloatArray:
+    """Return (J,) seconds that a record waits at the source without a backlog: grows with the busiest operator.
+
+    A source fetches in batches, and waiting grows as u^2 / (1 - u) like that of a queue with one server.
+    """
+    u = np.minimum(busy.max(axis=1), 0.97)
+    waits: FloatArray = fleet.fetch_delay_s * (1.0 + 0.5 * u * u / (1.0 - u))
+    return waits
+
+
+class Recorder:
+    """Collects gauges between polls and samples at polls."""
+
+    def __init__(self, fleet: Fleet, polls: int) -> None:
+        self._fleet = fleet
+        self.samples = Samples.empty(polls, fleet)
+        self._sums = np.zeros((4, *fleet.shape))
+        self._steps = 0
+
+    def add(self, time_s: float, flow: Flow) -> None:
+        """Add one step that began at ``time_s``; the gauges begin anew every minute."""
+        if time_s % GAUGE_S == 0.0:
+            self._sums[:], self._steps = 0.0, 0
+        self._sums += (flow.in_per_s, flow.busy, flow.pressed, flow.idle)
+        self._steps += 1
+
+    def poll(self, index: int, state: FleetState) -> None:
+        """Keep what a poll at the state's time sees."""
+        rate, busy, pressed, idle = self._sums / self._steps
+        kept, fleet = self.samples, self._fleet
+        kept.at_s[index] = state.time_s
+        for name, origin in _FROM_STATE.items():
+            getattr(kept, name)[index] = getattr(state, origin)
+        kept.in_per_s[index] = np.where(fleet.is_source, 0.0, rate)  # Flink's sources count no records in
+        kept.out_per_s[index] = rate * fleet.selectivity
+        kept.busy[index], kept.pressed[index], kept.idle[index] = busy, pressed, idle
+        kept.pending[index] = state.backlog + np.where(fleet.is_source, rate, 0.0) * wait_s(fleet, busy)[:, None]

@@ -1,0 +1,184 @@
+"""What changes while a fleet runs, and what a restart does to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from models.simulation.fleet import Fleet
+from models.simulation.spec import BoolArray, FloatArray, IntArray
+
+NEVER = -1.0e18
+KEPT_CHECKPOINTS = 10  # as many as Flink keeps
+
+
+class Restart(StrEnum):
+    """Why a job stopped and came back."""
+
+    RESCALE = "rescale"
+    FAILURE = "restart"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One restart of one job; times in seconds of simulation.
+
+    Attributes:
+        job: index in the fleet.
+        checkpoint_age_s: age of the records that are processed again, 0 for a rescale.
+        before, after: (O,) parallelism.
+    """
+
+    job: int
+    kind: Restart
+    down_from_s: float
+    down_until_s: float
+    checkpoint_age_s: float
+    state_bytes: float
+    before: IntArray
+    after: IntArray
+
+
+@dataclass(slots=True)
+class FleetState:
+    """Arrays that :func:`models.simulation.step.advance` updates in place.
+
+    Conservation: ``emitted - replayed + backlog == owed`` for every source at every time.
+
+    Attributes:
+        time_s: now.
+        parallelism: (J, O), 0 for padding.
+        owed, emitted, replayed, backlog: (J, O) records of sources; the first three are totals since the start.
+        records_in, records_out: (J, O) Flink's counters since the job last started.
+        busy_s, pressed_s, idle_s: (J, O) seconds that a mean subtask spent so since the job last started.
+        down_from, down_until: (J,) last downtime, :data:`NEVER` before the first.
+        trigger_next: (J,) when the next checkpoint is triggered.
+        pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then.
+        done_position: (J, O) net emitted at the trigger of the last completed one.
+        checkpoints: (J, 10, 3) the last completed ones, newest first: trigger, duration, bytes.
+        completed: (J,) number of completed checkpoints.
+        restarts, failures: (J,) numbers of restarts of any kind and of failures.
+        state_bytes: (J,).
+    """
+
+    time_s: float
+    parallelism: IntArray
+    owed: FloatArray
+    emitted: FloatArray
+    replayed: FloatArray
+    backlog: FloatArray
+    records_in: FloatArray
+    records_out: FloatArray
+    busy_s: FloatArray
+    pressed_s: FloatArray
+    idle_s: FloatArray
+    down_from: FloatArray
+    down_until: FloatArray
+    trigger_next: FloatArray
+    pending_trigger: FloatArray
+    pending_done: FloatArray
+    pending_position: FloatArray
+    done_position: FloatArray
+    checkpoints: FloatArray
+    completed: IntArray
+    restarts: IntArray
+    failures: IntArray
+    state_bytes: FloatArray
+
+    @classmethod
+    def running(cls, fleet: Fleet, parallelism: IntArray, rate_per_s: FloatArray) -> FleetState:
+        """Return a fleet that has run for long at the given parallelism (J, O) and source rates (J, O)."""
+        jobs, width = fleet.shape
+        grid = {name: np.zeros((jobs, width)) for name in _GRIDS}
+        row = {name: np.zeros(jobs) for name in _ROWS}
+        state = cls(
+            time_s=0.0,
+            parallelism=np.where(fleet.present, np.clip(parallelism, 1, fleet.p_max), 0).astype(np.int64),
+            checkpoints=np.zeros((jobs, KEPT_CHECKPOINTS, 3)),
+            completed=np.zeros(jobs, dtype=np.int64),
+            restarts=np.zeros(jobs, dtype=np.int64),
+            failures=np.zeros(jobs, dtype=np.int64),
+            **grid,
+            **row,
+        )
+        state.down_from[:], state.down_until[:], state.pending_done[:] = NEVER, NEVER, np.inf
+        state.trigger_next[:] = fleet.interval_s
+        state.state_bytes[:] = rate_per_s.sum(axis=1) * fleet.bytes_per_record * fleet.retention_s
+        state.checkpoints[..., 0] = -fleet.interval_s[:, None] * np.arange(KEPT_CHECKPOINTS)
+        state.checkpoints[..., 1] = checkpoint_duration_s(fleet, state)[:, None]
+        state.checkpoints[..., 2] = state.state_bytes[:, None]
+        return state
+
+    def complete_checkpoint(self, jobs: IntArray, trigger_s: FloatArray, duration_s: FloatArray) -> None:
+        """Put a checkpoint of each of some jobs before those that are kept."""
+        self.checkpoints[jobs, 1:] = self.checkpoints[jobs, :-1]
+        self.checkpoints[jobs, 0] = np.stack([trigger_s, duration_s, self.state_bytes[jobs]], axis=-1)
+        self.completed[jobs] += 1
+
+    def is_up(self, at_s: float) -> BoolArray:
+        """Return (J,): whether each job runs at a time not before its last downtime began."""
+        return (at_s < self.down_from) | (at_s >= self.down_until)
+
+
+COUNTERS = ("records_in", "records_out", "busy_s", "pressed_s", "idle_s")  # restart at zero with the job
+_GRIDS = ("owed", "emitted", "replayed", "backlog", *COUNTERS, "pending_position", "done_position")
+_ROWS = (
+    "down_from",
+    "down_until",
+    "trigger_next",
+    "pending_trigger",
+    "pending_done",
+    "state_bytes",
+)
+
+
+def downtime_s(fleet: Fleet, job: int, state_bytes: float, kind: Restart, noise: float) -> float:
+    """Return D of one restart: base + state / restore rate (+ detection for a failure), times (1 + noise)."""
+    spec = fleet.specs[job]
+    planned = spec.restart_base_s + state_bytes / spec.restore_bytes_per_s
+    return max(1.0, (planned + (spec.detection_s if kind is Restart.FAILURE else 0.0)) * (1.0 + noise))
+
+
+def begin_restart(
+    fleet: Fleet, state: FleetState, job: int, kind: Restart, *, at_s: float, target: IntArray, noise: float
+) -> Event:
+    """Stop one job and schedule its return with parallelism ``target`` (O,).
+
+    A failure rewinds the sources to the last completed checkpoint; a rescale waits for a checkpoint of its own
+    (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
+    """
+    before, age_s = state.parallelism[job].copy(), 0.0
+    if kind is Restart.FAILURE:
+        rewind = state.emitted[job] - state.replayed[job] - state.done_position[job]
+        state.replayed[job] += rewind
+        state.backlog[job] += rewind
+        state.failures[job] += 1
+        age_s = at_s - float(state.checkpoints[job, 0, 0])
+    else:
+        state.done_position[job] = state.emitted[job] - state.replayed[job]
+        taken_s = checkpoint_duration_s(fleet, state)[[job]]
+        state.complete_checkpoint(np.array([job]), at_s - taken_s, taken_s)
+    duration = downtime_s(fleet, job, float(state.state_bytes[job]), kind, noise)
+    state.parallelism[job] = np.where(fleet.present[job], np.clip(target, 1, fleet.p_max[job]), 0)
+    state.down_from[job], state.down_until[job] = at_s, at_s + duration
+    state.trigger_next[job], state.pending_done[job] = at_s + duration + fleet.interval_s[job], np.inf
+    for counter in COUNTERS:
+        getattr(state, counter)[job] = 0.0
+    state.restarts[job] += 1
+    return Event(
+        job,
+        kind,
+        at_s,
+        at_s + duration,
+        age_s,
+        float(state.state_bytes[job]),
+        before,
+        state.parallelism[job].copy(),
+    )
+
+
+def checkpoint_duration_s(fleet: Fleet, state: FleetState) -> FloatArray:
+    """Return (J,) how long a checkpoint takes now; at most half the interval, so that checkpoints never overlap."""
+    return np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)

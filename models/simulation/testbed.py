@@ -1,0 +1,196 @@
+"""A fleet driven by hand: run for a while, look at the metrics of that window, rescale, fail; for experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.policies.observed import Observations
+from models.simulation.fleet import pack
+from models.simulation.randomness import job_generator
+from models.simulation.samples import wait_s
+from models.simulation.spec import FloatArray, IntArray, JobSpec
+from models.simulation.state import Event, FleetState, Restart, begin_restart
+from models.simulation.step import advance
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Metrics of one window, what the REST source would give; all (J, O), NaN where Flink measures nothing.
+
+    Attributes:
+        start_s, seconds: when it began and how long it was.
+        parallelism: at its end.
+        in_per_s, out_per_s: observed rates of whole operators, means over the window; a source's input is its output.
+        target_per_s: records that arrived at sources, NaN elsewhere.
+        busy, pressed, idle: shares of the time of a mean subtask.
+        true_in_per_s, true_out_per_s: rates over busy time, Eq. 5 and 6 of DS2, with the measurement noise.
+        backlog: records that wait at sources at the end, NaN elsewhere.
+        latency_ms: age of what waits at a source at the end, fetching included; NaN elsewhere.
+        up: (J,) whether the job ran through the whole window.
+    """
+
+    start_s: float
+    seconds: float
+    parallelism: IntArray
+    in_per_s: FloatArray
+    out_per_s: FloatArray
+    target_per_s: FloatArray
+    busy: FloatArray
+    pressed: FloatArray
+    idle: FloatArray
+    true_in_per_s: FloatArray
+    true_out_per_s: FloatArray
+    backlog: FloatArray
+    latency_ms: FloatArray
+    up: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+class Testbed:
+    """Simulated jobs under an experimenter's hands.
+
+    Args:
+        specs: the jobs.
+        parallelism: (J, O) at the start.
+        step_s: length of a step of the queueing model.
+        seed: of measurement noise and downtimes.
+        measurement_noise: relative standard deviation of a window's true rates (processing ability as it is measured).
+    """
+
+    __test__ = False  # not a test, whatever its name
+
+    def __init__(
+        self,
+        specs: Sequence[JobSpec],
+        parallelism: IntArray,
+        *,
+        step_s: float = 1.0,
+        seed: int = 0,
+        measurement_noise: float = 0.0,
+    ) -> None:
+        self.fleet = pack(specs)
+        self.state = FleetState.running(self.fleet, parallelism, np.zeros(self.fleet.shape))
+        self.events: list[Event] = []
+        self._step_s = step_s
+        self._noise = measurement_noise
+        self._draws = [job_generator(seed, spec.name, "testbed") for spec in specs]
+
+    @property
+    def time_s(self) -> float:
+        """Seconds since the start."""
+        return self.state.time_s
+
+    def run(self, rate_per_s: FloatArray, seconds: float | None = None) -> Window:
+        """Run for a while and return the metrics of that window.
+
+        Args:
+            rate_per_s: (J, O) constant source rates for ``seconds``, or (steps, J, O), one row per step.
+            seconds: length with constant rates; a multiple of the step.
+        """
+        rates = np.asarray(rate_per_s, float)
+        if rates.ndim == 2:
+            rates = np.broadcast_to(rates, (round((seconds or self._step_s) / self._step_s), *rates.shape))
+        state, fleet = self.state, self.fleet
+        began, before = state.time_s, {name: getattr(state, name).copy() for name in ("emitted", "owed")}
+        sums, quiet = np.zeros((4, *fleet.shape)), np.ones(fleet.shape)
+        for rate in rates:
+            flow = advance(fleet, state, rate, quiet, self._step_s)
+            sums += (flow.in_per_s, flow.busy, flow.pressed, flow.idle)
+        return self._window(began, state.owed - before["owed"], sums / len(rates))
+
+    def rescale(self, job: int, parallelism: IntArray, downtime_s: float | None = None) -> Event:
+        """Stop a job with a savepoint and bring it back with another parallelism, (O,).
+
+        The downtime is drawn from the job's description unless it is given.
+        """
+        return self._restart(job, Restart.RESCALE, np.asarray(parallelism, np.int64), downtime_s)
+
+    def fail(self, job: int, downtime_s: float | None = None, parallelism: IntArray | None = None) -> Event:
+        """Kill a job; it comes back and replays from its last completed checkpoint.
+
+        It comes back as it was, or with another parallelism, (O,), as in Flink's reactive mode.
+        """
+        target = self.state.parallelism[job].copy() if parallelism is None else np.asarray(parallelism, np.int64)
+        return self._restart(job, Restart.FAILURE, target, downtime_s)
+
+    def set_ability(self, job: int, operator: int, curve_per_s: FloatArray) -> None:
+        """Give an operator another processing ability from now on: contention, slow disks, a throttled machine.
+
+        Args:
+            job: index in the fleet.
+            operator: index in the job.
+            curve_per_s: (P + 1,) PA(p) in records/s for p = 0..P, monotone, P as in the fleet.
+        """
+        self.fleet.curves[job, operator] = curve_per_s
+
+    def drain(self, job: int) -> None:
+        """Drop a job's backlog, as an experiment does that judges steady states only."""
+        self.state.backlog[job] = 0.0
+
+    def _restart(self, job: int, kind: Restart, target: IntArray, downtime_s: float | None) -> Event:
+        noise = float(self._draws[job].normal(0.0, self.fleet.specs[job].downtime_noise))
+        at = self.state.time_s
+        event = begin_restart(self.fleet, self.state, job, kind, at_s=at, target=target, noise=noise)
+        if downtime_s is not None:
+            until = at + downtime_s
+            self.state.down_until[job] = until
+            self.state.trigger_next[job] = until + self.fleet.interval_s[job]
+            event = Event(job, kind, at, until, event.checkpoint_age_s, event.state_bytes, event.before, event.after)
+        self.events.append(event)
+        return event
+
+    def _window(self, began_s: float, owed: FloatArray, means: FloatArray) -> Window:
+        state, fleet = self.state, self.fleet
+        seconds = state.time_s - began_s
+        rate, busy, pressed, idle = means
+        factor = np.ones(fleet.shape)
+        if self._noise:
+            for job, draws in enumerate(self._draws):
+                factor[job] = np.maximum(1.0 + self._noise * draws.standard_normal(fleet.shape[1]), 0.05)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ability = np.where(busy > 0.0, rate / busy, np.nan) * factor
+            arrived = np.where(fleet.is_source, owed / seconds, np.nan)
+            backlog = np.where(fleet.is_source, state.backlog, np.nan)
+            waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0) + wait_s(fleet, busy)[:, None]
+        return Window(
+            start_s=began_s,
+            seconds=seconds,
+            parallelism=state.parallelism.copy(),
+            in_per_s=rate,
+            out_per_s=rate * fleet.selectivity,
+            target_per_s=arrived,
+            busy=busy,
+            pressed=pressed,
+            idle=idle,
+            true_in_per_s=ability,
+            true_out_per_s=ability * fleet.selectivity,
+            backlog=backlog,
+            latency_ms=np.where(fleet.is_source, 1000.0 * waiting_s, np.nan),
+            up=(state.down_until <= began_s) | (state.down_from >= state.time_s),
+        )
+
+
+def observations(windows: Sequence[Window], job: int, operators: int) -> Observations:
+    """Return windows of equal length of one job as a policy sees them in ``silver.observations``."""
+
+    def stack(name: str) -> FloatArray:
+        return np.array([getattr(window, name)[job, :operators] for window in windows], float)
+
+    return Observations(
+        window_start_s=np.array([round(window.start_s) for window in windows], np.int64),
+        window_s=round(windows[0].seconds),
+        parallelism=stack("parallelism").astype(np.int64),
+        processing_rate_per_s=stack("in_per_s"),
+        output_rate_per_s=stack("out_per_s"),
+        true_processing_rate_per_s=stack("true_in_per_s"),
+        true_output_rate_per_s=stack("true_out_per_s"),
+        target_data_rate_per_s=stack("target_per_s"),
+        busy_share=stack("busy"),
+        idle_share=stack("idle"),
+        backpressured_share=stack("pressed"),
+        pending_records=stack("backlog"),
+        latency_ms=stack("latency_ms"),
+        disturbed=np.array([not window.up[job] for window in windows]),
+    )

@@ -1,0 +1,18 @@
+"""DS2's arithmetic: true rates of operators, and what a job graph needs for given source rates.
+
+Source: Kalavri et al., "Three steps is all you need: fast, accurate, automatic scaling decisions for distributed
+streaming dataflows", OSDI 2018 [DS2].
+"""
+
+from models.topology.rates import aggregate_rate, observed_rate, true_rate
+from models.topology.scaling import optimal_parallelism, required_rates, source_capacity, unrounded_parallelism
+
+__all__ = [
+    "aggregate_rate",
+    "observed_rate",
+    "optimal_parallelism",
+    "required_rates",
+    "source_capacity",
+    "true_rate",
+    "unrounded_parallelism",
+]
