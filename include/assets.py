@@ -1,0 +1,72 @@
+"""The lake's tables as Airflow assets: which stage reads and writes what, so that Airflow shows the lineage."""
+
+from __future__ import annotations
+
+from airflow.sdk import Asset
+
+from include import tables
+from include.stages import Stage
+from include.tables import Table
+
+RAW = Asset(name="raw.payloads", group="tidewise")
+MODELS = Asset(name="mlflow.fleet_bundle", group="tidewise")
+COMPARISONS = Asset(name="mlflow.comparisons", group="tidewise")
+PAGE = Asset(name="report.page", group="tidewise")
+
+
+def asset_of(table: Table) -> Asset:
+    """Return the asset of a table."""
+    return Asset(name=table.name, group="tidewise")
+
+
+_BRONZE_AND_SILVER = (
+    tables.BRONZE_METRICS,
+    tables.BRONZE_JOB_EVENTS,
+    tables.QUARANTINE,
+    tables.QUALITY,
+    tables.OBSERVATIONS,
+    tables.JOB_GRAPHS,
+    tables.RESCALES,
+)
+_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.RESCALES)
+_STEPS = (tables.PLANS, tables.LOOKS, tables.APPLIED_STEPS)
+_SHOWN = (*_STEPS, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
+_PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
+
+
+def inlets(stage: Stage) -> list[Asset]:
+    """Return what a stage reads."""
+    reads: dict[Stage, list[Asset]] = {
+        Stage.INGEST: [RAW],
+        Stage.TRAIN: [asset_of(table) for table in _SILVER],
+        Stage.LEARN: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
+        Stage.FORECAST: [asset_of(tables.OBSERVATIONS)],
+        Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
+        Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
+        Stage.WATCH: [
+            RAW,
+            *(asset_of(table) for table in (tables.JOB_GRAPHS, tables.PLANS, tables.POLICY_MEMORY)),
+            MODELS,
+        ],
+        Stage.APPLY: [asset_of(tables.PLANS), asset_of(tables.LOOKS), asset_of(tables.OBSERVATIONS)],
+        Stage.BACKTEST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
+        Stage.REPORT: [*map(asset_of, _SHOWN), MODELS],
+    }
+    return reads[stage]
+
+
+def outlets(stage: Stage) -> list[Asset]:
+    """Return what a stage writes."""
+    writes: dict[Stage, list[Asset]] = {
+        Stage.INGEST: [asset_of(table) for table in _BRONZE_AND_SILVER],
+        Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), MODELS],
+        Stage.LEARN: [asset_of(tables.POLICY_MEMORY)],
+        Stage.FORECAST: [asset_of(tables.FORECASTS), asset_of(tables.FORECAST_SCORES)],
+        Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],
+        Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
+        Stage.WATCH: [asset_of(tables.LOOKS)],
+        Stage.APPLY: [asset_of(tables.APPLIED_STEPS)],
+        Stage.BACKTEST: [asset_of(tables.BACKTESTS), COMPARISONS],
+        Stage.REPORT: [PAGE],
+    }
+    return writes[stage]

@@ -1,0 +1,1 @@
+"""Domain types that every layer shares."""

@@ -1,0 +1,1 @@
+"""Its REST API, the collection of its metrics, and a real cluster of plain processes for recordings and tests."""

@@ -1,0 +1,95 @@
+"""Find the JDK and Flink's libraries, and compile the project's own load job against them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from include.flink.transport import FlinkError
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+FLINK_HOME = PROJECT_ROOT / ".cache" / "flink" / "pyflink"
+JOB_SOURCES = PROJECT_ROOT / "flink_job" / "src"
+BUILD_DIR = PROJECT_ROOT / "flink_job" / "build"
+ENTRY_CLASS = "io.tidewise.load.LoadJob"
+JAVA_RELEASE = "17"
+_ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # jars carry no build time: the same sources give the same bytes
+
+
+class FlinkSetupError(FlinkError):
+    """Java or Flink's libraries are not there, or the job does not compile; the message names the remedy."""
+
+
+def java_tool(name: str) -> str:
+    """Return the path of ``java`` or ``javac``: from JAVA_HOME if set, else from PATH.
+
+    Raises:
+        FlinkSetupError: it is in neither place.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / name).is_file():
+        return str(Path(home) / "bin" / name)
+    found = shutil.which(name)
+    if found is None:
+        raise FlinkSetupError(f"`{name}` not found: install a JDK 17 and put it on PATH (or set JAVA_HOME)")
+    return found
+
+
+def flink_jars(flink_home: Path = FLINK_HOME) -> list[Path]:
+    """Return Flink's jars.
+
+    Raises:
+        FlinkSetupError: the folder has no flink-dist jar.
+    """
+    jars = sorted((flink_home / "lib").glob("*.jar"))
+    if not any(jar.name.startswith("flink-dist-") for jar in jars):
+        raise FlinkSetupError(f"no flink-dist jar in {flink_home / 'lib'}: run `make setup`, which installs Flink")
+    return jars
+
+
+def build_job(flink_home: Path = FLINK_HOME, sources: Path = JOB_SOURCES, target: Path = BUILD_DIR) -> Path:
+    """Compile the load job; returns the jar, whose name carries a hash of all that it was made from.
+
+    An existing jar of that name is up to date by construction and is kept.
+
+    Raises:
+        FlinkSetupError: a prerequisite is missing or the compiler refuses the sources.
+    """
+    dist = next(jar for jar in flink_jars(flink_home) if jar.name.startswith("flink-dist-"))
+    files = sorted(sources.rglob("*.java"))
+    digest = hashlib.sha256(f"{dist.name} {JAVA_RELEASE}".encode())
+    for file in files:
+        digest.update(file.relative_to(sources).as_posix().encode() + file.read_bytes())
+    jar = target / f"tidewise-load-{digest.hexdigest()[:12]}.jar"
+    if jar.is_file():
+        return jar
+    with tempfile.TemporaryDirectory(prefix="tidewise-javac-") as classes:
+        _compile(files, dist, Path(classes))
+        _pack(Path(classes), jar)
+    return jar
+
+
+def _compile(files: Iterable[Path], dist: Path, classes: Path) -> None:
+    command = [java_tool("javac"), "--release", JAVA_RELEASE, "-Xlint:all,-path,-classfile", "-Werror"]
+    command += ["-cp", str(dist), "-d", str(classes), *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise FlinkSetupError(f"javac failed (is it a JDK {JAVA_RELEASE} or later?):\n{done.stderr.strip()}")
+
+
+def _pack(classes: Path, jar: Path) -> None:
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    temporary = jar.with_name(f".{jar.name}.{os.getpid()}.tmp")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _ZIP_EPOCH), "Manifest-Version: 1.0\r\n\r\n")
+        for file in sorted(classes.rglob("*.class")):
+            entry = zipfile.ZipInfo(file.relative_to(classes).as_posix(), _ZIP_EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, file.read_bytes())
+    temporary.replace(jar)

@@ -1,0 +1,174 @@
+"""What Tidewise asks of a Flink cluster: read a job, change its parallelism, confirm that it runs so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from include.flink import endpoints
+from include.flink.transport import FlinkError, FlinkRefused, FlinkUnreachable, Transport
+
+__all__ = ["Confirmed", "FlinkClient", "FlinkError", "FlinkRefused", "FlinkUnreachable", "ParallelismNotReached"]
+
+
+class ParallelismNotReached(FlinkError):  # noqa: N818 - reads as what happened
+    """The job did not run at the parallelism asked for within the time limit; says what it ran at instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A parallelism that was seen running.
+
+    Attributes:
+        parallelism: operator name -> running parallelism.
+        seconds: from the call to the first poll that saw it.
+        polls: how many times the job was looked at.
+    """
+
+    parallelism: dict[str, int]
+    seconds: float
+    polls: int
+
+
+class FlinkClient:
+    """One cluster's REST API; every method raises FlinkUnreachable or FlinkRefused. See Transport for the arguments."""
+
+    def __init__(self, rest_url: str, **transport: Any) -> None:
+        self.transport = Transport(rest_url, **transport)
+        self.rest_url = self.transport.rest_url
+
+    def overview(self) -> dict[str, Any]:
+        """Return slots, TaskManagers and job counts of the cluster."""
+        return self._object("/overview")
+
+    def jobs_overview(self) -> list[dict[str, Any]]:
+        """Return id (``jid``), name, state and start of every job that the JobManager remembers."""
+        return list(self._object("/jobs/overview")["jobs"])
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """Return a job's state, state timestamps and vertices."""
+        return self._object(endpoints.job_path(job_id))
+
+    def plan(self, job_id: str) -> dict[str, Any]:
+        """Return the job's graph."""
+        return dict(self._object(endpoints.job_path(job_id, "plan"))["plan"])
+
+    def job_metrics(self, job_id: str, names: Iterable[str] = endpoints.JOB_METRICS) -> dict[str, str]:
+        """Return the job's own metrics that exist, name -> value as text."""
+        found = self.transport.get_json(endpoints.job_metrics_path(job_id, names))
+        return {entry["id"]: entry["value"] for entry in found}
+
+    def checkpoints(self, job_id: str) -> dict[str, Any]:
+        """Return counts, summary and latest checkpoints."""
+        return self._object(endpoints.job_path(job_id, "checkpoints"))
+
+    def exceptions(self, job_id: str) -> dict[str, Any]:
+        """Return the job's failures."""
+        return self._object(endpoints.job_path(job_id, "exceptions"))
+
+    def vertex_metrics(
+        self, job_id: str, vertex_id: str, names: Iterable[str] = endpoints.VERTEX_METRICS
+    ) -> dict[str, dict[str, Any]]:
+        """Return metric name -> {min, max, avg, sum, skew} over the vertex's subtasks; unknown names are left out."""
+        found = self.transport.get_json(endpoints.vertex_metrics_path(job_id, vertex_id, names))
+        return {entry["id"]: entry for entry in found}
+
+    def vertex_metric_names(self, job_id: str, vertex_id: str) -> list[str]:
+        """Return the names of all metrics that the vertex's subtasks have."""
+        return [entry["id"] for entry in self.transport.get_json(endpoints.vertex_metric_names_path(job_id, vertex_id))]
+
+    def resource_requirements(self, job_id: str) -> dict[str, Any]:
+        """Return the bounds in force, vertex id -> {parallelism: {lowerBound, upperBound}} (adaptive scheduler)."""
+        return self._object(endpoints.job_path(job_id, "resource-requirements"))
+
+    def put_resource_requirements(self, job_id: str, upper_bounds: Mapping[str, int]) -> None:
+        """Set the upper bound of every vertex, named by vertex id; sent once, never repeated."""
+        path = endpoints.job_path(job_id, "resource-requirements")
+        self.transport.send_json("PUT", path, body=endpoints.requirements_body(upper_bounds))
+
+    def set_parallelism(self, job_id: str, targets: Mapping[str, int]) -> dict[str, int]:
+        """Ask for a parallelism by operator name; the operators not named keep the bound they have.
+
+        Returns:
+            Operator name -> upper bound as sent, for every vertex of the job.
+
+        Raises:
+            FlinkError: the job has no operator of that name.
+        """
+        names = {vertex["id"]: vertex["name"] for vertex in self.job(job_id)["vertices"]}
+        unknown = set(targets) - set(names.values())
+        if unknown:
+            raise FlinkError(f"job {job_id} has no operator {sorted(unknown)}; it has {sorted(names.values())}")
+        bounds = self.resource_requirements(job_id)
+        present = {vertex: int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
+        wanted = {vertex: targets.get(name, present[vertex]) for vertex, name in names.items()}
+        self.put_resource_requirements(job_id, wanted)
+        return {names[vertex]: bound for vertex, bound in wanted.items()}
+
+    def running_parallelism(self, job_id: str) -> dict[str, int]:
+        """Return operator name -> parallelism; empty unless the job and all its vertices are RUNNING."""
+        job = self.job(job_id)
+        vertices = job.get("vertices", [])
+        if job["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in vertices):
+            return {}
+        return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
+
+    def wait_for_parallelism(
+        self,
+        job_id: str,
+        targets: Mapping[str, int],
+        *,
+        timeout_s: float = 180.0,
+        poll_every_s: float = 0.5,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Confirmed:
+        """Poll until the job runs at the targets (operator name -> parallelism); other operators may be at anything.
+
+        A connection error while waiting is not the end: the JobManager may be busy with the very rescale.
+
+        Raises:
+            ParallelismNotReached: the time limit passed; the message has what was seen last.
+        """
+        started = clock()
+        polls, seen = 0, "nothing running"
+        while True:
+            polls += 1
+            try:
+                running = self.running_parallelism(job_id)
+                seen = str(running) if running else "not all vertices RUNNING"
+            except FlinkUnreachable as error:
+                running, seen = {}, str(error)
+            if running and all(running.get(name) == wanted for name, wanted in targets.items()):
+                return Confirmed(running, clock() - started, polls)
+            if clock() - started >= timeout_s:
+                raise ParallelismNotReached(
+                    f"job {job_id}: wanted {dict(targets)}, after {timeout_s:g} s saw {seen}; are there enough slots?"
+                )
+            sleep(poll_every_s)
+
+    def upload_jar(self, jar: Path) -> str:
+        """Upload a jar; returns the id under which the JobManager keeps it."""
+        with jar.open("rb") as binary:
+            files = {"jarfile": (jar.name, binary, "application/x-java-archive")}
+            reply = self.transport.send_json("POST", "/jars/upload", files=files)
+        return str(reply["filename"]).rsplit("/", 1)[-1]
+
+    def run_jar(self, jar_id: str, entry_class: str, arguments: Sequence[str]) -> str:
+        """Start a job from an uploaded jar; returns its job id."""
+        body = {"entryClass": entry_class, "programArgsList": list(arguments)}
+        return str(self.transport.send_json("POST", f"/jars/{jar_id}/run", body=body)["jobid"])
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel a job without a savepoint."""
+        self.transport.send_json("PATCH", f"{endpoints.job_path(job_id)}?mode=cancel")
+
+    def close(self) -> None:
+        """Close the pooled connections."""
+        self.transport.close()
+
+    def _object(self, path: str) -> dict[str, Any]:
+        return dict(self.transport.get_json(path))

@@ -1,0 +1,99 @@
+"""Paths and bodies of Flink's REST API, without any I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+# The gauges of busy, idle and back-pressured time are means over 60 s; the counters beside them give any window.
+VERTEX_METRICS = (
+    "numRecordsIn",
+    "numRecordsOut",
+    "numRecordsInPerSecond",
+    "numRecordsOutPerSecond",
+    "busyTimeMsPerSecond",
+    "idleTimeMsPerSecond",
+    "backPressuredTimeMsPerSecond",
+    "accumulateBusyTimeMs",
+    "accumulateIdleTimeMs",
+    "accumulateBackPressuredTimeMs",
+)
+SOURCE_METRICS = ("pendingRecords",)  # of the source operator: Flink gives them with the operator's name in front
+AGGREGATES = ("min", "max", "avg", "sum", "skew")
+JOB_METRICS = (
+    "numRestarts",  # rescales and failures
+    "numRescales",
+    "uptime",
+    "runningTime",
+    "restartingTime",
+    "initializingTime",
+    "createdTime",
+    "failingTime",
+    "cancellingTime",
+    "deployingTime",
+    "lastCheckpointDuration",
+    "lastCheckpointSize",
+    "lastCheckpointRestoreTimestamp",
+    "numberOfCompletedCheckpoints",
+    "numberOfFailedCheckpoints",
+)
+TERMINAL_STATES = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
+
+
+def job_path(job_id: str, leaf: str = "") -> str:
+    """Return ``/jobs/:jobid[/leaf]``."""
+    return f"/jobs/{job_id}/{leaf}" if leaf else f"/jobs/{job_id}"
+
+
+def job_metrics_path(job_id: str, names: Iterable[str] = JOB_METRICS) -> str:
+    """Return the path of a job's metrics."""
+    return f"/jobs/{job_id}/metrics?get={_joined(names)}"
+
+
+def vertex_metrics_path(job_id: str, vertex_id: str, names: Iterable[str] = VERTEX_METRICS) -> str:
+    """Return the path of metrics aggregated over a vertex's subtasks."""
+    return f"{vertex_metric_names_path(job_id, vertex_id)}?get={_joined(names)}&agg={','.join(AGGREGATES)}"
+
+
+def vertex_metric_names_path(job_id: str, vertex_id: str) -> str:
+    """Return the path that lists which metrics a vertex's subtasks have."""
+    return f"/jobs/{job_id}/vertices/{vertex_id}/subtasks/metrics"
+
+
+def requirements_body(upper_bounds: Mapping[str, int]) -> dict[str, Any]:
+    """Return the body of PUT ``/jobs/:jobid/resource-requirements``.
+
+    The lower bound is always 1: Flink answers 200 and then does nothing when the lower bound exceeds the free slots,
+    whereas with 1 it runs at what fits, keeps the job alive, and moves up by itself when slots appear. That the
+    parallelism wanted was reached is therefore confirmed afterwards, never assumed.
+
+    Args:
+        upper_bounds: vertex id -> parallelism wanted; must name every vertex of the job, else Flink refuses.
+    """
+    return {
+        vertex: {"parallelism": {"lowerBound": 1, "upperBound": bound}}
+        for vertex, bound in sorted(upper_bounds.items())
+    }
+
+
+def available(wanted: Iterable[str], existing: Iterable[str]) -> list[str]:
+    """Return those existing names that equal a wanted one or end in ``.<wanted>`` (an operator's metric).
+
+    Flink answers ``[]`` for the whole request when a single name does not exist on the vertex.
+    """
+    names = set(existing)
+    found: list[str] = []
+    for want in wanted:
+        found += [want] if want in names else sorted(name for name in names if name.endswith(f".{want}"))
+    return found
+
+
+def sources_of(job: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the vertices that nothing feeds, from the plan that ``/jobs/:jobid`` carries."""
+    nodes = job.get("plan", {}).get("nodes", [])
+    return frozenset(node["id"] for node in nodes if not node.get("inputs"))
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ",".join(quote(name, safe="._-") for name in names)

@@ -1,0 +1,71 @@
+"""Half-open UTC intervals: what a stage is asked to process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+HOUR = timedelta(hours=1)
+
+
+class IntervalError(ValueError):
+    """A time or an interval that cannot be processed; the message says what to pass instead."""
+
+
+def parse_utc(text: str) -> datetime:
+    """Read an ISO 8601 time; a time without an offset is taken as UTC.
+
+    Raises:
+        IntervalError: the text is not an ISO 8601 time.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise IntervalError(f"{text!r} is not an ISO 8601 time such as 2026-11-20T18:00:00Z") from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def format_utc(moment: datetime) -> str:
+    """Write a time as ISO 8601 in UTC with a trailing Z."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def floor_hour(moment: datetime) -> datetime:
+    """Return the full hour at or before the moment."""
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def ceil_hour(moment: datetime) -> datetime:
+    """Return the full hour at or after the moment."""
+    floor = floor_hour(moment)
+    return floor if floor == moment else floor + HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """``[start, end)`` in UTC on full hours, the unit that ingestion replaces."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        for moment in (self.start, self.end):
+            if moment.tzinfo is None:
+                raise IntervalError(f"{moment} has no time zone; pass UTC")
+            if floor_hour(moment) != moment:
+                raise IntervalError(f"{format_utc(moment)} is not on a full hour; ingestion replaces whole hours")
+        if self.start >= self.end:
+            raise IntervalError(f"start {format_utc(self.start)} is not before end {format_utc(self.end)}")
+
+    @classmethod
+    def parse(cls, start: str, end: str) -> Interval:
+        """Build an interval from two ISO 8601 texts."""
+        return cls(parse_utc(start), parse_utc(end))
+
+    def hours(self) -> Iterator[datetime]:
+        """Yield the start of every hour in the interval."""
+        moment = self.start
+        while moment < self.end:
+            yield moment
+            moment += HOUR

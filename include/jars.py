@@ -1,0 +1,98 @@
+"""The jars that Spark needs beside its own, pinned by content.
+
+Standard library only: the set-up fetches them before the virtual environment exists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """A jar of Maven Central, pinned by content.
+
+    Attributes:
+        group, artifact, version: Maven coordinates.
+        sha256: of the file, so that a half-fetched or foreign one is never used.
+    """
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinates(self) -> str:
+        """``group:artifact:version``."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file in ``spark.jars_dir``."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+# The wheel of delta-spark carries no jars; these belong to delta-spark 4.4.0 and PySpark 4.1.
+DELTA_JARS = (
+    Jar(
+        "io.delta", "delta-spark_4.1_2.13", "4.4.0", "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10"
+    ),
+    Jar("io.delta", "delta-storage", "4.4.0", "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"),
+)
+# Without Hadoop's native library, which PySpark does not bring, every file and folder on a local disk costs a `chmod`
+# process. This file system sets the mode through Java (Apache License 2.0).
+LOCAL_FILES_JAR = Jar(
+    "com.globalmentor",
+    "hadoop-bare-naked-local-fs",
+    "0.1.0",
+    "e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62",
+)
+LOCAL_FILES_CLASS = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+ALL_JARS = (*DELTA_JARS, LOCAL_FILES_JAR)
+
+
+class JarsMissingError(RuntimeError):
+    """Jars are not where the settings say."""
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def unusable_jars(folder: Path) -> list[Jar]:
+    """Return the jars that a folder lacks or holds with another content (half a download, another build)."""
+    return [jar for jar in ALL_JARS if not _is_whole(folder / jar.file_name, jar)]
+
+
+def _is_whole(path: Path, jar: Jar) -> bool:
+    return path.is_file() and sha256(path) == jar.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJars:
+    """Absolute paths on the machine that submits.
+
+    Attributes:
+        delta: of Delta's jars.
+        local_files: of the file system for local disks.
+    """
+
+    delta: tuple[str, ...]
+    local_files: str
+
+
+def spark_jars(folder: Path) -> SparkJars:
+    """Return the jars in a folder.
+
+    Raises:
+        JarsMissingError: ``make setup`` has not fetched them.
+    """
+    paths = {jar: folder.resolve() / jar.file_name for jar in ALL_JARS}
+    missing = [path.name for path in paths.values() if not path.is_file()]
+    if missing:
+        raise JarsMissingError(f"{folder} lacks {', '.join(missing)}: run `make setup`, which fetches them once")
+    return SparkJars(tuple(str(paths[jar]) for jar in DELTA_JARS), str(paths[LOCAL_FILES_JAR]))

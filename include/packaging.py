@@ -1,0 +1,74 @@
+"""The project's code as one zip, the form in which Spark ships it to drivers and executors.
+
+A wheel in ``--py-files`` works on the driver and not on executors; a zip works on both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGES = ("include", "models", "spark_jobs")
+KEPT_ARCHIVES = 5
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name: the same code gives the same bytes
+
+
+class PackagingError(RuntimeError):
+    """The project's code is not where it should be."""
+
+
+def build_package(root: Path, archive: Path) -> Path:
+    """Zip the project's packages and return the zip's path: ``archive`` with a hash of the code before its suffix.
+
+    A running application reads modules from its zip at any time, so a zip is never changed: other code gets another
+    name.  Nothing is written when the zip of this code is there.
+
+    Raises:
+        PackagingError: a package is missing below ``root``.
+    """
+    files = list(_files(root))
+    target = archive.with_stem(f"{archive.stem}-{_content_hash(root, files)}")
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        _write(root, files, temporary)
+        temporary.replace(target)
+        _forget_old(archive, keep=target)
+    return target
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for package in PACKAGES:
+        if not (root / package / "__init__.py").is_file():
+            raise PackagingError(f"no package {package} in {root}: run from the project's own checkout")
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+                yield path
+
+
+def _content_hash(root: Path, files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def _write(root: Path, files: list[Path], target: Path) -> None:
+    with zipfile.ZipFile(target, "w") as packed:
+        for path in files:
+            entry = zipfile.ZipInfo(path.relative_to(root).as_posix(), _EARLIEST)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            packed.writestr(entry, path.read_bytes())
+
+
+def _forget_old(archive: Path, *, keep: Path) -> None:
+    """Remove zips of old code but the youngest few, which running applications may still read."""
+    others = [path for path in archive.parent.glob(f"{archive.stem}-*{archive.suffix}") if path != keep]
+    for path in sorted(others, key=lambda old: old.stat().st_mtime, reverse=True)[KEPT_ARCHIVES - 1 :]:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,83 @@
+"""The raw format: one JSON line per REST reply, kept as received, in compressed files by hour.
+
+Both sources of metrics (the poller of a running cluster and files handed in for a backfill) write this format, and
+ingestion reads nothing else.  Layout below the raw root::
+
+    cluster=<name>/date=YYYY-MM-DD/hour=HH/<anything>.jsonl.gz
+
+The hour directory is the hour in which the file was written; a line in it may have been observed earlier (late data).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+
+class Kind(StrEnum):
+    """Which endpoint of Flink's REST API a reply came from."""
+
+    OVERVIEW = "overview"  # /overview
+    JOB = "job"  # /jobs/:jobid
+    PLAN = "plan"  # /jobs/:jobid/plan
+    JOB_METRICS = "job_metrics"  # /jobs/:jobid/metrics?get=...
+    CHECKPOINTS = "checkpoints"  # /jobs/:jobid/checkpoints
+    EXCEPTIONS = "exceptions"  # /jobs/:jobid/exceptions
+    VERTEX_METRICS = "vertex_metrics"  # /jobs/:jobid/vertices/:vertexid/subtasks/metrics?get=...&agg=...
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One REST reply.
+
+    Attributes:
+        observed_at_ms: epoch milliseconds (UTC) at which the reply arrived.
+        cluster: name of the cluster in the settings.
+        kind: which endpoint.
+        endpoint: path and query as requested.
+        job_id: Flink's job id (32 hex digits); None for cluster-wide endpoints.
+        vertex_id: Flink's vertex id (32 hex digits); None for job-wide endpoints.
+        status: HTTP status.
+        body: the reply's text, unchanged (so that a truncated or corrupt reply is kept too).
+    """
+
+    observed_at_ms: int
+    cluster: str
+    kind: str
+    endpoint: str
+    job_id: str | None
+    vertex_id: str | None
+    status: int
+    body: str
+
+    def to_line(self) -> str:
+        """Return the record as one JSON line without the newline."""
+        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+
+
+def hour_directory(raw_root: Path, cluster: str, hour: datetime) -> Path:
+    """Return the directory for files of one cluster written in one hour."""
+    return raw_root / f"cluster={cluster}" / f"date={hour:%Y-%m-%d}" / f"hour={hour:%H}"
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write lines to a gzip file under a temporary name and rename it, so that no reader sees half a file.
+
+    The gzip header carries no time stamp: the same lines give the same bytes.  Returns the number of lines.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    count = 0
+    with temporary.open("wb") as binary, gzip.GzipFile("", "wb", compresslevel=3, fileobj=binary, mtime=0) as packed:
+        for line in lines:
+            packed.write(line.encode())
+            packed.write(b"\n")
+            count += 1
+    temporary.replace(path)
+    return count

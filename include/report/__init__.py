@@ -1,0 +1,1 @@
+"""The HTML report: plain data in, one self-contained page out."""

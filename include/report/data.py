@@ -1,0 +1,194 @@
+"""What a report shows, as plain values: the page needs neither Spark nor MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSeries:
+    """Load that came: all sources of a job together, one value per window.
+
+    Attributes:
+        times: window starts, UTC.
+        rate_per_s: target data rate.
+        slots: slots the job ran with.
+        late_share: share of the window in which its oldest record waited longer than allowed; empty when not known.
+    """
+
+    times: Sequence[datetime]
+    rate_per_s: Sequence[float]
+    slots: Sequence[float]
+    late_share: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """Forecast of a job's load per bin: the quantiles of its sources added up."""
+
+    times: Sequence[datetime]
+    q10_per_s: Sequence[float]
+    q50_per_s: Sequence[float]
+    q90_per_s: Sequence[float]
+    methods: Sequence[str]
+    fallback_reasons: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row of gold.plans and, where it was due, what became of it."""
+
+    status: str
+    apply_at: datetime | None
+    effective_at: datetime | None
+    valid_until: datetime | None
+    parallelism_from: Mapping[str, int]
+    parallelism_to: Mapping[str, int]
+    slots_from: int
+    slots: int
+    load_q90_per_s: float | None
+    capacity_per_s: float | None
+    capacity_lower_per_s: float | None
+    p_late: float | None
+    recovery_s: float | None
+    lead_time_s: float | None
+    slot_hours_saved: float | None
+    reason: str
+    refusal: str | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """An operator's capacity over parallelism with the points it was learnt from."""
+
+    operator: str
+    parallelism: Sequence[float]
+    mean_per_s: Sequence[float]
+    sd_per_s: Sequence[float]
+    observed: Sequence[float]
+    observed_per_s: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A step of an earlier plan, or of the safety net, whose time has come: what was expected of it and what came.
+
+    Attributes:
+        apply_at: when it was due.
+        status: of gold.applied_steps, with the refusal's name if it was refused; of the net's own steps it says so.
+        slots, ran_slots: planned; mean of those that the job ran with, None when it was not observed.
+        load_q90_per_s, load_per_s: highest of the forecast's bins; highest that came.
+        p_late, late_minutes: probability in the worst bin; minutes late while it was in effect.
+        recovery_s, took_s: expected; what the rescale took until it had caught up, None without one.
+        minutes: how long it has been in effect.
+    """
+
+    apply_at: datetime
+    status: str
+    slots: int
+    ran_slots: float | None
+    load_q90_per_s: float | None
+    load_per_s: float | None
+    p_late: float | None
+    late_minutes: float | None
+    recovery_s: float | None
+    took_s: float | None
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Realised:
+    """How a job ran over the days that are drawn, whoever decided."""
+
+    days: float
+    late_minutes_per_day: float
+    slot_hours_per_day: float
+    rescales_per_day: float
+    restarts_per_day: float
+    recovery_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCost:
+    """A row of gold.backtests: what the job's last days would have cost under a policy."""
+
+    policy: str
+    cost_vs_clairvoyant: float | None
+    rescales_per_day: float | None
+    late_minutes_per_day: float | None
+    slot_hours: float | None
+    days: float | None
+    recommended: bool
+    in_use: bool
+    note: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """One job's section.
+
+    Attributes:
+        fan: of the newest forecast.
+        past_fan: for bins that are over, what was forecast in the hour before them.
+        outcomes: of earlier plans' steps.
+        policies: of the newest backtest, the cheapest first.
+    """
+
+    cluster: str
+    job: str
+    load: LoadSeries
+    fan: Fan
+    steps: Sequence[Step]
+    curves: Sequence[Curve]
+    past_fan: Fan | None = None
+    outcomes: Sequence[Outcome] = ()
+    realised: Realised | None = None
+    policies: Sequence[PolicyCost] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Identifier for links inside the page."""
+        return "".join(letter if letter.isalnum() else "-" for letter in f"{self.cluster}-{self.job}")
+
+    @property
+    def planned(self) -> list[Step]:
+        """Steps that are to be applied."""
+        return [step for step in self.steps if step.status == "planned"]
+
+    @property
+    def recommended(self) -> PolicyCost | None:
+        """The policy that the newest backtest recommends."""
+        return next((one for one in self.policies if one.recommended), None)
+
+    @property
+    def most_expensive(self) -> float:
+        """Largest cost of a policy against the clairvoyant's, to draw the others beside it."""
+        return max((one.cost_vs_clairvoyant or 0.0 for one in self.policies), default=0.0)
+
+    @property
+    def slots_now(self) -> int:
+        """Slots that the job runs with at the time of the plan."""
+        return self.steps[0].slots_from if self.steps else 0
+
+    @property
+    def slot_hours_saved(self) -> float:
+        """Against staying as it is for the horizon."""
+        return sum(step.slot_hours_saved or 0.0 for step in self.planned)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole page: jobs, and tables given as a header and rows of text."""
+
+    as_of: datetime
+    code_version: str
+    jobs: Sequence[JobReport]
+    jobs_total: int
+    quality: tuple[Sequence[str], Sequence[Sequence[str]]]
+    quarantine: tuple[Sequence[str], Sequence[Sequence[str]]]
+    models: tuple[Sequence[str], Sequence[Sequence[str]]]
+    forecasts: tuple[Sequence[str], Sequence[Sequence[str]]]

@@ -1,0 +1,82 @@
+"""What a stage is asked to do, as the arguments of one Spark application.
+
+The DAGs build these arguments, ``spark_jobs/launch.py`` reads them: both sides share this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from include.intervals import Interval, IntervalError, format_utc, parse_utc
+
+
+class Stage(StrEnum):
+    """The Spark stages, in the order of the data; the value names the module in ``spark_jobs/``."""
+
+    INGEST = "ingest"
+    TRAIN = "train"
+    LEARN = "learn"
+    FORECAST = "forecast"
+    PROFILE = "profiling"  # not "profile": beside launch.py that would hide Python's own module
+    PLAN = "plan"
+    WATCH = "watch"
+    APPLY = "apply"
+    BACKTEST = "backtest"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class StageRequest:
+    """One run of one stage.
+
+    Attributes:
+        stage: which.
+        as_of: the moment from which the stage looks at the data; nothing later is used. The only "now" it knows.
+        start, end: for ingestion, the interval to replace; None elsewhere.
+        job: for profiling, the one job to profile, as ``cluster/job``; None for all that have use for a profile.
+        started_at: the wall clock when the application began, read by its entry point; no argument.  Only what is sent
+            to a live cluster is dated by it: between ``as_of`` and the sending lies the start of a JVM.
+        started_on_s: the monotonic clock of the same moment, from which what has passed since then is counted.
+    """
+
+    stage: Stage
+    as_of: datetime
+    start: datetime | None = None
+    end: datetime | None = None
+    job: str | None = None
+    started_at: datetime | None = None
+    started_on_s: float | None = None
+
+    @property
+    def interval(self) -> Interval:
+        """The interval to ingest.
+
+        Raises:
+            IntervalError: no start or end was given, or they are not full hours in order.
+        """
+        if self.start is None or self.end is None:
+            raise IntervalError(f"stage {self.stage} needs --start and --end (full hours, UTC)")
+        return Interval(self.start, self.end)
+
+    def to_argv(self) -> list[str]:
+        """Return the arguments for ``spark_jobs/launch.py``."""
+        argv = [str(self.stage), "--as-of", format_utc(self.as_of)]
+        if self.start is not None and self.end is not None:
+            argv += ["--start", format_utc(self.start), "--end", format_utc(self.end)]
+        return [*argv, f"--job={self.job}"] if self.job else argv
+
+    @classmethod
+    def parse(cls, argv: Sequence[str]) -> StageRequest:
+        """Read the arguments; argparse exits with 2 and a usage line when they are wrong."""
+        parser = argparse.ArgumentParser(prog="launch.py", description="Run one stage of the pipeline.")
+        parser.add_argument("stage", type=Stage, choices=list(Stage))
+        parser.add_argument("--as-of", required=True, type=parse_utc, help="ISO 8601, UTC")
+        parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
+        parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
+        parser.add_argument("--job", help="cluster/job to profile; empty: all that have use for a profile")
+        found = parser.parse_args(argv)
+        return cls(found.stage, found.as_of, found.start, found.end, found.job or None)

@@ -1,0 +1,72 @@
+"""Every table of the lake in one place: columns, partitions, keys, CHECK constraints.
+
+A stage reads tables of the layers to its left and writes only its own; each row can be written twice with the same
+result.  Times are UTC.  ``job`` is the job's name in Flink and ``operator`` the vertex's name: both survive a
+resubmission, while ``job_id`` and ``vertex_id`` (Flink's hex ids) are carried along for REST calls.
+"""
+
+from __future__ import annotations
+
+from include.tables.measured import (
+    BRONZE_JOB_EVENTS,
+    BRONZE_METRICS,
+    JOB_GRAPHS,
+    OBSERVATIONS,
+    QUALITY,
+    QUARANTINE,
+    RESCALES,
+)
+from include.tables.planned import (
+    APPLIED_STEPS,
+    BACKTESTS,
+    FORECAST_SCORES,
+    FORECASTS,
+    LOOKS,
+    MODEL_VERSIONS,
+    PLANS,
+    POLICY_MEMORY,
+    PROFILES,
+)
+from include.tables.schema import AGGREGATES, PARALLELISM, Table
+
+__all__ = [
+    "AGGREGATES",
+    "APPLIED_STEPS",
+    "BACKTESTS",
+    "BRONZE_JOB_EVENTS",
+    "BRONZE_METRICS",
+    "FORECASTS",
+    "FORECAST_SCORES",
+    "JOB_GRAPHS",
+    "LOOKS",
+    "MODEL_VERSIONS",
+    "OBSERVATIONS",
+    "PARALLELISM",
+    "PLANS",
+    "POLICY_MEMORY",
+    "PROFILES",
+    "QUALITY",
+    "QUARANTINE",
+    "RESCALES",
+    "TABLES",
+    "Table",
+]
+
+TABLES: tuple[Table, ...] = (
+    BRONZE_METRICS,
+    BRONZE_JOB_EVENTS,
+    QUARANTINE,
+    QUALITY,
+    OBSERVATIONS,
+    JOB_GRAPHS,
+    RESCALES,
+    MODEL_VERSIONS,
+    FORECASTS,
+    FORECAST_SCORES,
+    PLANS,
+    POLICY_MEMORY,
+    PROFILES,
+    LOOKS,
+    APPLIED_STEPS,
+    BACKTESTS,
+)

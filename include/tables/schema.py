@@ -1,0 +1,40 @@
+"""What a table is, and the types that several share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PARALLELISM = "MAP<STRING, INT>"
+AGGREGATES = "ARRAY<STRUCT<id: STRING, min: DOUBLE, max: DOUBLE, avg: DOUBLE, sum: DOUBLE, skew: DOUBLE>>"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A Delta table: ``layer.name`` lives at ``<lake>/<layer>/<name>``.
+
+    Attributes:
+        columns: column name -> Spark SQL type, in table order.
+        keys: columns that identify a row.
+        partition_by: partition columns.
+        checks: constraint name -> SQL expression that every row satisfies.
+    """
+
+    name: str
+    columns: dict[str, str]
+    keys: tuple[str, ...]
+    partition_by: tuple[str, ...] = ()
+    checks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def relative_path(self) -> str:
+        """Path below the lake's root."""
+        return self.name.replace(".", "/")
+
+    @property
+    def ddl(self) -> str:
+        """Columns as a DDL string that Spark's schema parser reads."""
+        return ", ".join(f"`{column}` {kind}" for column, kind in self.columns.items())
+
+
+VERTEX_SAMPLE = {"cluster": "STRING", "job_id": "STRING", "vertex_id": "STRING", "observed_at": "TIMESTAMP"}
+DATE_HOUR = {"date": "DATE", "hour": "INT"}
