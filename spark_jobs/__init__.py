@@ -1,0 +1,1 @@
+"""One file per stage: DataFrame -> DataFrame functions and one run() that reads and writes."""

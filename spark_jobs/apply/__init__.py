@@ -1,0 +1,1 @@
+"""Due steps -> Flink, or a record of what would be sent."""

@@ -1,0 +1,124 @@
+"""Backtest stage: each job's own history replayed under several policies -> ``gold.backtests``, one MLflow run.
+
+The recommended policy of a job is a column and no action.  The stage may be killed and run again: the same moment
+replaces the same rows, and a finished run of the same figures is used again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include import tables
+from include.settings import Settings
+from include.stages import StageRequest
+from include.version import code_version
+from models.backtest.replay import BIN_S, DAY_BINS
+from models.evaluation.contenders import check_names
+from models.policies.registry import check_names as check_policies
+from spark_jobs.backtest.job import ROW_SCHEMA, BacktestTask, backtester
+from spark_jobs.backtest.logbook import MEASURES, log_comparison, means
+from spark_jobs.forecast.series import ForecastTask
+from spark_jobs.forecast.stage import source_series
+from spark_jobs.lake import Lake
+from spark_jobs.model_store import champion
+from spark_jobs.plan.inputs import JOB, moment, newest_graphs
+from spark_jobs.plan.memories import slice_of
+
+# Jobs differ in how long they take: small tasks keep all cores busy to the end.
+TASKS_PER_CORE = 4
+_UNUSED = 1  # the part of a forecast's frame that says how to forecast; here only its history is read
+
+
+def history_frame(settings: Settings, as_of: datetime) -> ForecastTask:
+    """Return the frame of the history: whole bins of the replay up to ``as_of``, as far as training looks back."""
+    end_s = int(as_of.timestamp() // BIN_S) * BIN_S
+    bins = settings.training.lookback_days * DAY_BINS
+    return ForecastTask(
+        as_of_s=float(end_s),
+        first_bin_s=end_s - bins * BIN_S,
+        bin_s=BIN_S,
+        history_bins=bins,
+        horizon_bins=_UNUSED,
+        backtest_origins=_UNUSED,
+        champion_margin=0.0,
+        stale_after_s=float(timedelta.max.total_seconds()),
+    )
+
+
+def subjects(lake: Lake, frame: ForecastTask, as_of: datetime) -> DataFrame:
+    """Return one row per job: its operators as JSON, and the rates of its sources as arrays."""
+    series = source_series(lake.read(tables.OBSERVATIONS), frame)
+    source = F.struct("operator", "bin", "rate_per_s", "span")
+    sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
+    graphs = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
+    return graphs.join(sources, JOB).select(*JOB, "operators", "sources")
+
+
+def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:
+    """Return the rows of gold.backtests."""
+    made = {
+        "as_of": moment(as_of),
+        "model_version": F.lit(model_version),
+        "code_version": F.lit(code_version()),
+        "date": F.lit(as_of.date()),
+    }
+    return rows.where("skipped IS NULL").withColumns(made).select(*tables.BACKTESTS.columns)
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Compare policies on the history of every job that the champion knows.
+
+    Raises:
+        ValueError: the settings name a policy that there is not.
+    """
+    as_of = request.as_of
+    check_names(settings.backtest.policies)
+    check_policies(settings.planner.policies_in_use)
+    bundle = champion(settings)
+    if bundle is None:  # nothing is known of any job
+        return {"jobs": 0, "compared": 0, "skipped": {}}
+    lake, frame = Lake(spark, settings.paths.lake), history_frame(settings, as_of)
+    task = BacktestTask(settings, frame.first_bin_s, frame.history_bins, spark.sparkContext.broadcast(bundle))
+    # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
+    spread = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
+    rows = spread.groupBy(*JOB).applyInPandas(backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), slice_of(as_of))
+    found = rows.orderBy(*JOB, "policy").toPandas()
+    compared = found[found["skipped"].isna()].drop(columns="skipped")
+    if len(compared):
+        log_comparison(settings, as_of, compared, bundle.model_version)
+    return counts(found)
+
+
+def counts(found: pd.DataFrame) -> dict[str, object]:
+    """Count jobs: compared, left out by reason, with another policy recommended; failures; and means per policy."""
+    skipped = Counter(found["skipped"].dropna())
+    compared = found[found["skipped"].isna()]
+    other = compared["recommended"].eq(True) & ~compared["in_use"].eq(True)
+    return {
+        "jobs": len(found[JOB].drop_duplicates()),
+        "compared": len(compared[JOB].drop_duplicates()),
+        "failed": int(compared["error"].notna().sum()),
+        "other_recommended": int(other.sum()),
+        "skipped": dict(sorted(skipped.items())),
+        "policies": policy_means(compared),
+    }
+
+
+def policy_means(compared: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the means of each policy over jobs, the cheapest first, and of how many jobs it is the recommended one."""
+    chosen = compared.loc[compared["recommended"].eq(True), "policy"].value_counts()
+    rows = means(compared).reset_index().to_dict("records")
+    return [
+        {
+            "policy": str(row["policy"]),
+            **{name: None if pd.isna(row[name]) else round(float(row[name]), 4) for name in MEASURES},
+            "recommended_jobs": int(chosen.get(row["policy"], 0)),
+        }
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Silver -> quantiles of every source's rate."""

@@ -1,0 +1,205 @@
+"""The Python side of the forecast stage: a batch of series in, one row of arrays per series out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pandas as pd
+
+from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
+from models.forecasting.boosting import Fit, fit
+from models.forecasting.calendar import DAY_S, FloatArray, IntArray
+from models.forecasting.history import prepare
+
+CHUNK = 256
+"""Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
+
+RESULT_SCHEMA = (
+    "cluster string, job string, operator string, method string, fallback_reason string, input_hash string, "
+    "q10 array<double>, q50 array<double>, q90 array<double>, q95 array<double>, "
+    "methods array<string>, origins array<int>, mase array<double>, pinball_q90 array<double>, "
+    "coverage_q90 array<double>, champion array<boolean>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastTask:
+    """What every worker needs to know; plain values, so that it travels.
+
+    Attributes:
+        as_of_s: the moment of the forecast, seconds since 1970.
+        first_bin_s: start of the history's first bin.
+        bin_s: length of a bin.
+        history_bins: bins of history; the forecast starts after them.
+        horizon_bins: bins to predict.
+        backtest_origins, champion_margin: see models.forecasting.ForecastSettings.
+        stale_after_s: a series last measured longer ago than this is called stale.
+        time_zones, holidays: by "cluster" or "cluster/job", see include.settings.Forecast; days as ISO text.
+    """
+
+    as_of_s: float
+    first_bin_s: int
+    bin_s: int
+    history_bins: int
+    horizon_bins: int
+    backtest_origins: int
+    champion_margin: float
+    stale_after_s: float
+    time_zones: dict[str, str] = field(default_factory=dict)
+    holidays: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def now_s(self) -> float:
+        """End of the history, seconds since 1970."""
+        return self.first_bin_s + self.history_bins * self.bin_s
+
+    def calendar_of(self, cluster: str, job: str) -> Calendar:
+        """Return the bins on the clock and with the holidays of a job, else of its cluster."""
+        name = f"{cluster}/{job}"
+        zone = self.time_zones.get(name, self.time_zones.get(cluster, "UTC"))
+        free = self.holidays.get(name, self.holidays.get(cluster, ()))
+        return Calendar(self.first_bin_s, self.bin_s, zone, frozenset(map(date.fromisoformat, free)))
+
+    @property
+    def version_text(self) -> str:
+        """Everything that shapes a forecast besides its input, as canonical JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return the function that Spark applies to each batch of series; ``fits`` are those of the global model."""
+
+    def forecast(series: pd.DataFrame) -> pd.DataFrame:
+        ordered = series.sort_values(["cluster", "job", "operator"], ignore_index=True)
+        parts = [part.iloc[at : at + CHUNK] for part in by_calendar(ordered, task) for at in range(0, len(part), CHUNK)]
+        return pd.concat([forecast_chunk(part, task, fits) for part in parts], ignore_index=True)
+
+    return forecast
+
+
+def by_calendar(series: pd.DataFrame, task: ForecastTask) -> list[pd.DataFrame]:
+    """Divide the series into those of one calendar each, in the order of their first series."""
+    calendars = [task.calendar_of(*names) for names in zip(series["cluster"], series["job"], strict=True)]
+    rows: dict[Calendar, list[int]] = {}
+    for row, calendar in enumerate(calendars):
+        rows.setdefault(calendar, []).append(row)
+    return [series.iloc[mine] for mine in rows.values()]
+
+
+def fit_global(series: pd.DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
+    """Fit the global model on some series: once on all they have, once without the days of the backtest."""
+    histories = [
+        prepare(_rates(part, task), task.calendar_of(part["cluster"].iloc[0], part["job"].iloc[0]))
+        for part in by_calendar(series, task)
+    ]
+    early_s = task.now_s - task.backtest_origins * DAY_S
+    made = (fit(histories, until_s, task.horizon_bins) for until_s in (early_s, task.now_s))
+    return tuple(each for each in made if each is not None)
+
+
+def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ...] = ()) -> pd.DataFrame:
+    """Forecast some series of one calendar.
+
+    Args:
+        series: one row each: cluster, job, operator, bin, rate_per_s, span (arrays of equal length: first bin, rate and
+            bins covered of every window), last_seen_s (NaN when never) and previous_champion (null when none).
+        task: what to forecast.
+        fits: of the global model.
+    """
+    rates = _rates(series, task)
+    champions = [name if isinstance(name, str) else None for name in series["previous_champion"]]
+    batch = forecast_batch(
+        rates,
+        task.calendar_of(series["cluster"].iloc[0], series["job"].iloc[0]),
+        ForecastSettings(task.horizon_bins, task.backtest_origins, task.champion_margin),
+        methods=default_registry(fits),
+        previous_champions=champions,
+    )
+    result = series[["cluster", "job", "operator"]].reset_index(drop=True)
+    result["method"] = batch.method
+    result["fallback_reason"] = [
+        _reason(reason, last_seen, task) for reason, last_seen in zip(batch.reason, series["last_seen_s"], strict=True)
+    ]
+    result["input_hash"] = [
+        hashlib.sha256(row.tobytes() + (champion or "").encode()).hexdigest()
+        for row, champion in zip(rates, champions, strict=True)
+    ]
+    return pd.concat([result, _quantile_columns(batch), _score_columns(batch)], axis=1)
+
+
+def _rates(series: pd.DataFrame, task: ForecastTask) -> FloatArray:
+    """Return rates in bins, records/s, shape (n, T)."""
+    return np.stack([binned(*row, task.history_bins) for row in _windows(series)])
+
+
+def _windows(series: pd.DataFrame) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
+    return zip(series["bin"], series["rate_per_s"], series["span"], strict=True)
+
+
+def binned(first: IntArray, rate_per_s: FloatArray, span: IntArray, bins: int) -> FloatArray:
+    """Return the mean rate in each bin, shape (bins,), NaN where no window lies.
+
+    A window shorter than a bin is one of those averaged, a longer one covers several.  Bin ``bins`` is the one that the
+    as-of time cuts: it is kept only when the series has nothing older, as its last bin.
+
+    Args:
+        first: first bin of each window, 0..bins.
+        rate_per_s: its rate.
+        span: bins that it covers.
+        bins: length of the history.
+    """
+    first, span = first.astype(np.int64), span.astype(np.int64)
+    place = np.repeat(first, span) + _counting(span)
+    rate = np.repeat(rate_per_s, span)
+    order = np.lexsort((rate, place))  # one order of summation, however Spark collected the windows
+    place, rate = place[order], rate[order]
+    inside = place < bins
+    if not inside.any():
+        place = place - 1
+    elif not inside.all():
+        place, rate = place[inside], rate[inside]
+    count = np.bincount(place, minlength=bins)[:bins]
+    total = np.bincount(place, weights=rate, minlength=bins)[:bins]
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _counting(span: IntArray) -> IntArray:
+    """Return 0..span-1 for each span, one after the other."""
+    starts = np.cumsum(span) - span
+    return np.asarray(np.arange(int(span.sum())) - np.repeat(starts, span), np.int64)
+
+
+def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str | None:
+    """Add to a fallback's reason that the series is stale."""
+    age_s = task.as_of_s - last_seen_s
+    if not age_s > task.stale_after_s:
+        return reason
+    seen = datetime.fromtimestamp(last_seen_s, UTC)
+    stale = f"stale: last measured {seen:%Y-%m-%d %H:%M} UTC, {age_s / 3600:.1f} hours before"
+    return stale if reason is None else f"{reason}; {stale}"
+
+
+def _quantile_columns(batch: ForecastBatch) -> pd.DataFrame:
+    return pd.DataFrame(
+        {name: list(values) for name, values in zip(("q10", "q50", "q90", "q95"), batch.quantiles, strict=True)}
+    )
+
+
+def _score_columns(batch: ForecastBatch) -> pd.DataFrame:
+    count = len(batch.method)
+    champion = np.arange(len(batch.methods))[:, None] == batch.champion
+    return pd.DataFrame(
+        {
+            "methods": [list(batch.methods)] * count,
+            "origins": list(batch.origins.T.astype(np.int32)),
+            "mase": list(batch.mase.T),
+            "pinball_q90": list(batch.pinball_q90.T),
+            "coverage_q90": list(batch.coverage_q90.T),
+            "champion": list(champion.T),
+        }
+    )

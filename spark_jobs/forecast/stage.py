@@ -1,0 +1,218 @@
+"""Forecast stage: the rates of sources -> quantiles per bin in ``gold.forecasts``, record of the methods in
+``gold.forecast_scores``.
+
+Series travel as one row of arrays each, in a bounded number of batches: a batch is forecast by vectorised arithmetic.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include import tables
+from include.intervals import format_utc
+from include.settings import Settings
+from include.stages import StageRequest
+from models.forecasting import QUANTILES, Calendar
+from models.forecasting.boosting import Fit
+from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, forecaster
+from spark_jobs.lake import Lake, timestamp_literal
+
+SERIES = ("cluster", "job", "operator")
+BATCHES = 16
+"""Groups that the series are dealt into; each is cut into chunks of bounded size again."""
+SAMPLE_SERIES = 64
+"""So many series, dealt by their names, teach the global model: its fit takes about the same time for any fleet."""
+CHAMPION_MEMORY = timedelta(days=7)
+"""A champion not confirmed for this long no longer holds the office."""
+
+
+class ForecastSettingsError(ValueError):
+    """The settings ask for a forecast that the tables cannot hold."""
+
+
+def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
+    """Return the frame of a forecast: history up to the last full bin before ``as_of``, horizon from there.
+
+    Raises:
+        ForecastSettingsError: the bins do not divide a day, or other quantiles are asked for than the table has.
+    """
+    wanted = settings.forecast
+    if tuple(wanted.quantiles) != QUANTILES:
+        raise ForecastSettingsError(f"forecast.quantiles must be {QUANTILES}, the columns of gold.forecasts")
+    try:
+        calendar = Calendar(0, wanted.bin_s)
+    except ValueError as error:
+        raise ForecastSettingsError(str(error)) from error
+    as_of_s = request.as_of.timestamp()
+    history_bins = wanted.history_days * calendar.day
+    start_s = int(as_of_s // wanted.bin_s) * wanted.bin_s
+    return ForecastTask(
+        as_of_s=as_of_s,
+        first_bin_s=start_s - history_bins * wanted.bin_s,
+        bin_s=wanted.bin_s,
+        history_bins=history_bins,
+        horizon_bins=calendar.bins(wanted.horizon_h * 3600),
+        backtest_origins=wanted.backtest_origins,
+        champion_margin=wanted.champion_margin,
+        stale_after_s=settings.planner.max_input_age_h * 3600,
+        time_zones=dict(sorted(wanted.time_zones.items())),
+        holidays={name: tuple(sorted(map(str, days))) for name, days in sorted(wanted.holidays.items())},
+    )
+
+
+def as_of_column(task: ForecastTask) -> Column:
+    """Return the as-of time as a literal, exact to the microsecond."""
+    return F.timestamp_micros(F.lit(round(task.as_of_s * 1e6)))
+
+
+def source_series(observations: DataFrame, task: ForecastTask) -> DataFrame:
+    """Return one row per source: the windows of its history as arrays.
+
+    A window of a rescale or restart counts when its rate could be measured: the load does not stop with the job.  A
+    rate that is no number, or negative, is a gap.
+    """
+    start_s = F.unix_timestamp("window_start")
+    rate = F.col("target_data_rate_per_s")
+    usable = rate.isNotNull() & ~F.isnan(rate) & (rate >= 0) & (rate < F.lit(float("inf")))
+    window = F.struct(
+        F.floor((start_s - task.first_bin_s) / task.bin_s).cast("int").alias("bin"),
+        rate.alias("rate_per_s"),
+        F.greatest(F.lit(1), F.floor(F.col("window_s") / task.bin_s).cast("int")).alias("span"),
+    )
+    in_history = (start_s >= task.first_bin_s) & (start_s < F.lit(task.as_of_s))
+    days = F.col("date").between(*(F.to_date(F.timestamp_seconds(F.lit(s))) for s in (task.first_bin_s, task.as_of_s)))
+    return (
+        observations.where(days & in_history & F.col("is_source"))
+        .groupBy(*SERIES)
+        .agg(
+            F.collect_list(F.when(usable, window)).alias("windows"),
+            F.max(F.when(usable, start_s + F.col("window_s"))).cast("double").alias("last_seen_s"),
+        )
+        .select(
+            *SERIES,
+            F.col("windows.bin").alias("bin"),
+            F.col("windows.rate_per_s").alias("rate_per_s"),
+            F.col("windows.span").alias("span"),
+            "last_seen_s",
+        )
+    )
+
+
+def previous_champions(scores: DataFrame, request: StageRequest) -> DataFrame:
+    """Return each source's champion before ``as_of``: the newest that was recorded."""
+    as_of = F.lit(request.as_of)
+    earlier = (F.col("as_of") < as_of) & (F.col("date") >= F.lit((request.as_of - CHAMPION_MEMORY).date()))
+    return (
+        scores.where(earlier & F.col("champion"))
+        .groupBy(*SERIES)
+        .agg(F.max_by("method", "as_of").alias("previous_champion"))
+        .select(*SERIES, "previous_champion")
+    )
+
+
+def global_fits(series: DataFrame, task: ForecastTask) -> tuple[Fit, ...]:
+    """Fit the global model on a sample of the series, here and now: see docs/adr/0008-global-model-in-the-stage.md."""
+    sample = series.orderBy(F.xxhash64(*SERIES), *SERIES).limit(SAMPLE_SERIES).toPandas()
+    return fit_global(sample, task) if len(sample) else ()
+
+
+def results(
+    series: DataFrame, champions: DataFrame, task: ForecastTask, partitions: int, fits: tuple[Fit, ...] = ()
+) -> DataFrame:
+    """Forecast every series; one row each, arrays over the bins of the horizon and over the methods."""
+    batch = F.pmod(F.xxhash64(*SERIES), F.lit(BATCHES)).alias("batch")
+    return (
+        series.join(champions, list(SERIES), how="left")
+        .select("*", batch)
+        .repartition(partitions, "batch")
+        .groupBy("batch")
+        .applyInPandas(forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
+    )
+
+
+def forecast_version(made: DataFrame, task: ForecastTask) -> Column:
+    """Return the hash of all inputs and settings of this forecast as a literal: equal input, equal version."""
+    inputs = made.select(F.concat_ws("|", *SERIES, "input_hash").alias("line"))
+    row = inputs.agg(F.sha2(F.concat_ws("\n", F.array_sort(F.collect_list("line"))), 256).alias("hash")).first()
+    digest = F.sha2(F.lit(f"{task.version_text}\n{row['hash'] if row else ''}"), 256)
+    return F.substring(digest, 1, 16)
+
+
+def has_forecast() -> Column:
+    """Whether a series had any rate to start from (Arrow hands NaN over as null)."""
+    return F.exists("q50", lambda q: q.isNotNull() & ~F.isnan(q))
+
+
+def forecast_rows(made: DataFrame, task: ForecastTask, version: Column) -> DataFrame:
+    """Unfold the quantiles: one row per series and bin."""
+    start_s = task.first_bin_s + task.history_bins * task.bin_s
+    bins = F.posexplode(F.arrays_zip("q10", "q50", "q90", "q95")).alias("step", "q")
+    unfolded = made.select(*SERIES, "method", "fallback_reason", bins)
+    return unfolded.withColumns(
+        {
+            "as_of": as_of_column(task),
+            "bin_start": F.timestamp_seconds(F.lit(start_s) + F.col("step") * task.bin_s),
+            "bin_s": F.lit(task.bin_s),
+            "q10_per_s": F.col("q.q10"),
+            "q50_per_s": F.col("q.q50"),
+            "q90_per_s": F.col("q.q90"),
+            "q95_per_s": F.col("q.q95"),
+            "forecast_version": version,
+            "date": F.to_date(as_of_column(task)),
+        }
+    ).select(*tables.FORECASTS.columns)
+
+
+def score_rows(made: DataFrame, task: ForecastTask) -> DataFrame:
+    """Unfold the record: one row per series and method that was scored."""
+    columns = ("methods", "origins", "mase", "pinball_q90", "coverage_q90", "champion")
+    unfolded = made.select(*SERIES, F.explode(F.arrays_zip(*columns)).alias("s"))
+    scores = {name: F.col(f"s.{name}") for name in ("mase", "pinball_q90", "coverage_q90")}
+    return (
+        unfolded.where(F.col("s.origins") > 0)
+        .withColumns(
+            {
+                "as_of": as_of_column(task),
+                "method": F.col("s.methods"),
+                "origins": F.col("s.origins"),
+                **{name: F.when(~F.isnan(score), score) for name, score in scores.items()},
+                "champion": F.col("s.champion"),
+                "date": F.to_date(as_of_column(task)),
+            }
+        )
+        .select(*tables.FORECAST_SCORES.columns)
+    )
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Forecast every source seen in the history; replaces what was forecast for the same ``as_of``."""
+    lake = Lake(spark, settings.paths.lake)
+    task = forecast_task(settings, request)
+    series = source_series(lake.read(tables.OBSERVATIONS), task).persist()
+    champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
+    made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
+    try:
+        known = made.where(has_forecast())
+        where = f"date = DATE '{request.as_of:%Y-%m-%d}' AND as_of = {timestamp_literal(format_utc(request.as_of))}"
+        lake.replace(tables.FORECASTS, forecast_rows(known, task, forecast_version(made, task)), where)
+        lake.replace(tables.FORECAST_SCORES, score_rows(known, task), where)
+        return counts(made)
+    finally:
+        made.unpersist()
+        series.unpersist()
+
+
+def counts(made: DataFrame) -> dict[str, object]:
+    """Count series: forecast, fallen back, stale, without any usable rate, and by method."""
+    usable = has_forecast()
+    row = made.agg(
+        F.count_if(usable).alias("forecasts"),
+        F.count_if(usable & F.col("fallback_reason").isNotNull()).alias("fallbacks"),
+        F.count_if(F.col("fallback_reason").contains("stale: ")).alias("stale"),
+        F.count_if(~usable).alias("unusable"),
+    ).first()
+    by_method = {line["method"]: line["count"] for line in made.groupBy("method").count().orderBy("method").collect()}
+    return {**(row.asDict() if row else {}), "methods": by_method}

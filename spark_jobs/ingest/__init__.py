@@ -1,0 +1,1 @@
+"""Raw files -> bronze, quarantine, quality -> silver."""

@@ -1,0 +1,220 @@
+"""Raw lines read with Arrow's JSON reader, several times faster than one by one; what it cannot read is left to Spark.
+
+Arrow reads many documents at once, to a schema, and refuses all of them when one does not fit.  So
+:func:`read_objects` gives null for documents that are not plainly what they should be; those go through Spark's more
+lenient reader and the rules of ingestion.  A document that Arrow did read has the same values there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType
+
+from include.raw import Kind
+from include.tables import AGGREGATES
+
+if TYPE_CHECKING:  # a worker that reads need not load the settings
+    from include.settings import Ingest
+
+ENVELOPE = (
+    "observed_at_ms BIGINT, cluster STRING, kind STRING, job_id STRING, vertex_id STRING, status INT, body STRING"
+)
+# What the rules look at in a reply that is an object.
+EVENT = "name STRING, vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>"
+READ_COLUMNS = {
+    "cluster_dir": "STRING",
+    "dir_hour": "TIMESTAMP",
+    "source_file": "STRING",
+    "line": "STRING",  # null when the body was read too
+    "line_hash": "BIGINT",
+    "envelope": f"STRUCT<{ENVELOPE}>",
+    "metrics": AGGREGATES,  # the body of a reply with metrics
+    "event": f"STRUCT<{EVENT}>",  # the body of another reply, unless it is a list
+}
+# Refused documents are halved down to this many: one that does not fit leaves so many others to Spark's reader.
+SMALLEST_PART = 64
+_HTTP_OK = 200
+AGGREGATIONS = ("min", "max", "avg", "sum", "skew")
+SUBTASK_AGGREGATIONS = ("min", "max", "avg")  # in the metric's own unit; of a share of time they are ms per s
+TIME_SHARES = ("busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
+SHARE_LIMIT_MS = 1050.0  # ms per s of one subtask: Flink overshoots 1000 a little, more cannot be
+_ARRAY = "array"
+
+
+def read_raw(lines: DataFrame, rules: Ingest) -> DataFrame:
+    """Read lines as far as Arrow can; columns ``READ_COLUMNS``.
+
+    The envelope is null where Arrow could not read it; so is a body, and that of any reply but a successful one.
+    ``metrics`` are null, too, where a value breaks a rule: what stands there can be used as it is.
+
+    Args:
+        lines: from :func:`spark_jobs.ingest.raw_files.read_lines`.
+        rules: the settings of ingestion.
+    """
+    types = [(name, to_arrow_type(DataType.fromDDL(kind))) for name, kind in READ_COLUMNS.items()]
+    hashed = lines.select("source_file", "line", F.xxhash64("line").alias("line_hash"))
+    return hashed.mapInArrow(
+        _reader(pa.schema(types), rules.max_value), ", ".join(f"{name} {READ_COLUMNS[name]}" for name, _ in types)
+    )
+
+
+def _reader(schema: pa.Schema, max_value: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield _read_batch(batch, schema, max_value)
+
+    return read
+
+
+def _read_batch(batch: pa.RecordBatch, schema: pa.Schema, max_value: float) -> pa.RecordBatch:
+    lines = batch.column("line")
+    envelope = read_objects(lines, schema.field("envelope").type)
+    kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
+    successful = pc.equal(status, _HTTP_OK)
+    is_metrics = pc.equal(kind, str(Kind.VERTEX_METRICS))
+    metrics = read_arrays(_where(pc.and_(successful, is_metrics), body), schema.field("metrics").type)
+    metrics = pc.if_else(keeps_rules(metrics, max_value), metrics, pa.scalar(None, metrics.type))
+    event = read_objects(_where(pc.and_not(successful, is_metrics), body), schema.field("event").type)
+    columns = {
+        **_places(batch.column("source_file")),
+        "line": _where(pc.invert(pc.or_(pc.is_valid(metrics), pc.is_valid(event))), lines),
+        "line_hash": batch.column("line_hash"),
+        "envelope": envelope,
+        "metrics": metrics,
+        "event": event,
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
+    return pc.if_else(condition, texts, pa.scalar(None, pa.string()))
+
+
+def _places(source_files: pa.StringArray) -> dict[str, pa.Array]:
+    """Return what the names of the files say: few names, as a batch holds the lines of a few files."""
+    encoded = source_files.dictionary_encode()
+    clusters, hours = [], []
+    for name in encoded.dictionary.to_pylist():
+        cluster, date, hour = (part.partition("=")[2] for part in name.split("/")[:3])
+        clusters.append(cluster)
+        hours.append(datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC))
+    return {
+        "cluster_dir": pa.array(clusters, pa.string()).take(encoded.indices),
+        "dir_hour": pa.array(hours, pa.timestamp("us", tz="UTC")).take(encoded.indices),
+        "source_file": source_files,
+    }
+
+
+def read_objects(texts: pa.StringArray, kind: pa.StructType) -> pa.StructArray:
+    """Return each text as an object with the fields of ``kind``; null where it is not one, or not in plain JSON.
+
+    A field that is missing is null; one that ``kind`` does not name is passed over.
+    """
+    plain = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
+
+    def read(some: pa.StringArray) -> pa.StructArray:
+        table = _documents(some, "", "", pa.schema(list(kind)))
+        return pa.StructArray.from_arrays([table[field.name].combine_chunks() for field in kind], fields=list(kind))
+
+    return _spread(texts, plain, kind, read)
+
+
+def read_arrays(texts: pa.StringArray, kind: pa.ListType) -> pa.ListArray:
+    """Return each text as an array of ``kind``; null where it is not one, or not in plain JSON."""
+    bracketed = pc.and_(pc.starts_with(texts, "["), pc.ends_with(texts, "]"))
+    # Arrow takes these words for numbers, Spark only some of them.
+    has_words = pc.or_(pc.match_substring(texts, "NaN"), pc.match_substring(texts, "Inf"))
+
+    def read(some: pa.StringArray) -> pa.ListArray:
+        table = _documents(some, f'{{"{_ARRAY}":', "}", pa.schema([(_ARRAY, kind)]))
+        return table[_ARRAY].combine_chunks()
+
+    return _spread(texts, pc.and_not(bracketed, has_words), kind, read)
+
+
+def keeps_rules(metrics: pa.ListArray, max_value: float) -> pa.BooleanArray:
+    """Whether every metric of a row has its name and every aggregation, none negative or larger than it can be.
+
+    Args:
+        metrics: rows of ``AGGREGATES``; a null row keeps no rule.
+        max_value: the largest value of any metric.
+    """
+    flat = metrics.flatten()
+    fields = dict(zip([field.name for field in flat.type], flat.flatten(), strict=True))  # null in an element that is
+    names = fields["id"].dictionary_encode()
+    is_share = [name.rpartition(".")[2] in TIME_SHARES for name in names.dictionary.to_pylist()]
+    limits = pa.array([min(SHARE_LIMIT_MS, max_value) if share else max_value for share in is_share], pa.float64())
+    limit = _numbers(limits.take(names.indices))  # NaN without a name: no value is below it
+    kept = np.ones(len(flat), dtype=bool)
+    for aggregation in AGGREGATIONS:
+        value = _numbers(fields[aggregation])  # NaN where it is missing
+        kept &= (value >= 0.0) & (value <= (limit if aggregation in SUBTASK_AGGREGATIONS else max_value))
+    kept &= ~np.isnan(limit)
+    broken = np.concatenate(([0], np.cumsum(~kept)))
+    ends = np.concatenate(([0], np.cumsum(pc.fill_null(pc.list_value_length(metrics), 0).to_numpy())))
+    return pc.and_(pa.array(broken[ends[1:]] == broken[ends[:-1]]), pc.is_valid(metrics))
+
+
+def _numbers(values: pa.DoubleArray) -> npt.NDArray[np.float64]:
+    """Return values with NaN for null."""
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _spread(
+    texts: pa.StringArray, chosen: pa.BooleanArray, kind: pa.DataType, read: Callable[[pa.StringArray], pa.Array]
+) -> pa.Array:
+    """Return what was read of the chosen texts, each in its place, null elsewhere."""
+    some = texts.filter(chosen)
+    found = pa.concat_arrays([pa.array([], kind), *_parts(some, kind, read)])
+    if len(found) == len(texts):
+        return found
+    # The place among the chosen: one less than how many were chosen up to here.
+    place = pc.subtract(pc.cumulative_sum(pc.fill_null(chosen, False).cast(pa.int64())), 1)
+    return found.take(pc.if_else(chosen, place, pa.scalar(None, pa.int64())))
+
+
+def _parts(texts: pa.StringArray, kind: pa.DataType, read: Callable[[pa.StringArray], pa.Array]) -> Iterator[pa.Array]:
+    if not len(texts):
+        return
+    try:
+        yield read(texts)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if len(texts) <= SMALLEST_PART:
+            yield pa.nulls(len(texts), kind)
+            return
+        half = len(texts) // 2
+        yield from _parts(texts[:half], kind, read)
+        yield from _parts(texts[half:], kind, read)
+
+
+def _documents(texts: pa.StringArray, before: str, after: str, schema: pa.Schema) -> pa.Table:
+    """Read every text between ``before`` and ``after`` as one document.
+
+    The texts start and end with a bracket, and no JSON string holds a bare newline: so every newline put between them
+    lies between two documents, each text holds at least one, and equal counts mean one in each.
+
+    Raises:
+        pa.ArrowInvalid: a text is not JSON, does not fit the schema, or holds more than one document.
+    """
+    texts.validate(full=True)  # Arrow's reader would pass on what is no UTF-8
+    joined = pc.binary_join(pa.ListArray.from_arrays([0, len(texts)], texts), f"{after}\n{before}")[0].as_buffer()
+    content = b"".join((before.encode(), joined, after.encode()))
+    table = pj.read_json(
+        pa.BufferReader(content),
+        read_options=pj.ReadOptions(use_threads=False, block_size=len(content)),
+        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+    )
+    if table.num_rows != len(texts):
+        raise pa.ArrowInvalid("more than one document in a text")
+    return table

@@ -1,0 +1,101 @@
+"""Which parsed rows reach bronze: those of known vertices, each once."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.raw import Kind
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
+from spark_jobs.ingest.envelopes import FAULT, fault
+from spark_jobs.lake import date_hour_columns
+
+_KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
+_VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
+_IDS_OF_JOB = "vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>"
+
+
+def known_vertices(rows: DataFrame, earlier_events: DataFrame) -> DataFrame:
+    """Return the vertices that a ``job`` or ``plan`` reply named: among parsed rows, or earlier in bronze."""
+    earlier = earlier_events.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
+        F.col("cluster").alias("cluster_dir"), "job_id", F.from_json("body", _IDS_OF_JOB).alias("event")
+    )
+    earlier_ids = earlier.select(
+        "cluster_dir", "job_id", F.coalesce("event.plan.nodes.id", "event.vertices.id").alias("vertex_ids")
+    )
+    named = rows.where("fault IS NULL AND vertex_ids IS NOT NULL").select("cluster_dir", "job_id", "vertex_ids")
+    # A job's replies name the same vertices over and over: distinct arrays first, then their few elements.
+    arrays = named.unionByName(earlier_ids).distinct()
+    return arrays.select("cluster_dir", "job_id", F.explode("vertex_ids").alias("vertex_id")).distinct()
+
+
+def mark_unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
+    """Give metrics of a vertex that no reply named the fault ``unknown_vertex``; faults found before stay."""
+    flagged = rows.join(F.broadcast(known.withColumn("is_known", F.lit(True))), list(_VERTEX_KEY), "left")
+    unknown = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS) & F.col("is_known").isNull()
+    detail = F.concat_ws(" ", F.lit("job"), "job_id", F.lit("vertex"), "vertex_id")
+    marked = F.when(unknown, fault("unknown_vertex", detail).cast(FAULT)).otherwise(F.col("fault"))
+    return flagged.withColumn("fault", marked).drop("is_known")
+
+
+def repeated_keys(rows: DataFrame) -> DataFrame:
+    """Return the hashes of keys that stand more than once among rows without fault."""
+    good = rows.where("fault IS NULL").groupBy(_key_hash().alias("key_hash"))
+    return good.agg(F.count(F.lit(1)).alias("n")).where("n > 1").select("key_hash")
+
+
+def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
+    """Mark every row of a repeated key but the first: ``duplicate``, and a fault when its content differs.
+
+    The first is the one of the earliest directory, then file, then content: later deliveries never displace it.
+    Only rows of repeated keys are shuffled.
+    """
+    hashed = rows.withColumn("key_hash", F.when(F.col("fault").isNull(), _key_hash()))
+    flagged = hashed.join(F.broadcast(repeated.withColumn("is_repeated", F.lit(True))), "key_hash", "left")
+    single = flagged.where("is_repeated IS NULL").withColumn("duplicate", F.lit(False))
+    order = Window.partitionBy("key_hash", *_KEY).orderBy("dir_hour", "source_file", "body_hash", "line_hash")
+    ranked = flagged.where("is_repeated").select(
+        "*", F.row_number().over(order).alias("rank"), F.first("body_hash").over(order).alias("kept_hash")
+    )
+    conflict = (F.col("rank") > 1) & (F.col("body_hash") != F.col("kept_hash"))
+    detail = F.concat_ws(" ", F.lit("another content is kept for job"), "job_id", F.lit("vertex"), "vertex_id")
+    marked = ranked.withColumn("duplicate", F.col("rank") > 1).withColumn(
+        "fault", F.when(conflict, fault("duplicate_conflict", detail).cast(FAULT))
+    )
+    return single.unionByName(marked.select(*single.columns)).drop("key_hash", "is_repeated")
+
+
+def metrics_rows(rows: DataFrame) -> DataFrame:
+    """Return the rows of bronze.metrics among marked rows."""
+    kept = rows.where(_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
+    return kept.select(
+        F.col("cluster_dir").alias("cluster"),
+        "job_id",
+        "vertex_id",
+        "observed_at",
+        "metrics",
+        "source_file",
+        *date_hour_columns("observed_at"),
+    ).select(*BRONZE_METRICS.columns)
+
+
+def event_rows(rows: DataFrame) -> DataFrame:
+    """Return the rows of bronze.job_events among marked rows."""
+    kept = rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+    return kept.select(
+        F.col("cluster_dir").alias("cluster"),
+        "kind",
+        "job_id",
+        "observed_at",
+        "body",
+        "source_file",
+        *date_hour_columns("observed_at"),
+    ).select(*BRONZE_JOB_EVENTS.columns)
+
+
+def _kept() -> Column:
+    return F.col("fault").isNull() & ~F.col("duplicate")
+
+
+def _key_hash() -> Column:
+    return F.xxhash64(*_KEY)

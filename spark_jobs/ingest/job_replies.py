@@ -1,0 +1,135 @@
+"""What the replies about a job say, typed: its state and parallelism, its operators, checkpoints and failures."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.raw import Kind
+from spark_jobs.ingest.envelopes import moment_of_ms
+
+RUNNING = "RUNNING"
+# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
+STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
+_STATES = (RUNNING, *STOPPED)
+_JOB = (
+    f"name STRING, state STRING, timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in _STATES)}>, "
+    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT>>"
+)
+_PLAN = "plan STRUCT<nodes: ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>"
+_CHECKPOINT = (
+    "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
+)
+_CHECKPOINTS = f"latest STRUCT<completed: {_CHECKPOINT}>, history ARRAY<{_CHECKPOINT}>"
+_EXCEPTIONS = (
+    "exceptionHistory STRUCT<entries: ARRAY<STRUCT<exceptionName: STRING, stacktrace: STRING, timestamp: BIGINT>>>"
+)
+
+
+def job_replies(events: DataFrame) -> DataFrame:
+    """Return the replies about jobs, typed in one pass: a column per kind, null in the rows of the others."""
+    schemas = {Kind.JOB: _JOB, Kind.PLAN: _PLAN, Kind.CHECKPOINTS: _CHECKPOINTS, Kind.EXCEPTIONS: _EXCEPTIONS}
+    typed = [
+        F.when(F.col("kind") == kind, F.from_json("body", schema)).alias(str(kind)) for kind, schema in schemas.items()
+    ]
+    return events.where(F.col("kind").isin(*schemas)).select("cluster", "job_id", "observed_at", *typed)
+
+
+def job_polls(replies: DataFrame) -> DataFrame:
+    """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
+
+    ``vector`` is its parallelism as ``ARRAY<STRUCT<vertex_id, parallelism>>``, sorted: Flink's order varies.
+    """
+    stopped = F.array(*[F.col(f"job.timestamps.{state}") for state in STOPPED])
+    return replies.where("job IS NOT NULL").select(
+        "cluster",
+        F.col("job.name").alias("job"),
+        "job_id",
+        "observed_at",
+        "job.state",
+        moment_of_ms(F.col("job.timestamps.RUNNING")).alias("running_at"),
+        F.transform(F.filter(stopped, lambda ms: ms > 0), moment_of_ms).alias("stopped_at"),
+        "job.vertices",
+        _vector(F.col("job.vertices")).alias("vector"),
+    )
+
+
+def operators(polls: DataFrame) -> DataFrame:
+    """Return ``cluster, job_id, vertex_id`` -> ``job, operator``, the names that every table is keyed by.
+
+    Two vertices of one job may bear the same name (two sinks, say): those get a piece of their id appended.
+    """
+    vertices = polls.select("cluster", "job", "job_id", "vertices").select(
+        "cluster", "job", "job_id", F.transform("vertices", lambda v: F.struct(v["id"], v["name"])).alias("named")
+    )
+    named = vertices.distinct().select("cluster", "job", "job_id", F.explode("named").alias("vertex")).distinct()
+    same_name = Window.partitionBy("cluster", "job_id", "vertex.name")
+    counted = named.withColumn("namesakes", F.count(F.lit(1)).over(same_name))
+    short_id = F.substring("vertex.id", 1, 8)
+    unique = F.when(F.col("namesakes") == 1, F.col("vertex.name")).otherwise(
+        F.concat(F.col("vertex.name"), F.lit(" ("), short_id, F.lit(")"))
+    )
+    return counted.select(
+        "cluster", "job", "job_id", F.col("vertex.id").alias("vertex_id"), unique.alias("operator")
+    ).dropDuplicates(["cluster", "job_id", "vertex_id"])
+
+
+def parallelism_changes(polls: DataFrame, horizon: datetime) -> DataFrame:
+    """Return periods of constant parallelism per vertex: ``vertex_id, parallelism, valid_from, valid_to``.
+
+    The last period of a job ends at ``horizon``.
+
+    Only replies in state RUNNING count: while it waits for slots, Flink shows a parallelism that is not real.
+    """
+    running = polls.where(F.col("state") == RUNNING).select("cluster", "job_id", "observed_at", "vector")
+    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at")
+    # Most replies repeat the one before: they go first, so that few rows are exploded.
+    changed = running.withColumn("before", F.lag("vector").over(by_job)).where("before IS NULL OR before <> vector")
+    periods = changed.withColumn("valid_to", F.coalesce(F.lead("observed_at").over(by_job), F.lit(horizon)))
+    return periods.select(
+        "cluster", "job_id", F.col("observed_at").alias("valid_from"), "valid_to", F.explode("vector").alias("vertex")
+    ).select("cluster", "job_id", "vertex.vertex_id", "vertex.parallelism", "valid_from", "valid_to")
+
+
+def plan_replies(replies: DataFrame) -> DataFrame:
+    """Return one row per ``plan`` reply: its nodes with their inputs."""
+    found = replies.where("plan IS NOT NULL")
+    return found.select("cluster", "job_id", "observed_at", F.col("plan.plan.nodes").alias("nodes"))
+
+
+def checkpoints(replies: DataFrame) -> DataFrame:
+    """Return completed checkpoints, each once: ``triggered_at, completed_at, state_size_bytes``."""
+    latest = F.when(F.col("checkpoints.latest.completed").isNotNull(), F.array("checkpoints.latest.completed"))
+    listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("checkpoints.history", F.array()))
+    found = replies.where("checkpoints IS NOT NULL").select("cluster", "job_id", F.explode(listed).alias("one"))
+    return (
+        found.where("one.status = 'COMPLETED'")
+        .select(
+            "cluster",
+            "job_id",
+            moment_of_ms(F.col("one.trigger_timestamp")).alias("triggered_at"),
+            moment_of_ms(F.col("one.latest_ack_timestamp")).alias("completed_at"),
+            F.col("one.state_size").cast("DOUBLE").alias("state_size_bytes"),
+        )
+        .distinct()
+    )
+
+
+def failures(replies: DataFrame) -> DataFrame:
+    """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
+    entries = replies.select("cluster", "job_id", F.explode("exceptions.exceptionHistory.entries").alias("entry"))
+    first_line = F.substring_index("entry.stacktrace", "\n", 1)
+    causes = entries.where("entry.timestamp > 0").select(
+        "cluster",
+        "job_id",
+        moment_of_ms(F.col("entry.timestamp")).alias("failed_at"),
+        F.substring(F.coalesce(first_line, "entry.exceptionName"), 1, 500).alias("cause"),
+    )
+    return causes.groupBy("cluster", "job_id", "failed_at").agg(F.min("cause").alias("cause"))
+
+
+def _vector(vertices: Column) -> Column:
+    pairs = F.transform(vertices, lambda v: F.struct(v["id"].alias("vertex_id"), v["parallelism"].alias("parallelism")))
+    return F.array_sort(F.filter(pairs, lambda pair: pair["parallelism"] >= 1))

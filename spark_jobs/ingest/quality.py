@@ -1,0 +1,107 @@
+"""What was wrong with the input: rows of ops.quarantine, and one row of ops.quality per interval and cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include.intervals import Interval
+from include.tables import QUALITY, QUARANTINE
+from spark_jobs.ingest.raw_files import RawFile
+from spark_jobs.lake import date_hour_columns, rows_of
+
+_FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
+
+
+def row_quarantine(rows: DataFrame) -> DataFrame:
+    """Return one row per line that has a fault, with the line as received, and one per metric value that has a fault.
+
+    Of a line that only has faulty values, the rest stands in bronze.
+    """
+    of_line = F.array(F.struct("fault.reason", "fault.detail", F.col("line").alias("raw")).cast(_FOUND))
+    of_values = F.when(~F.col("duplicate"), F.col("value_faults"))
+    found = F.when(F.col("fault").isNotNull(), of_line).otherwise(of_values)
+    faulty = rows.where("fault IS NOT NULL OR value_faults IS NOT NULL").withColumn("found", F.explode(found))
+    return faulty.select(
+        F.col("cluster_dir").alias("cluster"),
+        "found.reason",
+        "found.detail",
+        "found.raw",
+        "observed_at",
+        "source_file",
+        *date_hour_columns("dir_hour"),
+    ).select(*QUARANTINE.columns)
+
+
+def with_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
+    """Fill in the lines of rows whose fault was found only by comparing them with others.
+
+    Args:
+        rows: marked rows that may have faults.
+        lines: reads the lines of the files of the given names, with ``source_file`` and ``line``.
+    """
+    bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
+    files = [row["source_file"] for row in bare.select("source_file").distinct().collect()]
+    if not files:
+        return rows
+    again = lines(files).select("source_file", F.xxhash64("line").alias("line_hash"), F.col("line").alias("again"))
+    wanted = bare.select("source_file", "line_hash").distinct()
+    found = again.join(F.broadcast(wanted), ["source_file", "line_hash"], "left_semi").distinct()
+    complete = bare.drop("line").join(found, ["source_file", "line_hash"], "left").withColumnRenamed("again", "line")
+    return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
+
+
+def file_quarantine(spark: SparkSession, files: Iterable[RawFile], corrupt: Mapping[str, str]) -> DataFrame:
+    """Return one row per file that is empty or could not be decompressed to its end."""
+    found = []
+    for file in files:
+        if file.size == 0 or file.name in corrupt:
+            reason = "empty_file" if file.size == 0 else "corrupt_file"
+            located = {"cluster": file.cluster, "source_file": file.name, "raw": file.name}
+            dated = {"date": file.hour.date(), "hour": file.hour.hour}
+            found.append({"reason": reason, "detail": corrupt.get(file.name, "0 bytes"), **located, **dated})
+    return rows_of(spark, QUARANTINE.columns, found)
+
+
+def line_counts(rows: DataFrame, interval: Interval) -> DataFrame:
+    """Count per cluster what stands in the interval's own files; ``first_late`` is the oldest observation accepted."""
+    late = F.col("fault").isNull() & (F.col("observed_at") < F.lit(interval.start))
+    own = rows.where(
+        F.col("dir_hour").between(interval.start, interval.end) & (F.col("dir_hour") < F.lit(interval.end))
+    )
+    return own.groupBy(F.col("cluster_dir").alias("cluster")).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.coalesce(F.sum("metric_values"), F.lit(0)).cast("BIGINT").alias("metric_values"),
+        F.coalesce(F.sum("not_measured"), F.lit(0)).cast("BIGINT").alias("not_measured"),
+        F.count_if(late).alias("late"),
+        F.min(F.when(late, F.col("observed_at"))).alias("first_late"),
+    )
+
+
+def missing_windows(observations: DataFrame) -> DataFrame:
+    """Count per cluster the windows without a sample between the first and last of each job, operator by operator."""
+    index = F.unix_seconds("window_start") / F.col("window_s")
+    per_operator = observations.groupBy("cluster", "job", "operator").agg(
+        F.count(F.lit(1)).alias("seen"), F.min(index).alias("first"), F.max(index).alias("last")
+    )
+    per_job = per_operator.groupBy("cluster", "job").agg(
+        F.sum("seen").alias("seen"),
+        F.count(F.lit(1)).alias("operators"),
+        (F.max("last") - F.min("first") + 1).alias("span"),
+    )
+    missing = F.sum(F.col("operators") * F.col("span") - F.col("seen")).cast("BIGINT")
+    return per_job.groupBy("cluster").agg(missing.alias("missing_windows"))
+
+
+def quality_rows(spark: SparkSession, interval: Interval, counts: Mapping[str, Mapping[str, Any]]) -> DataFrame:
+    """Return a row per cluster from its counts (name of the column -> number; one not given is zero)."""
+    numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
+    bounds = {"interval_start": interval.start, "interval_end": interval.end}
+    rows = [
+        {**bounds, "cluster": cluster, **{number: int(found.get(number) or 0) for number in numbers}}
+        for cluster, found in sorted(counts.items())
+    ]
+    return rows_of(spark, QUALITY.columns, rows)

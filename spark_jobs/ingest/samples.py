@@ -1,0 +1,123 @@
+"""bronze.metrics as samples: one wide row per vertex and poll, with what was processed since the poll before.
+
+Rates come from the differences of Flink's counters.  A counter that fell was restarted: what was counted across the
+restart is unknown, so that difference is left out rather than guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.settings import Cluster
+from spark_jobs.ingest.bodies import metric_name
+
+# column -> (metric, aggregation over the subtasks)
+_METRICS = {
+    "in_total": ("numRecordsIn", "sum"),
+    "out_total": ("numRecordsOut", "sum"),
+    "in_gauge_per_s": ("numRecordsInPerSecond", "sum"),
+    "out_gauge_per_s": ("numRecordsOutPerSecond", "sum"),
+    "busy_gauge_ms": ("busyTimeMsPerSecond", "avg"),
+    "busy_gauge_max_ms": ("busyTimeMsPerSecond", "max"),
+    "idle_gauge_ms": ("idleTimeMsPerSecond", "avg"),
+    "backpressured_gauge_ms": ("backPressuredTimeMsPerSecond", "avg"),
+    "busy_total_ms": ("accumulateBusyTimeMs", "avg"),
+    "busy_max_total_ms": ("accumulateBusyTimeMs", "max"),
+    "idle_total_ms": ("accumulateIdleTimeMs", "avg"),
+    "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
+    "pending": ("pendingRecords", "sum"),
+}
+OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
+COUNTERS = ("in_total", "out_total", "busy_total_ms", "busy_max_total_ms", "idle_total_ms", "backpressured_total_ms")
+GAUGES = tuple(column for column in _METRICS if column not in (*COUNTERS, "pending"))
+# A difference over more than this many windows would smear one rate over a gap in the data.
+_LONGEST_GAP_WINDOWS = 2
+
+
+def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
+    """Return the window length of the row's cluster; a cluster without settings has the default."""
+    length = F.lit(Cluster().window_s)
+    for name, cluster in sorted(clusters.items()):
+        length = F.when(F.col("cluster") == name, F.lit(cluster.window_s)).otherwise(length)
+    return length
+
+
+def window_start(moment: str) -> Column:
+    """Return the start of the window of ``window_s`` seconds in which a moment lies."""
+    seconds = F.unix_seconds(moment)
+    return F.timestamp_seconds(seconds - seconds % F.col("window_s"))
+
+
+def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[str, Cluster]) -> DataFrame:
+    """Return bronze rows as wide samples with the differences to the sample before.
+
+    Args:
+        metrics: rows of bronze.metrics.
+        operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``.
+        clusters: the settings of the clusters, for the window length.
+
+    Returns:
+        Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``d_pending`` and the gauges.
+    """
+    # A reply without metrics (a vertex that is being deployed) is no measurement.
+    given = metrics.where(F.size("metrics") > 0)
+    measured = given.select("cluster", "job_id", "vertex_id", "observed_at", *_wide_columns())
+    keys = ["cluster", "job_id", "vertex_id"]
+    named = measured.join(F.broadcast(operators), keys).withColumn("window_s", window_length_s(clusters))
+    # One shuffle for all that follows: every later grouping of a stage holds (cluster, job, operator).
+    placed = named.repartition("cluster", "job", "operator")
+    by_vertex = Window.partitionBy("cluster", "job", "operator", "job_id").orderBy("observed_at")
+    before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
+    return _with_differences(placed.withColumn("before", before)).drop("before", *COUNTERS)
+
+
+def source_samples(samples: DataFrame) -> DataFrame:
+    """Return the samples of sources that show their backlog: ``lag_s`` (of input) and ``target_per_s``."""
+    emitted = F.coalesce(F.when(F.col("dt_s") > 0, F.col("d_out_total") / F.col("dt_s")), "out_gauge_per_s")
+    growth = F.when(F.col("dt_s") > 0, F.col("d_pending") / F.col("dt_s"))
+    pending = F.col("pending")
+    return samples.where("is_source AND pending IS NOT NULL").select(
+        "cluster",
+        "job",
+        "job_id",
+        "operator",
+        "window_s",
+        "observed_at",
+        F.when(pending == 0, F.lit(0.0)).when(emitted > 0, pending / emitted).alias("lag_s"),
+        F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0))).alias("target_per_s"),
+    )
+
+
+def _wide_columns() -> list[Column]:
+    """Return each metric's aggregation: found by its name, the backlog also by ``<operator>.<name>``.
+
+    A position in the array of ids is compiled code; a lambda over the array, interpreted per element, is kept for the
+    one metric that needs it.
+    """
+    columns = []
+    for column, (metric, aggregation) in _METRICS.items():
+        if metric == OPERATOR_METRIC:
+            # Of the few sources only; looked for first in compiled code.
+            is_there = F.array_join("metrics.id", " ").contains(OPERATOR_METRIC)
+            shown = F.filter("metrics", lambda m: metric_name(m) == OPERATOR_METRIC)
+            found = F.when(is_there, F.get(shown, F.lit(0)))
+        else:
+            position = F.array_position("metrics.id", metric).cast("INT")
+            found = F.get("metrics", F.when(position > 0, position - 1))
+        columns.append(found[aggregation].alias(column))
+    return columns
+
+
+def _with_differences(samples: DataFrame) -> DataFrame:
+    elapsed_s = (F.unix_micros("observed_at") - F.unix_micros("before.observed_at")) / F.lit(1e6)
+    fell = F.lit(False)
+    for counter in COUNTERS:
+        fell = fell | F.coalesce(F.col(counter) < F.col(f"before.{counter}"), F.lit(False))
+    usable = (elapsed_s > 0) & (elapsed_s <= _LONGEST_GAP_WINDOWS * F.col("window_s")) & ~fell
+    dated = samples.withColumn("dt_s", F.when(usable, elapsed_s))
+    differences = {f"d_{column}": F.col(column) - F.col(f"before.{column}") for column in (*COUNTERS, "pending")}
+    present = F.col("dt_s").isNotNull()
+    return dated.withColumns({name: F.when(present, difference) for name, difference in differences.items()})

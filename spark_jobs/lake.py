@@ -1,0 +1,126 @@
+"""Reading and writing the lake's Delta tables: created from their definition, replaced slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include.tables import Table
+
+_ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+class Lake:
+    """The tables below one root.
+
+    Every write replaces exactly one slice (``replaceWhere``) or merges on the table's keys, in one Delta transaction:
+    a stage that is killed leaves the old slice or the new one, and may be run again.
+    """
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+
+    def path(self, table: Table) -> str:
+        """Return where a table lives."""
+        return f"{self.root}/{table.relative_path}"
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table was created."""
+        return bool(DeltaTable.isDeltaTable(self.spark, self.path(table)))
+
+    def ensure(self, table: Table) -> None:
+        """Create the table with its CHECK constraints in one transaction if it is not there."""
+        if self.exists(table):
+            return
+        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table))
+        for column, kind in table.columns.items():
+            builder = builder.addColumn(column, kind)
+        for name, expression in table.checks.items():
+            builder = builder.property(f"delta.constraints.{name}", expression)
+        if table.partition_by:
+            builder = builder.partitionedBy(*table.partition_by)
+        builder.execute()
+
+    def read(self, table: Table, version: int | None = None) -> DataFrame:
+        """Read a table, or an earlier Delta version of it; one that was never written reads as empty.
+
+        A column that came with a later release is null in a table that was written before.
+        """
+        if not self.exists(table):
+            return empty(self.spark, table.columns)
+        reader = self.spark.read.format("delta")
+        found = (reader if version is None else reader.option("versionAsOf", version)).load(self.path(table))
+        missing = [name for name in table.columns if name not in found.columns]
+        return found.withColumns({name: F.lit(None).cast(table.columns[name]) for name in missing})
+
+    def version(self, table: Table) -> int | None:
+        """Return the table's current Delta version, None when it does not exist."""
+        if not self.exists(table):
+            return None
+        row = DeltaTable.forPath(self.spark, self.path(table)).history(1).select("version").first()
+        return int(row["version"]) if row else None
+
+    def replace(self, table: Table, rows: DataFrame, where: str) -> None:
+        """Replace the slice that ``where`` describes with ``rows`` (all of which must satisfy it)."""
+        self.ensure(table)
+        writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
+        writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
+
+    def merge(self, table: Table, rows: DataFrame, *, update: bool) -> None:
+        """Insert rows whose keys are new; with ``update`` also overwrite those that are there."""
+        self.ensure(table)
+        condition = " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in table.keys)
+        target = DeltaTable.forPath(self.spark, self.path(table)).alias("t")
+        merge = target.merge(rows.select(*table.columns).alias("s"), condition)
+        if update:
+            merge = merge.whenMatchedUpdateAll()
+        merge.whenNotMatchedInsertAll().execute()
+
+
+@contextmanager
+def keeping_partitions(spark: SparkSession) -> Iterator[None]:
+    """Checkpoints made inside keep what is known of their partitions, so that later groupings need no shuffle.
+
+    Adaptive execution forgets it. Not while other threads run queries: the setting is the whole session's.
+    """
+    before = spark.conf.get(_ADAPTIVE, "true") or "true"
+    spark.conf.set(_ADAPTIVE, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ADAPTIVE, before)
+
+
+def empty(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:
+    """Return no rows of the given columns.
+
+    Unlike ``createDataFrame([])`` it starts no Python worker, and the optimizer drops it from unions and joins.
+    """
+    return spark.range(1).select(*[F.lit(None).cast(kind).alias(column) for column, kind in columns.items()]).limit(0)
+
+
+def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> DataFrame:
+    """Return a few rows that the driver made as a frame; a column that a row lacks is null.
+
+    They travel as Arrow: a list of rows would start a Python worker to be read back.
+    """
+    if not rows:
+        return empty(spark, columns)
+    table = pa.Table.from_pylist([{column: row.get(column) for column in columns} for row in rows])
+    return spark.createDataFrame(table).select(*[F.col(column).cast(kind) for column, kind in columns.items()])
+
+
+def timestamp_literal(iso_utc: str) -> str:
+    """Return a SQL timestamp literal for a ``replaceWhere`` (the session's zone is UTC)."""
+    return f"TIMESTAMP '{iso_utc}'"
+
+
+def date_hour_columns(moment: str) -> list[Column]:
+    """Return the partition columns ``date`` and ``hour`` of a timestamp column."""
+    return [F.to_date(moment).alias("date"), F.hour(moment).alias("hour")]

@@ -1,0 +1,1 @@
+"""History -> what policies know before they decide."""

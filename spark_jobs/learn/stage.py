@@ -1,0 +1,48 @@
+"""Learn stage: weeks of silver.observations -> what the policies of jobs know, in ``gold.policy_memory``.
+
+Each policy learns its whole look-back anew and from nothing, so a rerun writes the same rows; the plans after it go on
+from there with the windows that it has not seen.  A job that cannot be learnt from keeps the memory that it has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+
+from pyspark.sql import SparkSession
+
+from include import tables
+from include.learning import NIGHTLY, any_of
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from models.policies.registry import check_names
+from spark_jobs.lake import Lake
+from spark_jobs.learn.job import ROW_SCHEMA, LearnTask, learner
+from spark_jobs.model_store import champion
+from spark_jobs.plan.inputs import JOB, newest_graphs
+from spark_jobs.plan.memories import memory_rows, own_memories
+from spark_jobs.plan.windows import has_policy, windows_between
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Let every policy that learns by night learn from the history before ``request.as_of``.
+
+    Raises:
+        ValueError: the settings name a policy that there is not.
+    """
+    options, as_of = settings.planner, request.as_of
+    check_names(options.policies_in_use)
+    bundle = champion(settings) if any_of(options, NIGHTLY) else None
+    if bundle is None:  # nobody learns, or nothing is known of any job
+        return {"jobs": 0, "learnt": 0, "refused": {}}
+    lake, learns = Lake(spark, settings.paths.lake), has_policy(options, NIGHTLY)
+    since = as_of - timedelta(days=settings.training.lookback_days)
+    states = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of).where(learns)
+    windows = windows_between(lake.read(tables.OBSERVATIONS), since, as_of).where(learns)
+    task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
+    made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
+    rows = made.localCheckpoint()
+    lake.replace(tables.POLICY_MEMORY, memory_rows(rows, Stage.LEARN, as_of), own_memories(Stage.LEARN, as_of))
+    found = Counter(row["refusal"] for row in rows.select("refusal").collect())
+    refused = {str(name): count for name, count in sorted(found.items(), key=str) if name}
+    return {"jobs": found.total(), "learnt": found[None], "refused": refused}

@@ -1,0 +1,185 @@
+"""MLflow behind one narrow class: one run per model version, one registered version, two aliases.
+
+A run is found by its tag ``tidewise.model_version``.  Only a run that MLflow has as FINISHED counts; a run that was
+killed is closed and made again.  Registration and aliases come after, and each looks first what is already there.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import mlflow
+from mlflow.entities import Run, RunStatus
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+from mlflow.models import ModelSignature
+from mlflow.types import ColSpec, Schema
+
+from include.settings import Mlflow, Settings
+from models.bundle import FleetBundle
+from spark_jobs.model_database import ensure_database
+
+VERSION_TAG = "tidewise.model_version"
+CHAMPION, CHALLENGER = "champion", "challenger"
+BUNDLE_FILE = "bundle.npz"
+REQUIREMENTS = ("mlflow", "numpy", "pandas")
+_INPUTS = (("cluster", "string"), ("job", "string"), ("operator", "string"), ("parallelism", "long"))
+_OUTPUTS = (("mean_per_s", "double"), ("sd_per_s", "double"))
+SIGNATURE = ModelSignature(
+    Schema([ColSpec(kind, name) for name, kind in _INPUTS]), Schema([ColSpec(kind, name) for name, kind in _OUTPUTS])
+)
+
+
+class NoModelError(RuntimeError):
+    """No trained model can be used; the message says what to run."""
+
+
+class NoChampionError(NoModelError):
+    """No registered version has the alias that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registered version of the fleet's model."""
+
+    number: int
+    model_version: str
+
+
+class ModelStore:
+    """Runs and registered versions of one deployment."""
+
+    def __init__(self, mlflow_settings: Mlflow) -> None:
+        self.settings = mlflow_settings
+        ensure_database(mlflow_settings.tracking_uri)
+        mlflow.set_tracking_uri(mlflow_settings.tracking_uri)
+        self.client = mlflow.MlflowClient(mlflow_settings.tracking_uri)
+
+    def _experiment_id(self) -> str:
+        found = self.client.get_experiment_by_name(self.settings.experiment)
+        if found is not None:
+            return str(found.experiment_id)
+        root = self.settings.artifact_root
+        location = root if "://" in root else Path(root).resolve().as_uri()
+        return str(self.client.create_experiment(self.settings.experiment, artifact_location=location))
+
+    def _runs(self, model_version: str) -> list[Run]:
+        condition = f"tags.`{VERSION_TAG}` = '{model_version}'"
+        return list(self.client.search_runs([self._experiment_id()], condition, order_by=["attributes.start_time ASC"]))
+
+    def finished(self, model_version: str) -> Run | None:
+        """Return the finished run of a version, None when there is none."""
+        done = [run for run in self._runs(model_version) if run.info.status == RunStatus.to_string(RunStatus.FINISHED)]
+        return done[0] if done else None
+
+    @contextmanager
+    def run(self, model_version: str, tags: Mapping[str, str]) -> Iterator[str]:
+        """Open the run of a version; leaving without an error finishes it.  What a killed run left is closed first."""
+        for stale in self._runs(model_version):
+            if stale.info.status == RunStatus.to_string(RunStatus.RUNNING):
+                self.client.set_terminated(stale.info.run_id, RunStatus.to_string(RunStatus.KILLED))
+        named = {VERSION_TAG: model_version, **tags}
+        with mlflow.start_run(
+            experiment_id=self._experiment_id(), run_name=f"train-{model_version}", tags=named
+        ) as run:
+            yield run.info.run_id
+
+    def log_bundle(self, bundle: FleetBundle) -> None:
+        """Log the bundle to the open run as a model from code with its arrays beside it."""
+        source = pkgutil.get_data("spark_jobs.train", "pyfunc.py")  # also when the project runs from a zip
+        if source is None:
+            raise NoModelError("spark_jobs/train/pyfunc.py is not in the package; run `make setup` to build it again")
+        with tempfile.TemporaryDirectory() as folder:
+            code, arrays = Path(folder) / "fleet_model.py", Path(folder) / BUNDLE_FILE
+            code.write_bytes(source)
+            arrays.write_bytes(bundle.to_bytes())
+            logged = mlflow.pyfunc.log_model(
+                name="fleet",
+                python_model=str(code),
+                artifacts={"bundle": str(arrays)},
+                pip_requirements=list(REQUIREMENTS),
+                signature=SIGNATURE,
+            )
+        mlflow.set_tag("tidewise.model_uri", logged.model_uri)
+
+    def register(self, run: Run) -> Registered:
+        """Return the registered version of a finished run, creating it once."""
+        model_version = run.data.tags[VERSION_TAG]
+        name = self.settings.registered_model
+        try:
+            self.client.create_registered_model(name)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        known = self.client.search_model_versions(f"name = '{name}' and run_id = '{run.info.run_id}'")
+        version = known[0] if known else self._create_version(run, model_version)
+        return Registered(int(version.version), model_version)
+
+    def _create_version(self, run: Run, model_version: str) -> ModelVersion:
+        return self.client.create_model_version(
+            self.settings.registered_model,
+            source=run.data.tags["tidewise.model_uri"],
+            run_id=run.info.run_id,
+            tags={VERSION_TAG: model_version},
+        )
+
+    def aliased(self, alias: str) -> Registered | None:
+        """Return the version that an alias names, None when it names none."""
+        try:
+            found = self.client.get_model_version_by_alias(self.settings.registered_model, alias)
+        except MlflowException as error:
+            if error.error_code in {"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"}:
+                return None
+            raise
+        return Registered(int(found.version), found.tags[VERSION_TAG])
+
+    def point(self, alias: str, to: Registered) -> None:
+        """Let an alias name a version."""
+        self.client.set_registered_model_alias(self.settings.registered_model, alias, str(to.number))
+
+    def load(self, alias: str) -> FleetBundle | None:
+        """Return the bundle that an alias names, None when it names none."""
+        found = self.aliased(alias)
+        if found is None:
+            return None
+        return self._read(found.number)
+
+    def load_version(self, model_version: str) -> FleetBundle | None:
+        """Return the bundle of a model version, whether an alias names it or not; None when it is not registered."""
+        known = self.client.search_model_versions(f"name = '{self.settings.registered_model}'")
+        numbers = [int(one.version) for one in known if one.tags.get(VERSION_TAG) == model_version]
+        return self._read(max(numbers)) if numbers else None
+
+    def _read(self, number: int) -> FleetBundle:
+        uri = f"models:/{self.settings.registered_model}/{number}"
+        with tempfile.TemporaryDirectory() as folder:
+            local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=folder))
+            return FleetBundle.from_bytes(next(local.rglob(BUNDLE_FILE)).read_bytes())
+
+
+def load_bundle(settings: Settings, alias: str = CHAMPION) -> FleetBundle:
+    """Return the models that planning uses.
+
+    Raises:
+        NoChampionError: no version has the alias.
+    """
+    bundle = ModelStore(settings.mlflow).load(alias)
+    if bundle is None:
+        raise NoChampionError(
+            f"no {alias} of model {settings.mlflow.registered_model!r} in {settings.mlflow.tracking_uri}: run the "
+            f"train stage (DAG tidewise_train), or give a registered version the alias {alias}"
+        )
+    return bundle
+
+
+def champion(settings: Settings) -> FleetBundle | None:
+    """Return the models that planning uses; None before the first training."""
+    try:
+        return load_bundle(settings)
+    except NoModelError:
+        return None

@@ -1,0 +1,1 @@
+"""Forecasts and models -> timed steps."""

@@ -1,0 +1,60 @@
+"""Rows of one job carried in one column of its row, an array of structs, and read as NumPy columns.
+
+A fleet has a thousand jobs with a thousand windows and bins each: as Arrow they reach NumPy without a Python object per
+row or a pandas frame per job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+Columns = Mapping[str, npt.NDArray[Any]]
+Rows = Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]
+
+
+def mapped(rows_of: Rows, schema: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what ``mapInArrow`` applies: for every row some rows of a schema; a NaN becomes null.
+
+    Args:
+        rows_of: gets a row as :func:`rows_in` gives it.
+        schema: DDL of what it returns; a column that a row lacks is null.  Read here: it takes a session.
+    """
+    arrow = to_arrow_schema(cast("StructType", StructType.fromDDL(schema)))
+
+    def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            made = [row for known in rows_in(batch) for row in rows_of(known)]
+            values = {name: [row.get(name) for row in made] for name in arrow.names}
+            columns = [pa.array(values[one.name], one.type, from_pandas=True) for one in arrow]
+            yield pa.RecordBatch.from_arrays(columns, schema=arrow)
+
+    return apply
+
+
+def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Return every row as a dict: arrays of structs as :data:`Columns` (None where null), all else as Python values."""
+    columns: dict[str, Sequence[Any]] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        nested = pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type)
+        columns[name] = _columns_of_rows(column) if nested else column.to_pylist()
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _columns_of_rows(column: pa.ListArray) -> list[Columns | None]:
+    structs = column.values
+    fields = {
+        structs.type.field(place).name: structs.field(place).to_numpy(zero_copy_only=False)
+        for place in range(structs.type.num_fields)
+    }
+    bounds, known = column.offsets.to_numpy(), column.is_valid().to_numpy(zero_copy_only=False)
+    return [
+        {name: values[begin:end] for name, values in fields.items()} if there else None
+        for begin, end, there in zip(bounds[:-1], bounds[1:], known, strict=True)
+    ]

@@ -1,0 +1,75 @@
+"""Plan stage: forecast x capacity -> timed steps per job, in ``gold.plans``.
+
+Every job of the last two days gets at least one row: its steps, or ``hold`` when nothing need change, or ``refused``
+with a named reason: past_horizon, stale_metrics, no_model, stale_model, no_forecast, stale_forecast, unknown_operator,
+policy_failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include import tables
+from include.agenda import remove_agenda, write_agenda, write_json
+from include.intervals import parse_utc
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from models.policies.registry import check_names
+from spark_jobs.lake import Lake
+from spark_jobs.model_store import champion
+from spark_jobs.plan.inputs import JOB, moment
+from spark_jobs.plan.making import current_versions, make
+from spark_jobs.plan.memories import memory_rows, own_memories, slice_of
+from spark_jobs.plan.windows import any_observes
+
+PLANS_FILE = "plans.json"
+
+
+def plan_rows(plans: DataFrame, as_of: datetime) -> list[dict[str, Any]]:
+    """Return the rows of one plan, sorted, with ISO 8601 times, as they go into ``plans.json``.
+
+    Versions of inputs and settings stay in the table: a run from the beginning writes the same file.
+    """
+    columns = [
+        F.date_format(name, "yyyy-MM-dd'T'HH:mm:ss'Z'").alias(name) if kind == "TIMESTAMP" else F.col(name)
+        for name, kind in tables.PLANS.columns.items()
+        if name not in {"date", "settings", "input_versions"}
+    ]
+    made = plans.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == moment(as_of)))
+    return [row.asDict() for row in made.orderBy(*JOB, "step_index").select(*columns).collect()]
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Plan all jobs as of ``request.as_of``; the same input gives the same rows.
+
+    Raises:
+        ValueError: the settings name a policy that there is not.
+    """
+    check_names(settings.planner.policies_in_use)
+    lake, as_of = Lake(spark, settings.paths.lake), request.as_of
+    with ThreadPoolExecutor() as pool:
+        loading = pool.submit(champion, settings)
+        versions = current_versions(lake)
+    made = make(lake, settings, as_of, loading.result(), versions)
+    remove_agenda(settings)  # killed before the new one is written, the apply stage looks into the table
+    if any_observes(settings.planner):
+        lake.replace(tables.POLICY_MEMORY, memory_rows(made.rows, Stage.PLAN, as_of), own_memories(Stage.PLAN, as_of))
+    lake.replace(tables.PLANS, made.plans, slice_of(as_of))
+    plans = plan_rows(lake.read(tables.PLANS), as_of)
+    write_json(Path(settings.paths.out) / PLANS_FILE, plans)
+    write_agenda(settings, as_of, [parse_utc(row["apply_at"]) for row in plans if row["status"] == "planned"])
+    found = Counter(row["status"] for row in plans)
+    return {
+        "jobs": len({(row["cluster"], row["job"]) for row in plans}),
+        "steps": found["planned"],
+        "held": found["hold"],
+        "refused": found["refused"],
+        "over_budget": made.over_budget,
+    }

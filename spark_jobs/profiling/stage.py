@@ -1,0 +1,125 @@
+"""Profiling stage: Phoebe's profiling phase of jobs whose policy uses a profile -> ``gold.profiles``, policy memories.
+
+A job keeps the rest of what its policy remembers.  The stage may be killed and run again: the same moment gives the
+same rows, as far as the adapter measures the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include import tables
+from include.intervals import format_utc
+from include.learning import PROFILED
+from include.settings import Planner, Settings
+from include.stages import Stage, StageRequest
+from include.version import code_version
+from models.policies.registry import check_names
+from spark_jobs.lake import Lake
+from spark_jobs.model_store import load_bundle
+from spark_jobs.plan.inputs import JOB, lately, moment, newest_graphs
+from spark_jobs.plan.memories import memory_rows, newest_memories, own_memories, slice_of
+from spark_jobs.plan.windows import has_policy
+from spark_jobs.profiling.adapters import adapter
+from spark_jobs.profiling.job import ROW_SCHEMA, ProfileTask, profiler
+
+
+def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
+    """Return each job's ``worker_load_per_s``: its highest load over its workers, in undisturbed windows of two days.
+
+    The workers of a window are the largest parallelism of an operator, which share slots.
+    """
+    ended = F.unix_timestamp("window_start") + F.col("window_s") <= F.unix_timestamp(moment(as_of))
+    arrived = F.coalesce("target_data_rate_per_s", "observed_processing_rate_per_s")
+    seen = observations.where(lately(as_of) & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
+    windows = seen.groupBy(*JOB, "window_start").agg(
+        F.sum(F.when(F.col("is_source"), arrived)).alias("load_per_s"), F.max("parallelism").alias("workers")
+    )
+    return windows.groupBy(*JOB).agg(F.max(F.col("load_per_s") / F.col("workers")).alias("worker_load_per_s"))
+
+
+def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
+    """Return one row per job to profile: its operators, its load and what its policy remembers."""
+    wanted = has_policy(options, PROFILED)
+    if request.job:
+        wanted = wanted & (F.concat_ws("/", *JOB) == F.lit(request.job))
+    as_of = request.as_of
+    return (
+        newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
+        .where(wanted)
+        .join(worker_loads(lake.read(tables.OBSERVATIONS), as_of), JOB, "left")
+        .join(newest_memories(lake.read(tables.POLICY_MEMORY), as_of), JOB, "left")
+        .select(*JOB, "operators", "worker_load_per_s", "memory", "memory_policy")
+    )
+
+
+def profile_rows(rows: DataFrame, settings: Settings, as_of: datetime, model_version: str) -> DataFrame:
+    """Return the rows of gold.profiles."""
+    made = {
+        "as_of": moment(as_of),
+        "adapter": F.lit(settings.profiling.adapter),
+        "model_version": F.lit(model_version),
+        "code_version": F.lit(code_version()),
+        "date": F.lit(as_of.date()),
+    }
+    return rows.where("kind IS NOT NULL").withColumns(made).select(*tables.PROFILES.columns)
+
+
+def check_job(options: Planner, job: str) -> None:
+    """Refuse a job whose policy has no use for a profile.
+
+    Raises:
+        ValueError: with what to set.
+    """
+    cluster, _, name = job.partition("/")
+    if not name:
+        raise ValueError(f'a job is named "cluster/job", not "{job}"')
+    if (chosen := options.policy_of(cluster, name)) not in PROFILED:
+        raise ValueError(
+            f'job "{job}" (cluster/job) has policy {chosen}, which uses no profile: set one of {sorted(PROFILED)} '
+            "for it in planner.policies first"
+        )
+
+
+def only(job: str | None) -> str:
+    """Return the further condition on a slice when one job alone is profiled."""
+    if job is None:
+        return ""
+    cluster, name = (part.replace("\\", "\\\\").replace("'", "\\'") for part in job.split("/", maxsplit=1))
+    return f" AND cluster = '{cluster}' AND job = '{name}'"
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Profile one job or all.
+
+    Raises:
+        ValueError: the settings name an adapter or a policy that there is not, the job was not seen or its policy uses
+            no profile.
+        NoChampionError: there are no models yet.
+    """
+    options, as_of = settings.planner, request.as_of
+    check_names(options.policies_in_use)
+    adapter(settings.profiling.adapter)
+    if request.job:
+        check_job(options, request.job)
+    bundle = load_bundle(settings)
+    lake = Lake(spark, settings.paths.lake)
+    task = ProfileTask(settings, as_of, spark.sparkContext.broadcast(bundle))
+    # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
+    spread = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
+    rows = spread.groupBy(*JOB).applyInPandas(profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    found = Counter(row["refusal"] for row in rows.where("kind IS NULL").select("refusal").collect())
+    if request.job and not found:
+        raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')
+    one = only(request.job)
+    measured = profile_rows(rows, settings, as_of, bundle.model_version)
+    lake.replace(tables.PROFILES, measured, slice_of(as_of) + one)
+    lake.replace(
+        tables.POLICY_MEMORY, memory_rows(rows, Stage.PROFILE, as_of), own_memories(Stage.PROFILE, as_of) + one
+    )
+    refused = {str(name): count for name, count in sorted(found.items(), key=str) if name}
+    return {"jobs": found.total(), "profiled": found[None], "refused": refused}

@@ -1,0 +1,137 @@
+"""Stage report: one self-contained HTML page about the newest plan, made from tables and the champion's models."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from include import tables
+from include.intervals import format_utc
+from include.report.data import Report
+from include.report.page import write
+from include.settings import Settings
+from include.stages import StageRequest
+from include.version import code_version
+from spark_jobs.lake import Lake
+from spark_jobs.report.jobs import Rows, job_reports
+from spark_jobs.report.realised import due_steps, newest_backtests, recent_rescales
+from spark_jobs.report.tables import forecast_rows, model_rows, quality_rows, quarantine_rows
+
+JOBS_SHOWN = 40
+HISTORY_DAYS = 3
+SHORTLY_S = 3600
+
+
+def newest_plan(plans: DataFrame, as_of: Column) -> DataFrame:
+    """Keep the rows of the newest plan made at or before ``as_of``."""
+    made = plans.where(F.col("as_of") <= as_of)
+    newest = made.agg(F.max("as_of").alias("as_of"))
+    return made.join(F.broadcast(newest), "as_of", "left_semi")
+
+
+def most_changed(plan: DataFrame, count: int) -> DataFrame:
+    """Return ``cluster, job`` of the jobs whose plan changes most, the refused ones first: they need a person."""
+    refused = F.max((F.col("status") == "refused").cast("int")).alias("refused")
+    moved = F.sum(F.abs("slot_hours_saved")).alias("moved")
+    ranked = plan.groupBy("cluster", "job").agg(refused, moved)
+    return (
+        ranked.orderBy(F.desc("refused"), F.desc_nulls_last("moved"), "cluster", "job")
+        .limit(count)
+        .select("cluster", "job")
+    )
+
+
+def load_history(observations: DataFrame, as_of: Column, late_after_s: float) -> DataFrame:
+    """Return per job and bin the load of all sources, the slots in use and the share of time late over the last days.
+
+    A window is late when the oldest record that waits at some source is older than ``late_after_s``.
+    """
+    since = as_of - F.expr(f"INTERVAL {HISTORY_DAYS} DAYS")
+    # The partition column too: without it every day of the table is opened.
+    of_days = observations.where(F.col("date").between(F.to_date(since), F.to_date(as_of)))
+    recent = of_days.where(F.col("window_start").between(since, as_of))
+    binned = recent.withColumn("bin", F.window("window_start", "5 minutes").start)
+    per_operator = binned.groupBy("cluster", "job", "operator", "bin").agg(
+        F.avg(F.when(F.col("is_source"), F.col("target_data_rate_per_s"))).alias("rate_per_s"),
+        F.max("parallelism").alias("parallelism"),
+        F.avg((F.col("latency_ms") > 1000.0 * late_after_s).cast("double")).alias("late_share"),
+    )
+    per_job = per_operator.groupBy("cluster", "job", "bin")
+    sums = [F.sum("rate_per_s").alias("rate_per_s"), F.max("parallelism").alias("slots")]
+    late = F.coalesce(F.max("late_share"), F.lit(0.0)).alias("late_share")
+    return per_job.agg(*sums, late).orderBy("cluster", "job", "bin")
+
+
+def newest_forecast(forecasts: DataFrame, as_of: Column) -> DataFrame:
+    """Return per job and bin the newest forecast's quantiles, its sources added up."""
+    return _summed(newest_plan(forecasts, as_of))
+
+
+def earlier_forecasts(forecasts: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return per job and bin what was last forecast within the hour before it, for bins that are over."""
+    ahead_s = F.unix_timestamp("bin_start") - F.unix_timestamp("as_of")
+    of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+    over = F.col("bin_start").between(F.lit(since), F.lit(as_of)) & (F.col("as_of") < F.lit(as_of))
+    shortly = forecasts.where(of_days & over & ahead_s.between(0, SHORTLY_S))
+    newest = Window.partitionBy("cluster", "job", "operator", "bin_start").orderBy(F.desc("as_of"))
+    return _summed(shortly.withColumn("rank", F.row_number().over(newest)).where("rank = 1"))
+
+
+def _summed(forecasts: DataFrame) -> DataFrame:
+    """Add up the sources of each job."""
+    quantiles = [F.sum(name).alias(name) for name in ("q10_per_s", "q50_per_s", "q90_per_s")]
+    notes = [F.collect_set("method").alias("methods"), F.collect_set("fallback_reason").alias("fallback_reasons")]
+    bins = forecasts.groupBy("cluster", "job", "bin_start").agg(*quantiles, *notes)
+    return bins.orderBy("cluster", "job", "bin_start")
+
+
+def with_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
+    """Add what became of each step to the plan."""
+    found = applied.select("step_id", F.concat_ws(" ", "status", "refusal").alias("outcome"))
+    joined = plan.join(found, "step_id", "left")
+    return joined.withColumn("outcome", F.coalesce("outcome", F.lit(""))).orderBy("cluster", "job", "step_index")
+
+
+def _of(frame: DataFrame, shown: DataFrame) -> pd.DataFrame:
+    return frame.join(F.broadcast(shown), ["cluster", "job"], "left_semi").toPandas()
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Write ``<out>/report.html`` for the newest plan at or before the request's ``as_of``."""
+    lake = Lake(spark, settings.paths.lake)
+    as_of = F.lit(format_utc(request.as_of)).cast("timestamp")
+    plan = with_outcomes(newest_plan(lake.read(tables.PLANS), as_of), lake.read(tables.APPLIED_STEPS)).cache()
+    shown = most_changed(plan, JOBS_SHOWN).cache()
+    now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
+    plans, applied, forecasts = (lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.FORECASTS))
+    late_after_s = settings.planner.late_after_s
+    jobs = job_reports(
+        settings,
+        now,
+        Rows(
+            plan=_of(plan, shown),
+            load=_of(load_history(lake.read(tables.OBSERVATIONS), as_of, late_after_s), shown),
+            forecast=_of(newest_forecast(forecasts, as_of), shown),
+            earlier=_of(earlier_forecasts(forecasts, since, now), shown),
+            due=_of(due_steps(plans, applied, lake.read(tables.LOOKS), since, now), shown),
+            rescales=_of(recent_rescales(lake.read(tables.RESCALES), since, now), shown),
+            backtests=_of(newest_backtests(lake.read(tables.BACKTESTS), as_of), shown),
+        ),
+    )
+    report = Report(
+        as_of=request.as_of,
+        code_version=code_version(),
+        jobs=jobs,
+        jobs_total=plan.select("cluster", "job").distinct().count(),
+        quality=quality_rows(lake.read(tables.QUALITY)),
+        quarantine=quarantine_rows(lake.read(tables.QUARANTINE)),
+        models=model_rows(lake.read(tables.MODEL_VERSIONS), as_of),
+        forecasts=forecast_rows(lake.read(tables.FORECAST_SCORES), as_of),
+    )
+    path = Path(settings.paths.out) / "report.html"
+    write(report, path)
+    return {"jobs": report.jobs_total, "shown": len(jobs), "report": str(path)}

@@ -1,0 +1,28 @@
+"""Spark sessions: what every stage needs, whichever master runs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from include.jars import spark_jars
+from include.settings import Settings
+from include.spark_conf import spark_conf
+
+
+def start_session(settings: Settings, name: str) -> SparkSession:
+    """Start a session, or join the one that spark-submit configured (its master and options win)."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    builder = SparkSession.builder.appName(f"tidewise-{name}")
+    if "SPARK_ENV_LOADED" not in os.environ:  # set by spark-submit
+        builder = builder.master(settings.spark.master)
+        jars = spark_jars(Path(settings.spark.jars_dir))
+        for key, value in spark_conf(settings, jars, settings.spark.master).items():
+            builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    return session

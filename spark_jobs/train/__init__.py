@@ -1,0 +1,1 @@
+"""Silver -> a bundle of fitted models in MLflow."""

@@ -1,0 +1,109 @@
+"""Stage train: silver -> one bundle of models in MLflow, judged against the champion -> gold.model_versions.
+
+The version of a model is a hash of what it is made from.  A finished run of that version is used again, so the stage
+may be killed anywhere and run again: there is never a second registered model of one version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from mlflow.entities import Run
+from pyspark.sql import SparkSession
+
+from include.intervals import format_utc, parse_utc
+from include.settings import Settings
+from include.stages import StageRequest
+from include.tables import MODEL_VERSIONS, OBSERVATIONS
+from spark_jobs.lake import Lake, timestamp_literal
+from spark_jobs.model_store import CHALLENGER, CHAMPION, ModelStore, Registered
+from spark_jobs.train import data
+from spark_jobs.train.forecast_scores import forecast_record
+from spark_jobs.train.run import RESULT_TAG, log_training, train_fleet
+
+MODEL_FORMAT = 2  # raised when the same rows and settings shall give different models
+
+
+class NothingToLearnError(RuntimeError):
+    """There are no usable observations; the message says what to do."""
+
+
+def model_version(settings: Settings, hashes: list[str]) -> str:
+    """Return the hash of everything that a model is made from, the code apart."""
+    made_from = {
+        "format": MODEL_FORMAT,
+        "training": settings.training.model_dump(exclude={"promotion"}),
+        "slots_max": {name: cluster.slots_max for name, cluster in sorted(settings.clusters.items())},
+        "content": hashes,
+    }
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def content_of(inputs: data.Inputs, settings: Settings, where: str) -> dict[str, object]:
+    """Return count, first window and hash of the observations.
+
+    Raises:
+        NothingToLearnError: there are none.
+    """
+    found = data.observed_content(inputs.observations).first()
+    if found is None or not found["rows"]:
+        raise NothingToLearnError(
+            f"no undisturbed observation in the {settings.training.lookback_days} days before "
+            f"{format_utc(inputs.as_of)} in {where}; ingest that time first (DAG tidewise_ingest)"
+        )
+    return dict(found.asDict())
+
+
+def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs) -> Run:
+    """Return the finished run for the inputs: the one that is there, or a new one."""
+    content = content_of(inputs, settings, lake.path(OBSERVATIONS))
+    hashes = [str(content["hash"]), data.content_hash(inputs.events), data.content_hash(inputs.graphs)]
+    version = model_version(settings, hashes)
+    if (done := store.finished(version)) is not None:
+        return done
+    trained = train_fleet(inputs, settings, version, content, store.load(CHAMPION))
+    log_training(store, inputs, settings, trained, forecast_record(lake, inputs.as_of))
+    done = store.finished(version)
+    if done is None:
+        raise RuntimeError(f"MLflow does not show the run of model {version} as finished; run the stage again")
+    return done
+
+
+def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str) -> None:
+    """Move the aliases, unless a later training has already moved them on."""
+    challenger = store.aliased(CHALLENGER)
+    if challenger is None or challenger.number < made.number:
+        store.point(CHALLENGER, made)
+    champion = store.aliased(CHAMPION)
+    unmoved = (champion.model_version if champion else None) == result["champion_before"]
+    if promotion == "gate" and result["gate"] in {"first", "passed"} and unmoved:
+        store.point(CHAMPION, made)
+
+
+def write_row(spark: SparkSession, lake: Lake, request: StageRequest, result: Mapping[str, object]) -> None:
+    """Write the training's row for ``as_of``."""
+    trained_from = parse_utc(str(result["trained_from"]))
+    row = {**result, "as_of": request.as_of, "trained_from": trained_from}
+    rows = spark.createDataFrame([tuple(row[column] for column in MODEL_VERSIONS.columns)], MODEL_VERSIONS.ddl)
+    lake.replace(MODEL_VERSIONS, rows, f"as_of = {timestamp_literal(format_utc(request.as_of))}")
+
+
+def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
+    """Train, judge, register; returns the counts of the stage.
+
+    Raises:
+        NothingToLearnError: no undisturbed observation lies in the look-back.
+    """
+    lake, store = Lake(spark, settings.paths.lake), ModelStore(settings.mlflow)
+    inputs = data.read_inputs(lake, request.as_of, settings.training)
+    try:
+        done = train(store, lake, settings, inputs)
+    finally:
+        inputs.observations.unpersist()
+    result = json.loads(done.data.tags[RESULT_TAG])
+    promote(store, store.register(done), result, settings.training.promotion)
+    write_row(spark, lake, request, result)
+    champion = store.aliased(CHAMPION)
+    return {"models": result["curves"], "champion": champion.model_version if champion else None, **result}

@@ -1,0 +1,123 @@
+"""What the last minutes of raw files show of every job, by ingestion's own functions; nothing of it is written.
+
+A line that breaks a rule is passed over: it is quarantined when its hour is ingested.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from include.intervals import ceil_hour, floor_hour
+from include.settings import Cluster, Settings
+from spark_jobs.ingest.arrow_json import read_raw
+from spark_jobs.ingest.bodies import parse_bodies
+from spark_jobs.ingest.bronze import event_rows, metrics_rows
+from spark_jobs.ingest.envelopes import observed_within, parse_envelope
+from spark_jobs.ingest.job_replies import (
+    RUNNING,
+    checkpoints,
+    failures,
+    job_polls,
+    job_replies,
+    operators,
+    parallelism_changes,
+)
+from spark_jobs.ingest.observations import observations
+from spark_jobs.ingest.raw_files import hour_range, list_files, read_lines
+from spark_jobs.ingest.rescales import disturbed_windows, job_starts
+from spark_jobs.ingest.restarts import restart_events
+from spark_jobs.ingest.samples import vertex_samples, window_length_s
+from spark_jobs.plan.inputs import JOB
+from spark_jobs.plan.windows import windows_between
+
+WINDOWS = 2  # as many as the net means over; a cluster with long windows is read further back for them
+_GRAPH = "ARRAY<STRUCT<operator: STRING, upstream: ARRAY<STRING>>>"
+
+
+def span_of(settings: Settings) -> tuple[timedelta, timedelta]:
+    """Return how far back windows are wanted, and the length of the longest window."""
+    longest_s = max((cluster.window_s for cluster in settings.clusters.values()), default=Cluster().window_s)
+    return timedelta(seconds=max(settings.apply.watch_span_s, WINDOWS * longest_s)), timedelta(seconds=longest_s)
+
+
+def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the sound lines observed in ``[since, as_of)``, parsed and kept."""
+    rules = settings.ingest
+    hours = hour_range(floor_hour(since), ceil_hour(as_of))
+    # What was written before `since` cannot have been observed later.
+    files = [file for file in list_files(spark, settings.paths.raw, hours) if file.modified_s >= since.timestamp()]
+    within = observed_within(int(since.timestamp() * 1000), int(as_of.timestamp() * 1000))
+    lines = read_lines(spark, files, skip_corrupt=True).where(within)
+    # Kept before they are filtered: else every rule would be worked out once more for the filter.
+    rows = parse_bodies(parse_envelope(read_raw(lines, rules), rules), rules).localCheckpoint()
+    observed = F.col("observed_at").between(F.lit(since), F.lit(as_of))
+    # A reply that stands in two files gives a second sample at the same moment: no time passed, so it adds nothing.
+    return rows.where(F.col("fault").isNull() & observed).withColumn("duplicate", F.lit(False))
+
+
+def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return a row per job that was polled lately.
+
+    Columns: ``cluster, job, seen_job_id, state, polled_at_s, running`` (JSON, operator -> parallelism at the last poll)
+    and ``windows`` (JSON, one entry per operator and window; null without any).
+
+    Args:
+        spark: the session.
+        settings: of the run.
+        graphs: of :func:`spark_jobs.plan.inputs.newest_graphs`; a plan is polled once an hour only.
+        as_of: the moment of looking.
+    """
+    span, longest = span_of(settings)
+    # The sample before the first window tells what was counted until then.
+    rows = recent_rows(spark, settings, as_of - span - longest, as_of)
+    replies = job_replies(event_rows(rows)).localCheckpoint()
+    polls = job_polls(replies).localCheckpoint()
+    names = operators(polls).localCheckpoint()
+    samples = vertex_samples(metrics_rows(rows), _with_sources(names, graphs), settings.clusters)
+    stops = restart_events(polls, failures(replies), checkpoints(replies))
+    unsettled = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(polls))
+    touched = disturbed_windows(unsettled, window_length_s(settings.clusters), as_of, settings.ingest.settle_s)
+    found = observations(samples, parallelism_changes(polls, as_of), touched)
+    windows = windows_between(found, as_of - span, as_of)
+    listed = F.to_json(F.collect_list(F.struct(*[name for name in windows.columns if name not in JOB])))
+    return _last_polls(polls, names).join(windows.groupBy(*JOB).agg(listed.alias("windows")), JOB, "left")
+
+
+def _with_sources(names: DataFrame, graphs: DataFrame) -> DataFrame:
+    """Add ``is_source`` by the last known graph; without one a source is known by the name that Flink gives it."""
+    known = graphs.select(*JOB, F.explode(F.from_json("operators", _GRAPH)).alias("one")).select(
+        *JOB, "one.operator", (F.coalesce(F.size("one.upstream"), F.lit(0)) <= 0).alias("is_source")
+    )
+    named = F.col("operator").startswith("Source: ")
+    return names.join(F.broadcast(known), [*JOB, "operator"], "left").withColumn(
+        "is_source", F.coalesce("is_source", named)
+    )
+
+
+def _last_polls(polls: DataFrame, names: DataFrame) -> DataFrame:
+    """Return the last ``job`` reply of each job with its parallelism by operator."""
+    last = polls.groupBy(*JOB).agg(
+        F.max_by(F.struct("job_id", "state", "vector", "observed_at"), "observed_at").alias("last")
+    )
+    vertices = last.select(
+        *JOB,
+        F.col("last.job_id").alias("job_id"),
+        F.col("last.state").alias("state"),
+        F.unix_timestamp("last.observed_at").alias("polled_at_s"),
+        F.explode_outer("last.vector").alias("vertex"),
+    ).withColumn("vertex_id", F.col("vertex.vertex_id"))
+    named = vertices.join(
+        names.select("cluster", "job_id", "vertex_id", "operator"), ["cluster", "job_id", "vertex_id"]
+    )
+    pairs = F.collect_list(F.struct("operator", "vertex.parallelism"))
+    return named.groupBy(*JOB, F.col("job_id").alias("seen_job_id"), "state", "polled_at_s").agg(
+        F.to_json(F.map_from_entries(pairs)).alias("running")
+    )
+
+
+def is_up(state: str) -> bool:
+    """Whether a job in this state processes."""
+    return state == RUNNING
