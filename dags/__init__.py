@@ -1,0 +1,1 @@
+"""Schedules and wiring; see docs/architecture.md."""

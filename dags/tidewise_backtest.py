@@ -1,0 +1,30 @@
+"""Compare policies: what every job's last week would have cost under each of them, replayed on its own history.
+
+The job is its twin: the champion's capacity curves and downtimes under the load that came. **Feeds** the report, which
+is made anew, through `gold.backtests`, and MLflow (experiment `<experiment>-backtest`). The recommended policy of a job
+is a column: nothing changes until a person names it in `planner.policies`.
+
+**Schedule**: weekly, after a night's training. `as_of` is the end of the history, so a comparison can be repeated
+exactly. `backtest.policies` names who competes; a policy that fails on a job has a row with its error.
+"""
+
+from airflow.sdk import CronTriggerTimetable, chain, dag
+
+from include.settings import load_settings
+from include.stages import Stage
+from include.steps import AS_OF_PARAM, dag_options, stage_step
+
+
+@dag(
+    dag_id="tidewise_backtest",
+    schedule=CronTriggerTimetable(load_settings().schedules.backtest, timezone="UTC"),
+    doc_md=__doc__,
+    params={"as_of": AS_OF_PARAM},
+    **dag_options("backtest"),
+)
+def tidewise_backtest() -> None:
+    """Wire the DAG."""
+    chain(stage_step(Stage.BACKTEST), stage_step(Stage.REPORT))
+
+
+tidewise_backtest()

@@ -1,0 +1,49 @@
+"""Collect raw payloads from running clusters: Flink's REST API -> raw files.
+
+**Feeds** `tidewise_ingest`. What was not polled is lost, so an outage shows as missing windows in `ops.quality`; files
+that somebody else kept can be handed in later (`python -m cli.collect --files FOLDER`).
+
+**Schedule**: every five minutes; a run polls each cluster at its own `poll_every_s` until the next run is due, because
+a task per poll would spend more on starting tasks than on polling. Without a cluster that has a `rest_url` it skips.
+"""
+
+import time
+from datetime import datetime, timedelta
+
+from airflow.sdk import CronDataIntervalTimetable, dag, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from include.assets import RAW
+from include.settings import load_settings
+from include.steps import COLLECT_POOL, dag_options
+from include.submission import anchored
+
+HAND_OVER_S = 15.0  # a run stops this long before the next, which has to start
+
+
+@task(task_id="collect", pool=COLLECT_POOL, outlets=[RAW], retries=0, execution_timeout=timedelta(hours=1, minutes=5))
+def collect_raw(data_interval_start: datetime | None = None, data_interval_end: datetime | None = None) -> int:
+    """Poll the live clusters for the length of the interval, once without one; returns the number of files."""
+    from include.collection import collect_for, live_clusters
+
+    settings = anchored(load_settings())
+    if not live_clusters(settings):
+        raise AirflowSkipException("no cluster has a rest_url: nothing to poll")
+    seconds = 0.0
+    if data_interval_start is not None and data_interval_end is not None:
+        seconds = max(0.0, (data_interval_end - data_interval_start).total_seconds() - HAND_OVER_S)
+    return len(collect_for(settings, seconds, time.time, time.sleep).written)
+
+
+@dag(
+    dag_id="tidewise_collect",
+    schedule=CronDataIntervalTimetable(load_settings().schedules.collect, timezone="UTC"),
+    doc_md=__doc__,
+    **dag_options("collect"),
+)
+def tidewise_collect() -> None:
+    """Wire the DAG."""
+    collect_raw()
+
+
+tidewise_collect()

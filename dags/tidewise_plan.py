@@ -1,0 +1,29 @@
+"""Plan the next hours: forecast of every source, then the steps of every job, then the report.
+
+**Feeds** `tidewise_apply`. A job whose metrics, forecast or models are too old gets a plan that is refused by name.
+
+**Schedule**: hourly by the clock and not by the asset of the observations, because one ingest of a long history would
+then plan once for each of its hours. It plans from `as_of` onward and never for the past: a backfill of
+this DAG is refused.
+"""
+
+from airflow.sdk import CronTriggerTimetable, chain, dag
+
+from include.settings import load_settings
+from include.stages import Stage
+from include.steps import AS_OF_PARAM, dag_options, stage_step
+
+
+@dag(
+    dag_id="tidewise_plan",
+    schedule=CronTriggerTimetable(load_settings().schedules.plan, timezone="UTC"),
+    doc_md=__doc__,
+    params={"as_of": AS_OF_PARAM},
+    **dag_options("plan"),
+)
+def tidewise_plan() -> None:
+    """Wire the DAG."""
+    chain(stage_step(Stage.FORECAST), stage_step(Stage.PLAN), stage_step(Stage.REPORT))
+
+
+tidewise_plan()

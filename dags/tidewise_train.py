@@ -1,0 +1,37 @@
+"""Train the fleet's models: silver -> one MLflow run with a bundle for all jobs, behind a gate against the champion.
+
+Then policies that learn from history (the MDP and reinforcement learning) do so; without one that task is skipped.
+
+**Feeds** plans. When it fails the last champion stays in force; plans are refused once it is older than
+`planner.max_model_age_h` hours.
+
+**Schedule**: nightly. `as_of` limits the observations it learns from, so a training can be repeated exactly.
+"""
+
+from airflow.sdk import CronTriggerTimetable, chain, dag, task
+
+from include.learning import NIGHTLY, any_of
+from include.settings import load_settings
+from include.stages import Stage
+from include.steps import AS_OF_PARAM, dag_options, stage_step
+
+
+@task.short_circuit(task_id="policies_learn")
+def some_policy_learns() -> bool:
+    """Look into the settings, which takes no Spark."""
+    return any_of(load_settings().planner, NIGHTLY)
+
+
+@dag(
+    dag_id="tidewise_train",
+    schedule=CronTriggerTimetable(load_settings().schedules.train, timezone="UTC"),
+    doc_md=__doc__,
+    params={"as_of": AS_OF_PARAM},
+    **dag_options("train"),
+)
+def tidewise_train() -> None:
+    """Wire the DAG."""
+    chain(stage_step(Stage.TRAIN), some_policy_learns(), stage_step(Stage.LEARN))
+
+
+tidewise_train()
