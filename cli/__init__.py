@@ -1,0 +1,1 @@
+"""What a person starts: the only layer that reads the clock."""

@@ -1,0 +1,92 @@
+"""``make backtest``: policies compared on the history that ``make run`` has ingested, through the real DAG."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from cli.dag_client import DagClient, DagFailedError
+from cli.embedded import airflow_environment, below
+from cli.run import Clockwork, RunError, end_of_recording
+from cli.run_table import WIDTH
+from include.intervals import IntervalError, format_utc, parse_utc
+from include.settings import PROJECT, SettingsError, load_settings
+from include.stages import Stage, StageRequest
+
+_COLUMNS = {
+    "cost_vs_clairvoyant": "cost / clairvoyant's",
+    "rescales_per_day": "rescales a day",
+    "late_minutes_per_day": "late minutes a day",
+    "slot_hours": "slot-hours",
+    "recommended_jobs": "jobs it is recommended for",
+}
+
+
+def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the means over jobs as a table.
+
+    Args:
+        policies: of ``stages/backtest.json``, the cheapest first.
+    """
+    table = Table(title="Policies on the jobs' own last days, means over jobs", title_justify="left")
+    table.add_column("policy")
+    for title in _COLUMNS.values():
+        table.add_column(title, justify="right")
+    for row in policies:
+        values = (row[name] for name in _COLUMNS)
+        table.add_row(row["policy"], *("failed" if value is None else f"{value:,.4g}" for value in values))
+    return table
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Compare, print, and make the report anew; returns the exit code."""
+    clock = Clockwork(console)
+    os.environ.update(below(options.out))
+    settings = load_settings()
+    out = Path(settings.paths.out)
+    if not (out / "lake" / "silver").is_dir():
+        raise RunError(f"{out} holds no ingested history: run `make run` first, or pass the --out that it was given")
+    as_of = options.as_of or end_of_recording()
+    clock.say(f"policies are compared on the history before {format_utc(as_of)}")
+    log = out / "backtest.log"
+    with DagClient(airflow_environment(settings), log, lambda task: clock.say(f"  {task} ...")) as client:
+        client.run("tidewise_backtest", StageRequest(Stage.BACKTEST, as_of))
+    found = json.loads((out / "stages" / "backtest.json").read_text())
+    console.print(comparison_table(found.get("policies", [])))
+    console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
+    skipped = ", ".join(f"{count} {reason}" for reason, count in found["skipped"].items()) or "none"
+    print(f"backtest: {found['compared']} of {found['jobs']} jobs compared, left out: {skipped}")
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make backtest ARGS=...", description=__doc__)
+    parser.add_argument("--as-of", type=parse_utc, help="end of the history; default: the end of the recording")
+    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` has written")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Compare; a failure is one message that says what to do."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children are stopped as on Ctrl-C
+    try:
+        return run(_parse(argv), Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except (RunError, DagFailedError, SettingsError, IntervalError) as error:
+        print(f"backtest: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("backtest: stopped; run it again at any time", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

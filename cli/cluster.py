@@ -1,0 +1,55 @@
+"""Run a real Flink cluster with the load job until Ctrl-C: ``python -m cli.cluster [--work-dir out/flink]``.
+
+Prints the REST address to put under ``[clusters.<name>] rest_url``; Flink's own web pages are served there too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from pathlib import Path
+
+from include.flink.client import FlinkError
+from include.flink.cluster import ClusterOptions, LocalCluster
+from include.flink.load import DAY_S, LoadOptions, submit_load
+
+LOOK_EVERY_S = 10.0
+
+
+def run(work_dir: Path, slots: int, options: LoadOptions) -> None:
+    """Start cluster and job, then print the parallelism whenever it changes, until interrupted."""
+    print("starting Flink (about 20 s) ...", flush=True)
+    with LocalCluster(work_dir, ClusterOptions(slots=slots)) as cluster:
+        job_id = submit_load(cluster.client, work_dir, options)
+        print(f"rest_url = {cluster.rest_url}\njob {options.job_name} = {job_id}\nCtrl-C stops everything", flush=True)
+        shown: dict[str, int] | None = None
+        while True:
+            running = cluster.client.running_parallelism(job_id)
+            if running != shown:
+                print(", ".join(f"{name} x{p}" for name, p in running.items()) or "(re)starting", flush=True)
+                shown = running
+            time.sleep(LOOK_EVERY_S)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m cli.cluster", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--work-dir", type=Path, default=Path("out/flink"), help="configuration, logs, checkpoints")
+    parser.add_argument("--slots", type=int, default=8)
+    parser.add_argument("--day-minutes", type=float, default=15.0, help="wall-clock length of the trace's day")
+    args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service manager's stop is a Ctrl-C
+    try:
+        run(args.work_dir, args.slots, LoadOptions(compression=DAY_S / (args.day_minutes * 60)))
+    except KeyboardInterrupt:
+        print("stopped")
+    except FlinkError as error:
+        print(f"tidewise: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

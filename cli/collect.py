@@ -1,0 +1,44 @@
+"""``python -m cli.collect``: bring raw payloads below the raw root, from running clusters or from a folder of files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from include.collection import CollectionError, collect_for, live_clusters
+from include.flink.files import FileSource
+from include.settings import SettingsError, load_settings
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m cli.collect", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=0.0, help="poll the live clusters for so long (default: once)")
+    parser.add_argument("--files", type=Path, help="copy the files of this folder (cluster=/date=/hour=) instead")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Collect once; returns the exit code."""
+    options = _parse(argv)
+    try:
+        settings = load_settings()
+        if options.files is not None:
+            delivery = FileSource(options.files).deliver(Path(settings.paths.raw))
+        elif live_clusters(settings):
+            delivery = collect_for(settings, options.seconds, time.time, time.sleep)
+        else:
+            raise CollectionError("no cluster has a rest_url: name one under [clusters.<name>] in tidewise.toml")
+    except (SettingsError, CollectionError) as error:
+        print(f"collect: {error}", file=sys.stderr)
+        return 1
+    for name, reason in delivery.refused.items():
+        print(f"collect: {name} refused: {reason}", file=sys.stderr)
+    print(f"collect: {len(delivery.written)} files written, {len(delivery.kept)} there already")
+    return 1 if delivery.refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

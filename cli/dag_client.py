@@ -1,0 +1,129 @@
+"""Runs DAGs in a child process (:mod:`cli.dag_runner`) and follows what they do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cli.dag_runner import REPLY
+from include.intervals import format_utc
+from include.settings import PROJECT
+from include.stages import StageRequest
+
+PATIENCE_S = 15.0
+_TASK_STARTS = re.compile(r"\[DAG TEST\] starting task_id=(\S+)")
+_CAUSE = re.compile(r"tidewise: stage \S+ failed: .*?(?=\s+\[airflow\.|$)")
+
+
+class DagFailedError(RuntimeError):
+    """A DAG run did not succeed; the message names the task, the cause if the log tells it, and the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class DagResult:
+    """What became of one DAG run: state and seconds by task id."""
+
+    dag_id: str
+    states: Mapping[str, str]
+    seconds: Mapping[str, float]
+
+
+class DagClient:
+    """A context in which DAGs run one after the other.
+
+    Args:
+        environment: of the child, from :func:`cli.embedded.airflow_environment`.
+        log: file that receives everything Airflow and Spark print.
+        on_task: called with the task id when a task starts.
+    """
+
+    def __init__(self, environment: Mapping[str, str], log: Path, on_task: Callable[[str], None]) -> None:
+        self._environment = dict(environment)
+        self._log = log
+        self._on_task = on_task
+        self._cause: str | None = None
+        self._is_ready = False
+
+    def __enter__(self) -> DagClient:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._log.open("w", encoding="utf-8")
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "cli.dag_runner"],
+            cwd=PROJECT,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        return self  # Airflow needs some ten seconds to start: the caller may do other work meanwhile
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._child.stdin:
+            self._child.stdin.close()
+        # After a failure or a Ctrl-C the running task and its spark-submit must not outlive this process.
+        for how in (None, signal.SIGTERM, signal.SIGKILL) if kind is None else (signal.SIGTERM, signal.SIGKILL):
+            if how is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._child.pid, how)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(timeout=PATIENCE_S)
+                break
+        self._file.close()
+
+    def run(self, dag_id: str, request: StageRequest) -> DagResult:
+        """Run one DAG for a request.
+
+        Raises:
+            DagFailedError: the run did not succeed.
+        """
+        conf = {"as_of": format_utc(request.as_of)}
+        if request.start is not None and request.end is not None:
+            conf = {"start": format_utc(request.start), "end": format_utc(request.end)}
+        line = json.dumps({"dag_id": dag_id, "logical_date": request.as_of.isoformat(), "conf": conf})
+        if self._child.stdin is None:
+            raise DagFailedError("the DAG runner takes no requests")
+        if not self._is_ready:
+            self._next_reply()
+            self._is_ready = True
+        self._cause = None
+        self._child.stdin.write(line + "\n")
+        self._child.stdin.flush()
+        reply = self._next_reply()
+        states = {task: str(found["state"]) for task, found in reply["tasks"].items()}
+        if reply["state"] != "success":
+            raise self._failure(dag_id, states)
+        return DagResult(dag_id, states, {task: float(found["seconds"]) for task, found in reply["tasks"].items()})
+
+    def _next_reply(self) -> dict[str, Any]:
+        """Copy the child's output to the log until it replies."""
+        if self._child.stdout is None:
+            raise DagFailedError("the DAG runner has no output")
+        for line in self._child.stdout:
+            if line.startswith(REPLY):
+                return dict(json.loads(line.removeprefix(REPLY)))
+            self._file.write(line)
+            self._file.flush()
+            if started := _TASK_STARTS.search(line):
+                self._on_task(started[1])
+            if cause := _CAUSE.search(line):
+                self._cause = cause[0]
+        raise DagFailedError(f"Airflow stopped with exit code {self._child.wait()}; see the end of {self._log}")
+
+    def _failure(self, dag_id: str, states: Mapping[str, str]) -> DagFailedError:
+        failed = [task for task, state in states.items() if state == "failed"] or sorted(states)
+        cause = f": {self._cause}" if self._cause else ""
+        remedy = f"log: {self._log}; what to do: docs/runbook.md#when-a-stage-fails"
+        return DagFailedError(f"{dag_id}: {', '.join(failed)} failed{cause}\n{remedy}")

@@ -1,0 +1,89 @@
+"""A process that runs the real DAGs one after the other, as its parent asks (see :mod:`cli.dag_client`).
+
+One process for all of them: importing Airflow takes longer than running most tasks.  Requests come as JSON lines on
+standard input; what Airflow and Spark print goes to standard output, and so do the replies, marked by a prefix.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+REPLY = "@tidewise "
+
+
+def prepare_database() -> None:
+    """Create Airflow's tables and the project's pools when they are not there."""
+    from airflow.configuration import conf
+    from airflow.models.pool import Pool
+    from airflow.utils import db
+
+    from include.steps import POOLS
+
+    if not _is_migrated(str(conf.get("database", "sql_alchemy_conn"))):
+        db.upgradedb()
+    for name, (slots, description) in POOLS.items():
+        Pool.create_or_update_pool(name, slots, description, include_deferred=False)
+
+
+def _is_migrated(connection: str) -> bool:
+    from airflow.utils import db
+
+    file = Path(connection.removeprefix("sqlite:///"))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        return False
+    try:
+        db.check_migrations(0)  # type: ignore[no-untyped-call]
+    except TimeoutError:
+        return False
+    return True
+
+
+def load_dags() -> dict[str, Any]:
+    """Return the project's DAGs by id.
+
+    Raises:
+        RuntimeError: a DAG file does not import.
+    """
+    from airflow.configuration import conf
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(conf.get("core", "dags_folder"))
+    if bag.import_errors:
+        raise RuntimeError(f"DAG files do not import: {bag.import_errors}")
+    return dict(bag.dags)
+
+
+def run_dag(dag: Any, logical_date: str, conf: dict[str, Any]) -> dict[str, Any]:
+    """Run one DAG to its end; returns its state, and the state and seconds of each task."""
+    for task in dag.tasks:
+        task.retries = 0  # a person is waiting: a failure is shown at once
+    run = dag.test(logical_date=datetime.fromisoformat(logical_date), run_conf=conf)
+    tasks = {
+        instance.task_id: {"state": str(instance.state), "seconds": round(instance.duration or 0.0, 2)}
+        for instance in run.get_task_instances()
+    }
+    return {"dag_id": dag.dag_id, "state": str(run.state), "tasks": tasks}
+
+
+def main() -> int:
+    """Answer requests until standard input ends; returns the exit code."""
+    prepare_database()
+    dags = load_dags()
+    _reply({"ready": sorted(dags)})
+    for line in sys.stdin:
+        request = json.loads(line)
+        _reply(run_dag(dags[request["dag_id"]], request["logical_date"], request["conf"]))
+    return 0
+
+
+def _reply(content: dict[str, Any]) -> None:
+    print(f"{REPLY}{json.dumps(content)}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""``python -m cli.history``: weeks of raw payloads of a simulated Flink cluster, made from real public traces."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import models.simulation
+from cli.traces import TRACES, load_traces, week_second
+from include.intervals import IntervalError, floor_hour, format_utc, parse_utc
+from include.raw import hour_directory, write_lines
+from models.simulation.catalogue import CatalogueJob, assemble
+from models.simulation.fleet import Fleet, pack
+from models.simulation.history import History, RunOptions, fitting_parallelism, simulate
+from models.simulation.jobs import company
+from models.simulation.randomness import job_generator
+from models.simulation.rest.lines import LineWriter
+from models.simulation.rest.views import Origin
+from models.simulation.samples import Samples
+from models.simulation.spec import SpecError
+from models.simulation.state import Event
+from models.simulation.synthetic import generate_fleet
+from models.simulation.workload import source_rates
+
+POLL_BEFORE_WINDOW_END_S = 10  # so that the difference of two polls belongs to the window of the second
+HOURS_PER_TASK = 12
+JOBS_PER_FILE = 100
+STEP_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """What to write; the same request gives the same bytes.
+
+    Attributes:
+        hours: length, ending at ``end``.
+        end: a full hour, UTC.
+        raw: the raw root.
+        scale_jobs: 0 for the thirteen jobs of the catalogue, else as many random ones of ``operators`` operators.
+        window_s: seconds between polls.
+    """
+
+    hours: int
+    end: datetime
+    raw: Path
+    cluster: str = "simulated"
+    seed: int = 7
+    scale_jobs: int = 0
+    operators: int = 8
+    window_s: int = 300
+
+    def __post_init__(self) -> None:
+        if floor_hour(self.end) != self.end:
+            raise IntervalError(f"{format_utc(self.end)} is not on a full hour; pass the end of the history as one")
+        if self.hours < 1 or self.window_s % int(STEP_S) or 3600 % self.window_s:
+            raise SpecError("a history has at least one hour, and its window is whole minutes that divide an hour")
+
+    @property
+    def start(self) -> datetime:
+        """Begin of the first hour."""
+        return self.end - timedelta(hours=self.hours)
+
+    @property
+    def polls_per_hour(self) -> int:
+        """Polls in each file."""
+        return 3600 // self.window_s
+
+    def jobs(self) -> list[CatalogueJob]:
+        """Return the jobs to simulate."""
+        return generate_fleet(self.scale_jobs, self.operators, self.seed) if self.scale_jobs else company()
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that the bytes depend on: the request, the code, the traces."""
+        digest = hashlib.sha256(json.dumps({**asdict(self), "raw": None}, default=str, sort_keys=True).encode())
+        code = sorted(Path(models.simulation.__path__[0]).rglob("*.py"))
+        for path in [Path(__file__), *code, *sorted(TRACES.glob("*.csv.gz"))]:
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+
+def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, History]:
+    """Simulate the request; polls lie a little before the ends of windows, so the run begins that much earlier."""
+    fleet, control = assemble(jobs)
+    traces, begin = load_traces(), request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
+    steps, week_s = round(request.hours * 3600 / STEP_S), week_second(begin)
+    rates = np.zeros((steps, *fleet.shape))
+    for row, job in enumerate(jobs):
+        generator = job_generator(request.seed, job.spec.name, "load")
+        own = source_rates(job.loads, traces, week_s, steps=steps, step_s=STEP_S, generator=generator)
+        rates[:, row, np.flatnonzero(fleet.is_source[row])] = own.T
+    options = RunOptions(step_s=STEP_S, poll_s=request.window_s, week_s=week_s, seed=request.seed)
+    return fleet, simulate(fleet, rates, fitting_parallelism(fleet, rates[0], 0.65), control, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Some hours of a block of jobs, complete in itself so that another process can write it."""
+
+    request: HistoryRequest
+    block: int
+    fleet: Fleet
+    samples: Samples
+    events: tuple[Event, ...]
+    origin: Origin
+    first_poll: int
+    hours: tuple[datetime, ...]
+
+
+def _tasks(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, history: History) -> Iterator[_Task]:
+    begin = request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
+    epoch_ms = round(begin.timestamp() * 1000)
+    hours = [request.start + timedelta(hours=hour) for hour in range(request.hours)]
+    for block, first in enumerate(range(0, len(jobs), JOBS_PER_FILE)):
+        some = slice(first, min(first + JOBS_PER_FILE, len(jobs)))
+        part = fleet if some == slice(0, len(jobs)) else pack(fleet.specs[some])
+        events = tuple(
+            replace(event, job=event.job - some.start)
+            for event in history.events
+            if some.start <= event.job < some.stop
+        )
+        origin = Origin(
+            request.cluster, epoch_ms, tuple(epoch_ms - round(job.age_days * 86_400_000) for job in jobs[some])
+        )
+        for at in range(0, request.hours, HOURS_PER_TASK):
+            chosen = tuple(hours[at : at + HOURS_PER_TASK])
+            low = max(at * request.polls_per_hour - 1, 0)  # one poll more, to see what changed since
+            samples = history.samples.cut(slice(low, (at + len(chosen)) * request.polls_per_hour), some)
+            yield _Task(request, block, part, samples, events, origin, at * request.polls_per_hour - low, chosen)
+
+
+def _write(task: _Task) -> tuple[int, int, int]:
+    """Write the files of a task; returns hours, lines and bytes."""
+    writer = LineWriter(task.fleet, task.samples, task.events, task.origin)
+    lines = size = 0
+    for index, hour in enumerate(task.hours):
+        first = task.first_poll + index * task.request.polls_per_hour
+        path = history_file(task.request, hour, task.block)
+        polls = range(first, first + task.request.polls_per_hour)
+        lines += write_lines(path, writer.hour(polls, cluster_wide=task.block == 0))
+        size += path.stat().st_size
+    return len(task.hours), lines, size
+
+
+def history_file(request: HistoryRequest, hour: datetime, block: int) -> Path:
+    """Return the file of one hour and block of jobs."""
+    return hour_directory(request.raw, request.cluster, hour) / f"history-{block:03d}.jsonl.gz"
+
+
+def _files(request: HistoryRequest) -> list[Path]:
+    return sorted((request.raw / f"cluster={request.cluster}").glob("date=*/hour=*/history-*.jsonl.gz"))
+
+
+def write_history(request: HistoryRequest, workers: int | None = None) -> dict[str, object]:
+    """Write a history unless the same one is there already; returns its counts.
+
+    The manifest is removed first and written last: a run that was killed is done again in full.
+    """
+    manifest = request.raw / f"cluster={request.cluster}" / "history.manifest.json"
+    fingerprint, started = request.fingerprint(), time.monotonic()
+    if manifest.is_file():
+        found: dict[str, object] = json.loads(manifest.read_text())
+        if found["fingerprint"] == fingerprint and found["bytes"] == sum(
+            path.stat().st_size for path in _files(request)
+        ):
+            return {**found, "skipped": True}
+        manifest.unlink()
+    for path in _files(request):
+        path.unlink()
+    jobs = request.jobs()
+    fleet, history = run(request, jobs)
+    simulated_s = time.monotonic() - started
+    lines, size = _write_all(list(_tasks(request, jobs, fleet, history)), workers or os.cpu_count() or 1)
+    summary: dict[str, object] = {
+        "fingerprint": fingerprint,
+        "jobs": len(jobs),
+        "operators": int(fleet.present.sum()),
+        "start": format_utc(request.start),
+        "end": format_utc(request.end),
+        "lines": lines,
+        "bytes": size,
+        "restarts": len(history.events),
+    }
+    temporary = manifest.with_suffix(".tmp")
+    temporary.write_text(json.dumps(summary, indent=1))
+    temporary.replace(manifest)
+    times = {"simulated_s": round(simulated_s, 1), "seconds": round(time.monotonic() - started, 1)}
+    return {**summary, **times, "skipped": False}
+
+
+def _write_all(tasks: Sequence[_Task], workers: int) -> tuple[int, int]:
+    """Write all tasks with some processes and show the progress; returns lines and bytes."""
+    lines = size = 0
+    columns = (TextColumn("history"), BarColumn(), MofNCompleteColumn(), TextColumn("file hours"), TimeElapsedColumn())
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    with context.Pool(min(workers, len(tasks))) as pool, Progress(*columns) as progress:
+        bar = progress.add_task("history", total=sum(len(task.hours) for task in tasks))
+        for done, some_lines, some_bytes in pool.imap_unordered(_write, tasks):
+            progress.advance(bar, done)
+            lines, size = lines + some_lines, size + some_bytes
+    return lines, size
+
+
+def _parse(argv: Sequence[str] | None) -> tuple[HistoryRequest, int | None]:
+    parser = argparse.ArgumentParser(prog="python -m cli.history", description=__doc__)
+    parser.add_argument("--days", type=int, default=21)
+    parser.add_argument("--hours", type=int, help="length in hours instead of --days")
+    parser.add_argument("--end", type=parse_utc, required=True, help="ISO 8601, a full hour, UTC")
+    parser.add_argument("--out", type=Path, default=Path("out/raw"), help="raw root")
+    parser.add_argument("--cluster", default="simulated")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--scale-jobs", type=int, default=0, help="this many random jobs instead of the catalogue")
+    parser.add_argument("--operators", type=int, default=8, help="of each random job")
+    parser.add_argument("--window-s", type=int, default=300, help="seconds between polls")
+    parser.add_argument("--workers", type=int, help="processes that write (default: all cores)")
+    a = parser.parse_args(argv)
+    hours = a.hours if a.hours is not None else 24 * a.days
+    request = HistoryRequest(hours, a.end, a.out, a.cluster, a.seed, a.scale_jobs, a.operators, a.window_s)
+    return request, a.workers
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write a history and print its counts as one JSON line."""
+    try:
+        request, workers = _parse(argv)
+        print(json.dumps(write_history(request, workers)))
+    except (SpecError, IntervalError) as error:
+        print(f"tidewise: no history written: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,219 @@
+"""Record a real Flink cluster: ``python -m cli.record --minutes 15 --out data/recording``.
+
+Runs a local cluster with the load job through one compressed day, rescales it, kills its TaskManager once, and keeps
+every REST reply as received in the raw layout. A whole recording replaces the one at --out; one that was ended early
+(Ctrl-C, an error) leaves that alone and stays beside it as <out>.partial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from include.flink.client import FlinkError, FlinkUnreachable
+from include.flink.cluster import LocalCluster
+from include.flink.load import AGGREGATE, DAY_S, ENRICH, SOURCE, LoadOptions, submit_load
+from include.flink.source import RestSource
+from include.intervals import format_utc
+from include.raw import RawRecord, hour_directory, write_lines
+
+BATCH_S = 60.0  # a file per minute: an end at any moment loses little
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happens at a share of the recording's length: a rescale, or the TaskManager's death and return."""
+
+    share: float
+    rescale: dict[str, int] | None = None
+    taskmanager: str = ""
+
+    @property
+    def text(self) -> str:
+        """The event in words."""
+        if self.rescale is not None:
+            return "PUT resource-requirements: " + ", ".join(f"{name} -> {p}" for name, p in self.rescale.items())
+        return "TaskManager killed (SIGKILL)" if self.taskmanager == "kill" else "TaskManager started again"
+
+
+# The day's load rises until the middle and falls again. Scaling up comes late, so that lag builds up first; the death
+# falls on the way down from the peak, so that the job catches up under load.
+SCRIPT = (
+    Event(0.29, rescale={ENRICH: 2}),
+    Event(0.38, rescale={ENRICH: 3, AGGREGATE: 2}),
+    Event(0.47, rescale={SOURCE: 2}),
+    Event(0.56, taskmanager="kill"),
+    Event(0.57, taskmanager="start"),
+    Event(0.68, rescale={SOURCE: 1, ENRICH: 2}),
+    Event(0.78, rescale={ENRICH: 1, AGGREGATE: 1}),
+)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Polls one cluster and writes a file per minute below the raw root; the only mutable state of a recording."""
+
+    source: RestSource
+    name: str
+    out: Path
+    clock: Callable[[], float]
+    pending: list[RawRecord] = field(default_factory=list)
+    happened: list[tuple[float, str]] = field(default_factory=list)
+    records: int = 0
+    polls: int = 0
+
+    def note(self, what: str) -> None:
+        """Remember what happened now."""
+        self.happened.append((self.clock(), what))
+
+    def poll(self) -> None:
+        """Take one poll; a JobManager that does not reply for a moment is noted and the recording goes on."""
+        self.polls += 1
+        try:
+            for record in self.source.poll():
+                self.pending.append(record)
+        except FlinkUnreachable as error:
+            self.note(f"poll {self.polls} without a reply: {error}")
+        if self.pending and self.clock() - self.pending[0].observed_at_ms / 1000 >= BATCH_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending into the directory of the present hour."""
+        if not self.pending:
+            return
+        now = datetime.fromtimestamp(self.clock(), UTC)
+        path = hour_directory(self.out, self.name, now) / f"recorded-{now:%Y%m%dT%H%M%S}.jsonl.gz"
+        self.records += write_lines(path, (record.to_line() for record in self.pending))
+        self.pending.clear()
+
+
+def carry_out(event: Event, cluster: LocalCluster, job_id: str) -> None:
+    """Do what the script says; returns at once."""
+    if event.rescale is not None:
+        cluster.client.set_parallelism(job_id, event.rescale)
+    elif event.taskmanager == "kill":
+        cluster.kill_taskmanager()
+    else:
+        cluster.start_taskmanager(wait=False)
+
+
+def record(args: argparse.Namespace, work_dir: Path, console: Console) -> int:
+    """Run the recording; returns the exit code."""
+    options = LoadOptions(compression=DAY_S / (args.minutes * 60))
+    console.print("starting Flink (about 20 s) ...")
+    with LocalCluster(work_dir) as cluster:
+        job_id = submit_load(cluster.client, work_dir, options)
+        cluster.client.wait_for_parallelism(job_id, {}, timeout_s=60)
+        recorder = Recorder(RestSource(cluster.client, args.cluster, time.time), args.cluster, args.out, time.time)
+        recorder.note(f"job `{options.job_name}` RUNNING, every vertex at 1")
+        console.print(f"recording {cluster.rest_url} for {args.minutes:g} minutes")
+        code = 0
+        try:
+            run_script(recorder, cluster, job_id, args, console)
+        except KeyboardInterrupt:
+            recorder.note("ended early by Ctrl-C")
+            code = 130
+        finally:
+            recorder.flush()
+    recorder.note("cluster stopped")
+    write_readme(args, options, recorder)
+    console.print(f"recorded {recorder.records} replies in {recorder.polls} polls")
+    return code
+
+
+def run_script(
+    recorder: Recorder, cluster: LocalCluster, job_id: str, args: argparse.Namespace, console: Console
+) -> None:
+    """Poll at a steady pace for the length of the recording and carry out each event when its time has come."""
+    length_s = args.minutes * 60
+    waiting = list(SCRIPT)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    started = time.monotonic()
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        bar = progress.add_task("recording", total=length_s)
+        next_poll_s = 0.0
+        while (elapsed_s := time.monotonic() - started) < length_s:
+            while waiting and elapsed_s >= waiting[0].share * length_s:
+                event = waiting.pop(0)
+                recorder.note(event.text)
+                progress.console.print(f"{elapsed_s:6.0f} s  {event.text}")
+                carry_out(event, cluster, job_id)
+            if elapsed_s >= next_poll_s:
+                recorder.poll()
+                next_poll_s += args.poll_every_s
+            progress.update(bar, completed=elapsed_s)
+            time.sleep(0.1)
+
+
+def write_readme(args: argparse.Namespace, options: LoadOptions, recorder: Recorder) -> None:
+    """Write how the recording was made and what happened when."""
+    rows = [f"| {format_utc(datetime.fromtimestamp(round(at, 1), UTC))} | {what} |" for at, what in recorder.happened]
+    text = f"""# A recorded Flink cluster
+
+Made by `python -m cli.record --minutes {args.minutes:g}` (`make record`): a real Flink cluster, one JobManager and one
+TaskManager with 8 slots on one machine, adaptive scheduler, a checkpoint every 3 s. The load job of `flink_job/`:
+`Source: orders` -> `enrich` -> `aggregate` -> `sink: Writer`.
+
+- load: {options.low_per_s:g} to {options.high_per_s:g} records/s over one day, compressed {options.compression:g} times
+- `enrich` burns {options.cost_us} us of processor time and waits {options.wait_us} us per record
+- `aggregate` emits one record per {options.emit_every} of a key ({options.customers} keys)
+- the machine did other work at times
+
+Every REST reply is kept as received, in the layout of `include/raw.py`: {recorder.polls} polls, one about every
+{args.poll_every_s:g} s, {recorder.records} replies. Nothing was cleaned: counters restart,
+busy time reads 1000 just after a restart, the values of dead tasks stay until new ones come.
+
+| time (UTC) | what happened |
+|---|---|
+"""
+    (args.out / "README.md").write_text(text + "\n".join(rows) + "\n")
+
+
+def replace_recording(partial: Path, out: Path) -> None:
+    """Put a whole recording in the place of the one before."""
+    if out.exists():
+        shutil.rmtree(out)
+    partial.rename(out)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m cli.record", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=15.0)
+    parser.add_argument("--out", type=Path, default=Path("data/recording"))
+    parser.add_argument("--cluster", default="recorded", help="name under which the replies are kept")
+    parser.add_argument("--poll-every-s", type=float, default=5.0)
+    args = parser.parse_args(argv)
+    final = args.out
+    if final.exists() and not (final / "README.md").is_file() and any(final.iterdir()):
+        print(f"tidewise: {final} is not a recording and would be replaced; pass another --out", file=sys.stderr)
+        return 2
+    args.out = final.with_name(f"{final.name}.partial")
+    shutil.rmtree(args.out, ignore_errors=True)
+    args.out.mkdir(parents=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tidewise-record-", ignore_cleanup_errors=True) as work_dir:
+            code = record(args, Path(work_dir), Console())
+    except KeyboardInterrupt:
+        return 130
+    except FlinkError as error:
+        print(f"tidewise: recording failed: {error}; what came before is in {args.out}", file=sys.stderr)
+        return 1
+    if code == 0:
+        replace_recording(args.out, final)
+    print(f"recording in {final if code == 0 else args.out}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

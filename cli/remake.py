@@ -1,0 +1,42 @@
+"""Make a recorded plan again from the versions in its rows: `python -m cli.remake --as-of 2026-11-20T18:00:00Z`.
+
+Nothing is written. Exit 0 when every row comes out the same, 1 when one differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from include.intervals import parse_utc
+from include.settings import load_settings
+from include.submission import anchored
+from include.version import code_version
+from spark_jobs.lake import Lake
+from spark_jobs.plan.again import NotRecordedError, make_again
+from spark_jobs.session import start_session
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="remake", description="Make a recorded plan again and compare.")
+    parser.add_argument("--as-of", required=True, type=parse_utc, help="of the plan, ISO 8601, UTC")
+    as_of = parser.parse_args(argv).as_of
+    settings = anchored(load_settings())
+    spark = start_session(settings, "remake")
+    try:
+        found = make_again(Lake(spark, settings.paths.lake), settings, as_of)
+    except NotRecordedError as error:
+        print(f"remake: {error}", file=sys.stderr)
+        return 2
+    finally:
+        spark.stop()
+    print(f"remake: {found.same} of {found.rows} steps are the same")
+    if found.code_version != code_version():
+        print(f"remake: the plan was made by code {found.code_version}, this is {code_version()}")
+    return 0 if found.same == found.rows else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""``make run``: the main job end to end on embedded defaults, through the real DAGs.
+
+Shipped data (a recorded cluster, a simulated history) -> ingest -> train -> forecast -> plan -> apply (dry run).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rich.console import Console
+
+from cli.dag_client import DagClient, DagFailedError
+from cli.embedded import airflow_environment, below
+from cli.history import HistoryRequest, write_history
+from cli.run_table import WIDTH, plan_table
+from include.agenda import read_agenda, write_json
+from include.flink.files import FileSource
+from include.intervals import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
+from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.stages import Stage, StageRequest
+
+RECORDING = PROJECT / "data" / "recording"
+
+
+class RunError(RuntimeError):
+    """The run cannot begin; the message says what to do."""
+
+
+@dataclass(slots=True)
+class Clockwork:
+    """Seconds by part of the run, and the line that says which part is at work."""
+
+    console: Console
+    began: float = field(default_factory=time.monotonic)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def part(self, name: str, work: Callable[[], object]) -> None:
+        """Do a part and note how long it took."""
+        started = time.monotonic()
+        self.say(f"{name} ...")
+        work()
+        self.seconds[name] = round(time.monotonic() - started, 2)
+
+    def say(self, text: str) -> None:
+        """Print a line of progress."""
+        self.console.print(f"[dim]{time.monotonic() - self.began:6.1f} s[/]  {text}", highlight=False)
+
+
+def end_of_recording(recording: Path = RECORDING) -> datetime:
+    """Return the end of the last hour that a recording has files of.
+
+    Raises:
+        RunError: there is no recording.
+    """
+    hours = [
+        datetime.fromisoformat(
+            f"{path.parent.name.removeprefix('date=')}T{path.name.removeprefix('hour=')}:00:00+00:00"
+        )
+        for path in recording.glob("cluster=*/date=*/hour=*")
+        if any(path.glob("*.jsonl.gz"))
+    ]
+    if not hours:
+        raise RunError(f"{recording} holds no recording: make one with `make record`, or pass --as-of")
+    return max(hours) + timedelta(hours=1)
+
+
+def place_data(settings: Settings, as_of: datetime, days: int) -> None:
+    """Put the recording and the history below the raw root (what is there already is kept)."""
+    raw = Path(settings.paths.raw)
+    if RECORDING.is_dir():
+        FileSource(RECORDING).deliver(raw)
+    write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw))
+
+
+def apply_moment(settings: Settings, as_of: datetime) -> datetime:
+    """Return the tick at which the first planned step is due if the plan is still fresh then, else ``as_of`` itself.
+
+    A dry run at ``as_of`` would have nothing to decide when every step lies ahead.
+    """
+    agenda = read_agenda(settings)
+    if agenda is None or not agenda.apply_at:
+        return as_of
+    first = min(agenda.apply_at)
+    fresh = as_of <= first <= as_of + timedelta(hours=settings.apply.max_plan_age_h)
+    return first if fresh else as_of
+
+
+def run_dags(settings: Settings, clock: Clockwork, as_of: datetime, days: int, log: Path) -> None:
+    """Make the data while Airflow starts, then run the DAGs in the order of the data.
+
+    Raises:
+        DagFailedError: a task failed.
+    """
+    end = floor_hour(as_of)
+    with DagClient(airflow_environment(settings), log, lambda task: clock.say(f"  {task} ...")) as client:
+        clock.part("data", lambda: place_data(settings, as_of, days))
+
+        def dag(name: str, request: StageRequest) -> None:
+            clock.say(name)
+            clock.seconds |= client.run(name, request).seconds
+
+        dag("tidewise_ingest", StageRequest(Stage.INGEST, as_of, end - timedelta(days=days), end))
+        dag("tidewise_train", StageRequest(Stage.TRAIN, as_of))
+        dag("tidewise_plan", StageRequest(Stage.PLAN, as_of))
+        dag("tidewise_apply", StageRequest(Stage.APPLY, apply_moment(settings, as_of)))
+
+
+def outcome(settings: Settings, clock: Clockwork) -> dict[str, object]:
+    """Return the counts of the run from what its stages wrote down."""
+    folder = Path(settings.paths.out) / "stages"
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    sources = {
+        "jobs": "plan",
+        "rows": "ingest",
+        "quarantined": "ingest",
+        "models": "train",
+        "forecasts": "forecast",
+        "steps": "plan",
+    }
+    counts: dict[str, object] = {name: int(found[stage][name]) for name, stage in sources.items()}
+    return counts | {"seconds": clock.seconds}
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Do everything; returns the exit code."""
+    clock = Clockwork(console)
+    os.environ.update(below(options.out) | {"TIDEWISE__APPLY__MODE": options.apply_mode})
+    settings = load_settings()
+    out = Path(settings.paths.out)
+    as_of = options.as_of or end_of_recording()
+    shutil.rmtree(out / "stages", ignore_errors=True)  # counts of an earlier run are not this run's
+    clock.say(f"Tidewise plans from {format_utc(as_of)}; everything is written below {out}")
+    run_dags(settings, clock, as_of, options.days, out / "run.log")
+    result = outcome(settings, clock)
+    write_json(out / "run.json", result)
+    console.print(plan_table(json.loads((out / "plans.json").read_text())))
+    console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
+    print(
+        f"run: {result['jobs']} jobs, {result['rows']} rows, {result['quarantined']} quarantined,"
+        f" {result['models']} models, {result['steps']} steps, {time.monotonic() - clock.began:.0f} s"
+    )
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make run ARGS=...", description=__doc__)
+    parser.add_argument("--as-of", type=parse_utc, help="plan from this moment; default: the end of the recording")
+    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="write everything below this directory")
+    parser.add_argument("--days", type=int, default=21, help="length of the simulated history")
+    parser.add_argument("--apply-mode", choices=["dry-run", "auto"], default="dry-run", help="auto: send to Flink")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run; a failure is one message that says what to do."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children are stopped as on Ctrl-C
+    try:
+        options = _parse(argv)
+        return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except (RunError, DagFailedError, SettingsError, IntervalError) as error:
+        print(f"run: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("run: stopped; run it again to continue from what is there", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

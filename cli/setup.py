@@ -1,0 +1,181 @@
+"""``make setup``: from a fresh machine to a project that runs, in .venv and .cache of this directory.
+
+Standard library only: it runs before the virtual environment exists.  Every step leaves a mark when it is done, so a
+second set-up takes no time and one that was stopped half-way continues.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from include.jars import ALL_JARS, Jar, unusable_jars
+from include.preflight import Jdk, PreflightError, check_python, find_jdk
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+CACHE = ROOT / ".cache"
+JARS = CACHE / "jars"
+FLINK = CACHE / "flink"
+REQUIREMENTS = ROOT / "requirements.txt"
+UV = "uv==0.13.8"
+FLINK_LIBRARIES = "apache-flink-libraries==2.1.3"
+
+
+class SetupError(RuntimeError):
+    """A step of the set-up failed; the message says what to do."""
+
+
+def run(command: Sequence[str | Path], remedy: str) -> None:
+    """Run a command quietly.
+
+    Raises:
+        SetupError: it failed; its last lines are shown together with the remedy.
+    """
+    argv = [str(part) for part in command]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        tail = "\n  ".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+        raise SetupError(f"`{' '.join(argv[:6])} ...` failed\n  {tail}\n{remedy}")
+
+
+def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
+    """Do a step unless it is done, and say so."""
+    if done():
+        return
+    print(f"setup: {name} ...", flush=True)
+    started = time.monotonic()
+    work()
+    if not done():
+        raise SetupError(f"{name}: no error but no result either; remove .venv and .cache and run again")
+    print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def pinned(package: str) -> str:
+    """Return the version of a package that requirements.txt pins."""
+    for line in REQUIREMENTS.read_text().splitlines():
+        if line.startswith(f"{package}=="):
+            return line.split("==")[1].split()[0]
+    raise SetupError(f"{REQUIREMENTS.name} does not pin {package}: run `make lock`")
+
+
+def _stamp_matches(stamp: Path, content: str) -> bool:
+    return stamp.is_file() and stamp.read_text() == content
+
+
+def _requirements_hash() -> str:
+    return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+
+
+def _works(command: Sequence[str | Path]) -> bool:
+    try:
+        return subprocess.run([str(part) for part in command], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def install_python_packages() -> None:
+    """Create .venv and install exactly what requirements.txt pins."""
+    python = VENV / "bin" / "python"
+    network = "check the network (or the package index that pip is configured for) and run `make setup` again"
+    if not _works([python, "-m", "pip", "--version"]):
+        shutil.rmtree(VENV, ignore_errors=True)
+        run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
+    run([python, "-m", "pip", "install", "--quiet", UV], network)
+    run([VENV / "bin" / "uv", "pip", "install", "--python", python, "-r", REQUIREMENTS], network)
+    assert_pyspark()
+    (VENV / ".tidewise-requirements").write_text(_requirements_hash())
+
+
+def assert_pyspark() -> None:
+    """Check that ``import pyspark`` gives the pinned version.
+
+    Raises:
+        SetupError: another package (pyspark-client, of later Airflow providers) was installed over pyspark's folder.
+    """
+    command = [str(VENV / "bin" / "python"), "-c", "import pyspark; print(pyspark.__version__)"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if found != pinned("pyspark"):
+        raise SetupError(
+            f"pyspark {found or 'does not import'}, {pinned('pyspark')} is pinned: another package wrote into its"
+            " folder; remove .venv and run `make setup` again"
+        )
+
+
+def _maven(jar: Jar) -> list[str]:
+    options = ["-Dmdep.useBaseVersion=true", f"-DoutputDirectory={JARS}"]
+    return ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={jar.coordinates}", *options]
+
+
+def _ivy(jar: Jar, jdk: Jdk) -> list[str]:
+    """Return a call of the Ivy that PySpark ships; it needs nothing but Java."""
+    ivy = next(VENV.glob("lib/python*/site-packages/pyspark/jars/ivy-*.jar"))
+    dependency = ["-dependency", jar.group, jar.artifact, jar.version, "-notransitive", "-confs", "default"]
+    pattern = f"{JARS}/[artifact]-[revision].[ext]"
+    return [str(jdk.java), "-jar", str(ivy), "-cache", str(CACHE / "ivy"), *dependency, "-retrieve", pattern]
+
+
+def fetch_jars(jdk: Jdk) -> None:
+    """Fetch Delta's jars from Maven Central: with Maven when it is there and works, with Ivy otherwise."""
+    JARS.mkdir(parents=True, exist_ok=True)
+    remedy = f"check the network, or put {', '.join(jar.file_name for jar in ALL_JARS)} into {JARS} yourself"
+    for jar in unusable_jars(JARS):
+        (JARS / jar.file_name).unlink(missing_ok=True)
+        if shutil.which("mvn"):
+            try:
+                run(_maven(jar), remedy)
+            except SetupError:
+                print(f"setup: Maven could not fetch {jar.coordinates}, trying Ivy", flush=True)
+        if jar in unusable_jars(JARS):
+            run(_ivy(jar, jdk), remedy)
+
+
+def install_flink() -> None:
+    """Install Flink's own distribution (jars and scripts) into a folder of its own, beside .venv."""
+    partial = CACHE / "flink.partial"
+    for leftover in (partial, FLINK):
+        shutil.rmtree(leftover, ignore_errors=True)
+    uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--no-deps", "--python", VENV / "bin" / "python"]
+    run([*uv, "--target", partial, FLINK_LIBRARIES], "check the network and run `make setup` again")
+    (partial / ".complete").write_text(FLINK_LIBRARIES)
+    partial.rename(FLINK)
+
+
+def compile_flink_job() -> None:
+    """Compile the Flink job against Flink's jars (the build looks itself whether anything changed)."""
+    build = "from include.flink.build import build_job; build_job()"
+    run([VENV / "bin" / "python", "-c", build], "mend flink_job/ and run `make setup` again")
+
+
+def main() -> int:
+    """Run the set-up; returns the exit code."""
+    try:
+        check_python()
+        jdk = find_jdk()
+        stamp = VENV / ".tidewise-requirements"
+        step(
+            "Python packages into .venv (1-3 minutes)",
+            lambda: _stamp_matches(stamp, _requirements_hash()),
+            install_python_packages,
+        )
+        step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
+        step(
+            "Flink into .cache/flink",
+            lambda: _stamp_matches(FLINK / ".complete", FLINK_LIBRARIES),
+            install_flink,
+        )
+        compile_flink_job()
+    except (PreflightError, SetupError) as error:
+        print(f"setup: {error}", file=sys.stderr)
+        return 1
+    print(f"setup: ready (Python {sys.version.split()[0]}, Java {jdk.version})", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""``make ui``: Airflow and MLflow on this machine, with the tables and runs of ``make run`` behind them.
+
+Airflow's parts are started one by one and not by ``airflow standalone``, whose log servers listen on every interface.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from cli.embedded import LOOPBACK, airflow_environment
+from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.submission import anchored
+
+START_WITHIN_S = 180.0
+STOP_WITHIN_S = 20.0
+
+
+class UiError(RuntimeError):
+    """The interfaces cannot be shown; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One process: its name, which also names its log, and its argv."""
+
+    name: str
+    command: list[str]
+
+
+def services(settings: Settings, airflow_port: int, mlflow_port: int) -> list[Service]:
+    """Return what has to run, in the order in which it is started."""
+    tools = Path(sys.executable).parent
+    airflow, mlflow = str(tools / "airflow"), str(tools / "mlflow")
+    store = [
+        "--backend-store-uri",
+        settings.mlflow.tracking_uri,
+        "--default-artifact-root",
+        settings.mlflow.artifact_root,
+    ]
+    return [
+        Service("api-server", [airflow, "api-server", "--host", LOOPBACK, "--port", str(airflow_port)]),
+        # Logs are read from the disk of this machine: no log server is needed.
+        Service("scheduler", [airflow, "scheduler", "--skip-serve-logs"]),
+        Service("dag-processor", [airflow, "dag-processor"]),
+        Service("triggerer", [airflow, "triggerer", "--skip-serve-logs"]),
+        Service("mlflow", [mlflow, "ui", "--host", LOOPBACK, "--port", str(mlflow_port), "--workers", "1", *store]),
+    ]
+
+
+class Group:
+    """Processes that start together and stop together."""
+
+    def __init__(self, environment: Mapping[str, str], logs: Path) -> None:
+        self._environment = dict(environment)
+        self._logs = logs
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, service: Service) -> None:
+        """Start a process in a session of its own, so that a Ctrl-C reaches it only through :meth:`stop`."""
+        self._logs.mkdir(parents=True, exist_ok=True)
+        with (self._logs / f"{service.name}.log").open("w") as log:
+            self._running[service.name] = subprocess.Popen(
+                service.command,
+                cwd=PROJECT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def check(self) -> None:
+        """Look whether all still run.
+
+        Raises:
+            UiError: one has ended.
+        """
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                raise UiError(f"{name} ended with {process.returncode}: see the end of {self._logs / (name + '.log')}")
+
+    def stop(self) -> None:
+        """Ask all to end, and after a while make them."""
+        for how, patience_s in ((signal.SIGTERM, STOP_WITHIN_S), (signal.SIGKILL, STOP_WITHIN_S)):
+            for process in self._running.values():
+                try:
+                    os.killpg(process.pid, how)
+                except ProcessLookupError:
+                    continue
+            deadline = time.monotonic() + patience_s
+            for process in self._running.values():
+                try:
+                    process.wait(timeout=max(0.1, deadline - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    continue
+            if all(process.poll() is not None for process in self._running.values()):
+                return
+
+
+def require_free(port: int, option: str) -> None:
+    """Check that a port can be listened on.
+
+    Raises:
+        UiError: something listens there already.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            raise UiError(f"port {port} is taken ({error.strerror}): pass another, {option} PORT") from error
+
+
+def wait_for(url: str, group: Group) -> None:
+    """Wait until a URL answers.
+
+    Raises:
+        UiError: it did not in time, or a process ended.
+    """
+    deadline = time.monotonic() + START_WITHIN_S
+    while time.monotonic() < deadline:
+        group.check()
+        try:
+            with urlopen(url, timeout=5) as reply:
+                if reply.status == 200:
+                    return
+        except (URLError, OSError):
+            time.sleep(0.5)
+    raise UiError(f"{url} did not answer within {START_WITHIN_S:.0f} s: see the logs")
+
+
+def login(home: Path) -> str:
+    """Return how to log in to Airflow, from the file in which its simple auth manager keeps the passwords it made."""
+    file = home / "simple_auth_manager_passwords.json.generated"
+    try:
+        users: dict[str, str] = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return f"user and password: {file}"
+    return ", ".join(f"user {name}, password {password}" for name, password in users.items())
+
+
+def _stop_on_signals() -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature is Python's
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)  # a shell's background process would ignore it
+
+
+def run(options: argparse.Namespace) -> None:
+    """Start everything, say where it is, and stop it all on Ctrl-C."""
+    settings = anchored(load_settings())
+    require_free(options.airflow_port, "--airflow-port")
+    require_free(options.mlflow_port, "--mlflow-port")
+    airflow_url, mlflow_url = (f"http://{LOOPBACK}:{port}" for port in (options.airflow_port, options.mlflow_port))
+    environment = airflow_environment(settings) | {
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{airflow_url}/execution/",
+        "AIRFLOW__API__BASE_URL": airflow_url,
+    }
+    logs = Path(settings.paths.out) / "ui"
+    print(f"ui: starting Airflow and MLflow, logs in {logs} ...", flush=True)
+    prepare = "from cli.dag_runner import prepare_database; prepare_database()"
+    subprocess.run([sys.executable, "-c", prepare], cwd=PROJECT, env=environment, check=True, capture_output=True)
+    group = Group(environment, logs)
+    _stop_on_signals()
+    try:
+        for service in services(settings, options.airflow_port, options.mlflow_port):
+            group.start(service)
+        wait_for(f"{airflow_url}/api/v2/monitor/health", group)
+        wait_for(f"{mlflow_url}/health", group)
+        print(f"ui: Airflow  {airflow_url}   ({login(Path(environment['AIRFLOW_HOME']))})")
+        print(f"ui: MLflow   {mlflow_url}")
+        print("ui: DAGs are paused until you switch them on. Ctrl-C stops everything.", flush=True)
+        while True:
+            time.sleep(2)
+            group.check()
+    except KeyboardInterrupt:
+        print("ui: stopping ...", flush=True)
+    finally:
+        group.stop()
+
+
+def main(argv: Sequence[str]) -> int:
+    """Show the interfaces until interrupted; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make ui ARGS=...", description=__doc__)
+    parser.add_argument("--airflow-port", type=int, default=8080)
+    parser.add_argument("--mlflow-port", type=int, default=5000)
+    try:
+        run(parser.parse_args(argv))
+    except (UiError, SettingsError) as error:
+        print(f"ui: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
