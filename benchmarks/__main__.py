@@ -1,0 +1,41 @@
+"""``make bench``: every figure of the README, taken in one run and written to ``out/bench.json``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.measurement import Measurement, show, write
+
+BENCHMARKS = ("training", "forecasting", "ingest", "hourly", "planning")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the chosen benchmarks one after the other; each works in a directory that is removed at its end."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--json", type=Path, default=Path("out/bench.json"), help="where the figures go")
+    chosen = parser.parse_args(argv)
+    unknown = set(chosen.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    console = Console()
+    found: list[Measurement] = []
+    for name in chosen.names or BENCHMARKS:
+        with console.status(f"measuring {name}"), tempfile.TemporaryDirectory(prefix=f"tidewise-{name}-") as work:
+            found += importlib.import_module(f"benchmarks.{name}").run(Path(work))
+        console.print(f"{name} done")
+        write(found, chosen.json)
+    show(found, console)
+    console.print(f"written: {chosen.json}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""ContTune's schedule with announced rates: the planner beside ContTune and DS2, all from an empty history."""

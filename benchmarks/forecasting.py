@@ -1,0 +1,119 @@
+"""Forecasting: 1,000 series of 28 days at 5 minutes on one core, against a plain loop over series with Ridge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import Ridge
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from benchmarks.measurement import Measurement
+from models.forecasting import Calendar, ForecastSettings, forecast_batch
+from models.forecasting.base import Registry, registry
+from models.forecasting.calendar import FloatArray, IntArray
+from models.forecasting.harmonic import HarmonicRidge
+from models.forecasting.history import History, prepare
+from models.forecasting.seasonal_naive import SeasonalNaive
+
+SERIES = 1000
+DAYS = 28
+BIN_S = 300
+HORIZON = 288
+CHUNK = 250
+REFERENCE_SERIES = 20
+AGREEMENT = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class SklearnHarmonic:
+    """The maths of HarmonicRidge as one writes it first: for each series and origin, fit sklearn's Ridge."""
+
+    maths: HarmonicRidge = field(default_factory=HarmonicRidge)
+    name: str = "harmonic_ridge"
+    min_history_days: float = 2.0
+
+    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+        """See :class:`models.forecasting.base.Forecaster`."""
+        paths = np.full((len(origins), len(history.begin), horizon), np.nan)
+        for place, origin in enumerate(origins):
+            for series, first in enumerate(history.begin):
+                if origin - first >= self.min_history_days * history.calendar.day:
+                    paths[place, series] = self._one(history, series, int(first), int(origin), horizon)
+        return paths
+
+    def _one(self, history: History, series: int, first: int, origin: int, horizon: int) -> FloatArray:
+        calendar = history.calendar
+        columns = self.maths.columns(origin - first, calendar)
+        # Ridge has one penalty for all columns: scale the columns instead.
+        scale = np.sqrt(self.maths.column_penalty(calendar)[columns])
+        design = self.maths.design(calendar, origin + horizon)[:, columns] / scale
+        fitted = Ridge(alpha=1.0, fit_intercept=False).fit(design[first:origin], history.filled[series, first:origin])
+        start = max(0, origin - int(self.maths.remainder_days * calendar.day))
+        rest = history.filled[series, start:origin] - fitted.predict(design[start:origin])
+        rest[np.isnan(history.observed[series, start:origin])] = np.nan
+        season = fitted.predict(design[origin:])
+        return np.asarray(np.maximum(season + self.maths.remainder(rest[None], calendar, horizon)[0], 0.0))
+
+
+def waves(count: int, seed: int = 7) -> FloatArray:
+    """Return rates with a day, a week, noise and one gap each, shape (count, DAYS of bins)."""
+    generator = np.random.default_rng(seed)
+    hours = np.arange(DAYS * 86_400 // BIN_S) * BIN_S / 3600
+    phase, level = generator.uniform(0, 24, (2, count, 1))
+    daily = np.sin(2 * np.pi * (hours + phase) / 24)
+    weekly = np.sin(2 * np.pi * (hours + phase) / 168)
+    noise = generator.normal(0, 0.05, (count, len(hours)))
+    rates = 1000 * (1 + level) * (2 + daily + 0.4 * weekly + noise)
+    for row, start in enumerate(generator.integers(0, len(hours) - 12, count)):
+        rates[row, start : start + 12] = np.nan
+    return np.asarray(np.maximum(rates, 0.0))
+
+
+def fit_only(method: HarmonicRidge | SklearnHarmonic, rates: FloatArray) -> FloatArray:
+    """Forecast once from the end of the history, without backtest or quantiles; shape (n, HORIZON)."""
+    history = prepare(rates, Calendar(0, BIN_S))
+    return np.asarray(method.predict(history, np.array([history.bins]), HORIZON)[0])
+
+
+def whole(methods: Registry, rates: FloatArray) -> FloatArray:
+    """Backtest, choose and calibrate; q90, shape (n, HORIZON)."""
+    batch = forecast_batch(rates, Calendar(0, BIN_S), ForecastSettings(HORIZON), methods=methods)
+    return np.asarray(batch.quantiles[2])
+
+
+def timed(work: Callable[[FloatArray], FloatArray], rates: FloatArray, chunk: int) -> tuple[float, FloatArray]:
+    """Return series per second and the forecasts, taken ``chunk`` series at a time."""
+    started = time.perf_counter()
+    made = [work(rates[start : start + chunk]) for start in range(0, len(rates), chunk)]
+    return len(rates) / (time.perf_counter() - started), np.concatenate(made)
+
+
+def compared(
+    name: str, batched: Callable[[FloatArray], FloatArray], plain: Callable[[FloatArray], FloatArray]
+) -> Measurement:
+    """Time the batched way on all series and the plain loop on some of them, and see that they agree.
+
+    Raises:
+        AssertionError: the two give different forecasts, so that comparing their speed means nothing.
+    """
+    rates = waves(SERIES)
+    speed, forecasts = timed(batched, rates, CHUNK)
+    reference, expected = timed(plain, rates[:REFERENCE_SERIES], 1)
+    np.testing.assert_allclose(forecasts[:REFERENCE_SERIES], expected, rtol=AGREEMENT)
+    return Measurement(name, speed, "series/s", reference, speed / reference)
+
+
+def run(work: Path) -> list[Measurement]:  # noqa: ARG001 - every benchmark is given a directory; this one needs none
+    """Measure on one core: the method alone, and with the backtest of seven days, champion and calibration."""
+    batched, plain = HarmonicRidge(), SklearnHarmonic()
+    both = registry([SeasonalNaive(), batched])
+    both_plain = registry([SeasonalNaive(), plain])
+    with threadpool_limits(limits=1):
+        return [
+            compared("forecast, method alone", lambda y: fit_only(batched, y), lambda y: fit_only(plain, y)),
+            compared("forecast, with backtest", lambda y: whole(both, y), lambda y: whole(both_plain, y)),
+        ]

@@ -1,0 +1,132 @@
+"""One hourly pass of a large fleet: ingest, forecast and plan as the ``spark-submit`` applications that the DAGs start.
+
+Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
+rates in ``silver.observations``, the first of the two hours ingested, the fleet trained.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.measurement import Measurement
+from benchmarks.processes import Usage, measure
+from cli.history import HistoryRequest, write_history
+from include.settings import load_settings
+from include.stages import Stage, StageRequest
+from include.submission import prepare_submission
+from include.tables import OBSERVATIONS
+from spark_jobs.lake import Lake
+from spark_jobs.session import start_session
+
+END = datetime(2026, 11, 20, 18, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+CLUSTER = "fleet"
+HISTORY_DAYS = 28
+BIN_S = 300
+MASTER = "local[2]"
+PASS = (Stage.INGEST, Stage.FORECAST, Stage.PLAN)
+
+
+@contextmanager
+def environment(work: Path) -> Iterator[None]:
+    """Point every location of the settings below ``work``, one-minute windows for the fleet's cluster."""
+    values = {
+        "TIDEWISE__PATHS__LAKE": str(work / "lake"),
+        "TIDEWISE__PATHS__RAW": str(work / "raw"),
+        "TIDEWISE__PATHS__OUT": str(work / "out"),
+        "TIDEWISE__MLFLOW__TRACKING_URI": f"sqlite:///{work}/mlflow.db",
+        "TIDEWISE__MLFLOW__ARTIFACT_ROOT": str(work / "mlartifacts"),
+        f"TIDEWISE__CLUSTERS__{CLUSTER.upper()}__WINDOW_S": "60",
+    }
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def source_history(spark: SparkSession, sources: DataFrame, until: datetime) -> DataFrame:
+    """Return ``HISTORY_DAYS`` of five-minute observations of every source: a day and a week wave with noise."""
+    begin = int((until - timedelta(days=HISTORY_DAYS)).timestamp())
+    windows = spark.range(begin, int(until.timestamp()), BIN_S, numPartitions=8).select(F.col("id").alias("epoch_s"))
+    level = 2e4 + F.abs(F.hash("job")) % 80_000
+    day = F.sin(2 * F.pi() * (F.col("epoch_s") % 86_400) / 86_400)
+    week = F.sin(2 * F.pi() * (F.col("epoch_s") % 604_800) / 604_800)
+    noise = F.randn(seed=7) * 0.03
+    rate = level * (1 + 0.35 * day + 0.1 * week + noise)
+    moment = F.timestamp_seconds("epoch_s")
+    known = {
+        "window_start": moment,
+        "window_s": F.lit(BIN_S),
+        "is_source": F.lit(True),
+        "observed_processing_rate_per_s": rate,
+        "target_data_rate_per_s": rate,
+        "samples": F.lit(1),
+        "disturbed": F.lit(False),
+        "date": F.to_date(moment),
+        "hour": F.hour(moment),
+    }
+    kept = ("cluster", "job", "job_id", "operator", "vertex_id", "parallelism")
+    rows = windows.crossJoin(F.broadcast(sources.select(*kept)))
+    columns = [
+        (known[name] if name in known else F.col(name) if name in kept else F.lit(None)).cast(kind).alias(name)
+        for name, kind in OBSERVATIONS.columns.items()
+    ]
+    return rows.select(*columns)
+
+
+def submit(stage: Stage, work: Path, as_of: datetime, interval: tuple[datetime, datetime] | None = None) -> Usage:
+    """Run a stage as a process of its own and measure it."""
+    start, end = interval or (None, None)
+    request = StageRequest(stage, as_of, start, end)
+    submission = prepare_submission(load_settings(), MASTER)
+    command = submission.command(request.to_argv())
+    return measure(command, submission.environment, work / "logs" / f"{stage}-{as_of:%H}.log")
+
+
+def prepare(work: Path, jobs: int, operators: int) -> None:
+    """Make everything that the pass finds when it begins."""
+    raw = work / "raw"
+    write_history(HistoryRequest(2, END, raw, CLUSTER, scale_jobs=jobs, operators=operators, window_s=60))
+    submit(Stage.INGEST, work, END - HOUR, (END - 2 * HOUR, END - HOUR))
+    settings = load_settings()
+    spark = start_session(settings, "benchmark")
+    lake = Lake(spark, settings.paths.lake)
+    newest = lake.read(OBSERVATIONS).where("is_source").dropDuplicates(["cluster", "job", "operator"])
+    rows = source_history(spark, newest, END - 2 * HOUR).repartition(8, "date")
+    rows.write.format("delta").mode("append").save(lake.path(OBSERVATIONS))
+    spark.stop()
+    submit(Stage.TRAIN, work, END - HOUR)
+
+
+def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
+    """Measure one pass.
+
+    Args:
+        work: an empty directory; everything is written below it.
+        jobs: size of the fleet.
+        operators: of each job.
+    """
+    with environment(work):
+        prepare(work, jobs, operators)
+        usages = {
+            stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
+        }
+    size = f"{jobs:,} jobs x {operators} operators x 60 windows"
+    found = [Measurement(f"hourly {stage}, {size}", usage.seconds, "s") for stage, usage in usages.items()]
+    total = sum(usage.seconds for usage in usages.values())
+    peak = max(usage.peak_bytes for usage in usages.values())
+    return [
+        *found,
+        Measurement(f"hourly pass, {size}", total, "s", reference=300.0, ratio=300.0 / total),
+        Measurement(f"hourly pass peak memory, {size}", peak / 2**30, "GiB"),
+    ]

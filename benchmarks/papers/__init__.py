@@ -1,0 +1,1 @@
+"""The papers' own experiments, rerun in simulation beside their published figures."""

@@ -1,0 +1,28 @@
+"""DS2: word count on Heron and Flink, convergence and accuracy on Nexmark, Timely, skew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.papers.cells import Cell
+from benchmarks.papers.ds2 import convergence, flink, heron, timely
+from benchmarks.papers.ds2.plots import convergence_paths, word_count
+
+__all__ = ["tables"]
+
+
+def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
+    """Run the experiments of Sections 4.3 and 5.2 to 5.5; their plots go to ``out``."""
+    progress("ds2: word count on Heron, DS2 and Dhalion")
+    cells = heron.cells()
+    progress("ds2: word count on Flink")
+    actions, rows = flink.run()
+    cells += flink.cells(actions)
+    word_count(rows, out)
+    progress("ds2: convergence of six queries from every start")
+    found, indicated = convergence.runs(convergence.OPTIONS), convergence.runs(convergence.INDICATED)
+    cells += convergence.cells(found, indicated)
+    convergence_paths(found, indicated, out)
+    progress("ds2: workers on Timely")
+    return cells + timely.cells()

@@ -1,0 +1,1 @@
+"""Every policy on the same trace, with the same noise and failures: what each of them costs."""

@@ -1,0 +1,199 @@
+"""``make replay``: all policies on real traces, from a cold start, with the same noise and failures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from benchmarks.replay.jobs import FILE_HELP, JOBS, job_of
+from benchmarks.replay.run import Row, Run, run_all, windows_of
+from benchmarks.replay.table import tables_of, write
+from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
+from include.settings import Planner
+from models.evaluation.conditions import Cadence, ConditionsError, Prices
+from models.evaluation.contenders import PLANNED, WITH_PLANS, check_names, names
+from models.evaluation.scores import SEGMENTS
+from models.evaluation.world import Conditions, ContenderError
+from models.simulation.spec import SpecError
+
+TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
+WIDTH = 120  # where the output is no terminal
+# Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
+PLAN_AFTER_S = 900
+HOUR_S = 3600
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    found = argparse.ArgumentParser(
+        prog="python -m benchmarks.replay",
+        description=__doc__,
+        epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(names())}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    found.add_argument(
+        "--trace",
+        type=Path,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="CSV of times and rates (default: data/traces)",
+    )
+    found.add_argument(
+        "--policy",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="contenders (default: all); clairvoyant always runs",
+    )
+    found.add_argument(
+        "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
+    )
+    found.add_argument("--seeds", type=_positive, default=3, metavar="N", help="runs per contender (default: 3)")
+    found.add_argument("--days", type=float, metavar="N", help="only the first N days of each trace")
+    found.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
+    found.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
+    prices, cadence = Prices(), Cadence()
+    found.add_argument("--lag-target-s", type=float, default=prices.lag_target_s, help="late beyond it (default: 60)")
+    found.add_argument("--late-weight", type=float, default=prices.late, help="cost of a late minute (default: 0.4)")
+    found.add_argument("--tick", type=int, default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)")
+    found.add_argument(
+        "--plan-every", type=int, default=cadence.plan_every_s, metavar="S", help="between plans (default: 3600)"
+    )
+    found.add_argument(
+        "--plan-after",
+        type=int,
+        metavar="S",
+        help="from the last window that a plan knows to the plan (default: 900, the DAG's; one tick for shorter plans)",
+    )
+    found.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes")
+    return found
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def conditions_of(options: argparse.Namespace) -> Conditions:
+    """Return the conditions that the command line asks for.
+
+    Raises:
+        ConditionsError: a cadence that does not fit together.
+    """
+    after = options.plan_after
+    if after is None:
+        after = PLAN_AFTER_S if options.plan_every >= HOUR_S else min(options.tick, options.plan_every - options.tick)
+    cadence = Cadence(tick_s=options.tick, plan_every_s=options.plan_every, plan_after_s=after)
+    prices = Prices(late=options.late_weight, lag_target_s=options.lag_target_s)
+    planner = Planner(
+        resource_weight=prices.slots,
+        late_weight=prices.late,
+        rescale_weight=prices.rescale,
+        late_after_s=prices.lag_target_s,
+        apply_every_s=cadence.tick_s,
+    )
+    return Conditions(cadence, prices, planner=planner)
+
+
+def facts(conditions: Conditions, seeds: int) -> list[str]:
+    """Return what is fixed for every contender, as lines."""
+    cadence, prices, around = conditions.cadence, conditions.prices, conditions.around
+    least, most = around.rescale_downtime_s
+    planned, slow = ", ".join(sorted(PLANNED)), ", ".join(sorted(WITH_PLANS))
+    return [
+        f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
+        f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",
+        f"plans every {cadence.plan_every_s} s, from windows up to {cadence.plan_after_s} s before ({planned} and the "
+        f"planner); due steps, safety net and reactive policies every {cadence.tick_s} s, generous to the latter; "
+        f"{slow} act with the plans, by windows up to that moment",
+        f"models nightly at 02:30 UTC from a contender's own windows (up to {conditions.training.lookback_days} days); "
+        "cold start",
+        f"{seeds} seeds, the same for all contenders: {around.failures_per_day} failure a day of about "
+        f"{around.failure_downtime_s:g} s and what came since the last checkpoint ({around.checkpoint_interval_s:g} s "
+        f"interval); rescales {least:g}-{most:g} s; measured rates +-{around.measurement_noise:.0%}, true capacity "
+        f"+-{around.capacity_noise:.0%}; {conditions.apply.cooldown_s:g} s between rescales",
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Replay the traces one after the other; what is done is written after each."""
+    command = parser()
+    options = command.parse_args(argv)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    try:
+        conditions = conditions_of(options)
+        chosen = list(dict.fromkeys(options.policy or names()))
+        check_names(chosen)
+        policies = tuple(chosen if "clairvoyant" in chosen else [*chosen, "clairvoyant"])
+        jobs = list(dict.fromkeys(options.job or ["wordcount"]))
+        for job in jobs:
+            job_of(job)
+        traces = [read_trace(path).first_days(options.days) for path in options.trace or default_traces()]
+    except (ConditionsError, TraceError, SpecError, ValueError) as error:
+        command.error(str(error))
+    for line in facts(conditions, options.seeds):
+        console.print(line, highlight=False)
+    out = options.json or Path("out/replay.json")
+    rows: list[Row] = []
+    for trace in traces:
+        days = len(trace.values) / DAY_BINS
+        console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
+        for job in jobs:
+            run = Run(trace, job, policies, tuple(range(options.seeds)), conditions)
+            try:
+                rows += replay(run, options, console)
+            except ContenderError as error:
+                console.print(f"[bold red]replay: {error}[/]", soft_wrap=True)
+                return 1
+            write(rows, out)
+    console.print(f"written: {out}, {len(rows)} rows")
+    return 0
+
+
+def default_traces() -> list[Path]:
+    """Return the shipped traces."""
+    return sorted(TRACES.glob("*.csv*"))
+
+
+def replay(run: Run, options: argparse.Namespace, console: Console) -> list[Row]:
+    """Run one trace and job, print its tables and draw its plot."""
+    began = time.monotonic()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(f"{run.trace.name}, {run.job}", total=windows_of(run.trace, run.conditions))
+        found = run_all(run, options.jobs, lambda windows: progress.update(task, completed=windows))
+    console.print(*tables_of(found.rows, SEGMENTS), sep="\n")
+    console.print(f"{time.monotonic() - began:.0f} s for {len(run.policies)} contenders x {len(run.seeds)} seeds")
+    busy = {name: count for name, count in found.refused.items() if count}
+    if busy:
+        told = ", ".join(f"{name} {count}" for name, count in busy.items())
+        console.print(
+            f"rescales asked for while the job was down or cooling down, not carried out: {told}", highlight=False
+        )
+    if options.plot:
+        from benchmarks.replay.plots import draw, path_of
+
+        path = path_of(options.plot, run.trace.name, run.job, several=len(options.trace or [1, 2]) > 1)
+        draw(found, run, path)
+        console.print(f"plot: {path}")
+    return found.rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""The jobs of the replay: built in, or from a file; each is put under a trace that drives it to 70% of its slots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.papers.conttune.queries import query
+from benchmarks.replay.traces import BIN_S, Trace
+from models.evaluation.workload import Workload, curves_per_s, source_gains
+from models.simulation.spec import FloatArray, JobSpec, OperatorSpec, SpecError
+
+SLOTS = 32
+# The trace's peak needs so much of the maximum parallelism.
+PEAK_SHARE = 0.7
+HOUR_BINS = 3600 // BIN_S
+FILE_HELP = """A job file is JSON:
+  {"name": "my-job", "slots_max": 32,
+   "operators": [{"name": "source", "upstream": [], "per_subtask_per_s": 20000, "contention": 0.02,
+                  "selectivity": 1.0}, ...],
+   "sources": {"source": {"weight": 1.0, "lag_h": 0}}}
+operators stand in topological order and may have curvature, max_parallelism and measured_per_s (abilities at 1, 2, ...)
+too, see models/simulation/spec.py.  A source gets weight x the trace, lag_h hours later; 1 and 0 unless given."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShare:
+    """How a source gets its rate from the trace.
+
+    Attributes:
+        weight: relative to the other sources.
+        lag_h: hours by which it lags behind; what comes before the trace begins is the same time of its first day.
+    """
+
+    weight: float = 1.0
+    lag_h: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job and how the trace divides over its sources, in their order."""
+
+    spec: JobSpec
+    shares: tuple[SourceShare, ...]
+
+    def under(self, trace: Trace, step_s: int) -> Workload:
+        """Return the job under a trace, scaled so that the peak needs :data:`PEAK_SHARE` of the slots.
+
+        Five-minute means are joined linearly from middle to middle.
+        """
+        shapes = np.stack([share.weight * _lagged(trace.values, share.lag_h) for share in self.shares], axis=1)
+        means = shapes * _scale(self.spec, shapes)
+        middles = (np.arange(len(means)) + 0.5) * BIN_S
+        at = (np.arange(len(means) * BIN_S // step_s) + 0.5) * step_s
+        rates = np.stack([np.interp(at, middles, column) for column in means.T], axis=1)
+        return Workload(self.spec, trace.start_s, step_s, rates)
+
+
+def _lagged(values: FloatArray, hours: int) -> FloatArray:
+    shift = hours * HOUR_BINS
+    if not shift:
+        return values
+    day = 24 * HOUR_BINS
+    places = np.arange(len(values)) - shift
+    before = np.minimum(places % day, len(values) - 1)
+    return values[np.where(places >= 0, places, before)]
+
+
+def _scale(spec: JobSpec, shapes: FloatArray) -> float:
+    """Return the factor at which the operator that is hardest pressed needs its share of the slots at its peak."""
+    loads = (shapes @ source_gains(spec).T).max(axis=0)
+    curves = curves_per_s(spec)
+    at = PEAK_SHARE * spec.slots_max
+    abilities = np.array([np.interp(at, np.arange(len(curve)), curve) for curve in curves])
+    return float((abilities[loads > 0] / loads[loads > 0]).min())
+
+
+def _query(name: str) -> Callable[[], Job]:
+    def make() -> Job:
+        found = query(name)
+        label = "wordcount" if name == "WordCount" else f"nexmark-{name.lower()}"
+        spec = replace(found.job(label), slots_max=SLOTS)
+        return Job(spec, tuple(SourceShare(rate) for rate in found.unit_per_s.values()))
+
+    return make
+
+
+# The 8-operator graph: (name, upstream, parallelism that the peak needs, selectivity, contention).
+_EIGHT: tuple[tuple[str, tuple[str, ...], float, float, float], ...] = (
+    ("clicks", (), 7.0, 1.0, 0.01),
+    ("purchases", (), 3.0, 1.0, 0.01),
+    ("parse", ("clicks",), 14.0, 1.0, 0.015),
+    ("filter", ("parse",), 9.0, 0.8, 0.02),
+    ("validate", ("purchases",), 4.0, 1.0, 0.02),
+    ("join", ("filter", "validate"), PEAK_SHARE * SLOTS, 1.0, 0.03),
+    ("window", ("join",), 17.0, 0.3, 0.025),
+    ("sink", ("window",), 6.0, 0.0, 0.02),
+)
+_CLICKS_PER_S, _PURCHASE_SHARE, _PURCHASE_LAG_H = 100_000.0, 0.15, 3
+
+
+def _eight() -> Job:
+    loads: dict[str, float] = {}
+    sent: dict[str, float] = {}
+    operators = []
+    for name, upstream, need, selectivity, contention in _EIGHT:
+        first = _CLICKS_PER_S * (1.0 if name == "clicks" else _PURCHASE_SHARE)
+        loads[name] = sum(sent[above] for above in upstream) if upstream else first
+        sent[name] = loads[name] * selectivity
+        each = loads[name] * (1.0 + contention * (need - 1.0)) / need
+        operators.append(OperatorSpec(name, upstream, each, contention, selectivity=selectivity))
+    spec = JobSpec("eight", tuple(operators), slots_max=SLOTS)
+    return Job(spec, (SourceShare(1.0), SourceShare(_PURCHASE_SHARE, _PURCHASE_LAG_H)))
+
+
+JOBS: dict[str, Callable[[], Job]] = {
+    "wordcount": _query("WordCount"),
+    **{f"nexmark-{number}": _query(number.upper()) for number in ("q1", "q2", "q3", "q5", "q8")},
+    "eight": _eight,
+}
+
+
+def job_of(text: str) -> Job:
+    """Return a job by its name or from a file.
+
+    Raises:
+        SpecError: neither, or a file that describes none.
+    """
+    if text in JOBS:
+        return JOBS[text]()
+    path = Path(text)
+    if not path.is_file():
+        raise SpecError(f"no job is called {text!r} and there is no such file; built in are {', '.join(JOBS)}")
+    try:
+        return _described(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SpecError(f"{path}: {error!r}; see --help for what a job file holds") from error
+
+
+def _described(read: dict[str, Any]) -> Job:
+    operators = tuple(
+        OperatorSpec(
+            **{
+                **entry,
+                "upstream": tuple(entry.get("upstream", ())),
+                "measured_per_s": tuple(entry.get("measured_per_s", ())),
+            }
+        )
+        for entry in read["operators"]
+    )
+    spec = JobSpec(str(read["name"]), operators, slots_max=int(read.get("slots_max", SLOTS)))
+    given = read.get("sources", {})
+    unknown = sorted(set(given) - set(spec.source_names))
+    if unknown:
+        raise SpecError(f"{unknown} are not sources of the job")
+    return Job(spec, tuple(SourceShare(**given.get(name, {})) for name in spec.source_names))
