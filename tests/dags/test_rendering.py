@@ -1,0 +1,122 @@
+"""What the tasks' templates become for each kind of run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from include.intervals import IntervalError
+from include.stages import Stage, StageRequest
+
+pytestmark = pytest.mark.airflow
+
+SIX_OH_FIVE = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)
+SEVEN_OH_FIVE = datetime(2026, 11, 20, 19, 5, tzinfo=UTC)
+
+
+@dataclass
+class Run:
+    run_type: str = "scheduled"
+    run_after: datetime = SEVEN_OH_FIVE
+
+
+def rendered(dags, dag_id, task_id, *, params=None, run=None, **context) -> StageRequest:
+    dag = dags[dag_id]
+    given = dict.fromkeys(dag.params) | (params or {})
+    environment = dag.get_template_env()
+    arguments = [
+        environment.from_string(argument).render(params=given, dag_run=run or Run(), **context)
+        for argument in dag.get_task(task_id).application_args
+    ]
+    return StageRequest.parse(arguments)
+
+
+def test_hourly_ingest_takes_the_full_hour_of_its_interval(dags):
+    request = rendered(
+        dags, "tidewise_ingest", "ingest", data_interval_start=SIX_OH_FIVE, data_interval_end=SEVEN_OH_FIVE
+    )
+    assert (request.start, request.end) == (
+        datetime(2026, 11, 20, 18, tzinfo=UTC),
+        datetime(2026, 11, 20, 19, tzinfo=UTC),
+    )
+    assert request.as_of == request.end
+    assert request.stage is Stage.INGEST
+
+
+def test_explicit_hours_win_over_the_interval(dags):
+    params = {"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00+00:00"}
+    request = rendered(
+        dags,
+        "tidewise_ingest",
+        "ingest",
+        params=params,
+        data_interval_start=SIX_OH_FIVE,
+        data_interval_end=SEVEN_OH_FIVE,
+    )
+    assert (request.start, request.end) == (datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 8, tzinfo=UTC))
+
+
+def test_a_trigger_without_interval_or_hours_says_what_to_pass(dags):
+    with pytest.raises(IntervalError, match="start and end"):
+        rendered(dags, "tidewise_ingest", "ingest", run=Run("manual"))
+
+
+def test_half_an_interval_is_refused(dags):
+    with pytest.raises(IntervalError, match="both start and end"):
+        rendered(dags, "tidewise_ingest", "ingest", params={"start": "2026-11-01T00:00:00Z"})
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "task_id"), [("tidewise_train", "train"), ("tidewise_plan", "plan"), ("tidewise_backtest", "backtest")]
+)
+def test_scheduled_run_looks_from_its_own_moment(dags, dag_id, task_id):
+    request = rendered(dags, dag_id, task_id, data_interval_start=SEVEN_OH_FIVE, data_interval_end=SEVEN_OH_FIVE)
+    assert request.as_of == SEVEN_OH_FIVE
+    assert request.start is None
+
+
+def test_a_plain_trigger_looks_from_when_it_was_asked_for(dags):
+    assert rendered(dags, "tidewise_plan", "plan", run=Run("manual", SIX_OH_FIVE)).as_of == SIX_OH_FIVE
+
+
+def test_profiling_is_of_one_job_or_of_all(dags):
+    run = Run("manual", SIX_OH_FIVE)
+    assert rendered(dags, "tidewise_profile", "profiling", run=run) == StageRequest(Stage.PROFILE, SIX_OH_FIVE)
+    one = rendered(dags, "tidewise_profile", "profiling", run=run, params={"job": "prod/word count"})
+    assert one == StageRequest(Stage.PROFILE, SIX_OH_FIVE, job="prod/word count")
+
+
+def test_as_of_wins(dags):
+    params = {"as_of": "2026-11-20T12:00:00Z"}
+    request = rendered(dags, "tidewise_apply", "apply", params=params, data_interval_end=SEVEN_OH_FIVE)
+    assert request.as_of == datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "task_id"),
+    [
+        ("tidewise_train", "train"),
+        ("tidewise_train", "learn"),
+        ("tidewise_plan", "forecast"),
+        ("tidewise_apply", "apply"),
+        ("tidewise_profile", "profiling"),
+        ("tidewise_backtest", "backtest"),
+    ],
+)
+def test_a_backfill_never_plans_for_the_past(dags, dag_id, task_id):
+    with pytest.raises(IntervalError, match="never made for the past"):
+        rendered(dags, dag_id, task_id, run=Run("backfill"), data_interval_end=SIX_OH_FIVE)
+
+
+def test_a_backfill_ingests(dags):
+    request = rendered(
+        dags,
+        "tidewise_ingest",
+        "ingest",
+        run=Run("backfill"),
+        data_interval_start=SIX_OH_FIVE,
+        data_interval_end=SEVEN_OH_FIVE,
+    )
+    assert request.start == datetime(2026, 11, 20, 18, tzinfo=UTC)

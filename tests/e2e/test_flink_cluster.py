@@ -1,0 +1,190 @@
+"""The load job on a real Flink cluster: metrics, rescale, failure, end."""
+
+import gzip
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
+from include.flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
+from include.flink.source import RestSource, collect_once
+from include.raw import Kind
+from include.settings import Cluster, Paths, Settings
+
+pytestmark = pytest.mark.e2e
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def poll(flink):
+    return list(RestSource(flink.client, "live", time.time).poll())
+
+
+def source_metrics(flink, records):
+    (reply,) = (r for r in records if r.kind == Kind.VERTEX_METRICS and "pendingRecords" in r.endpoint)
+    return {entry["id"]: entry for entry in json.loads(reply.body)}
+
+
+def eventually(holds, within_s=30.0):
+    """Whether a condition comes to hold within a time limit."""
+    deadline = time.monotonic() + within_s
+    while not (held := holds()) and time.monotonic() < deadline:
+        time.sleep(0.3)
+    return held
+
+
+def due_after(elapsed_s, options):
+    """Records due by the trace: trapezoids between its points, cycle after cycle."""
+    points = daily_trace(options.low_per_s, options.high_per_s)
+    steps = [
+        ((right - left) / options.compression, (here + there) / 2)
+        for (left, here), (right, there) in itertools.pairwise(points)
+    ]
+    due = 0.0
+    while elapsed_s > 0:
+        for seconds, rate in steps:
+            due += rate * min(seconds, max(0.0, elapsed_s))
+            elapsed_s -= seconds
+    return due
+
+
+def test_a_poll_has_every_kind_as_received(flink_cluster):
+    records = poll(flink_cluster)
+    assert {record.kind for record in records} == set(Kind)
+    assert {record.status for record in records} == {200}
+    job = json.loads(next(record.body for record in records if record.kind == Kind.JOB))
+    assert {vertex["name"] for vertex in job["vertices"]} == {SOURCE, ENRICH, AGGREGATE, SINK}
+    assert sum(record.kind == Kind.VERTEX_METRICS for record in records) == 4
+
+
+def test_the_source_owes_by_the_clock(flink_cluster):
+    """Emitted + backlog is what the trace says is due, within the age of the metrics."""
+    submitted_ms = flink_cluster.client.job(flink_cluster.job_id)["start-time"]
+    time.sleep(8)
+    metrics = source_metrics(flink_cluster, poll(flink_cluster))
+    elapsed_s = time.time() - submitted_ms / 1000
+    (pending,) = (entry["sum"] for name, entry in metrics.items() if name.endswith(".pendingRecords"))
+    seen = metrics["numRecordsOut"]["sum"] + pending
+    assert (
+        due_after(elapsed_s - 3.5, flink_cluster.options) <= seen <= due_after(elapsed_s + 0.5, flink_cluster.options)
+    )
+
+
+def test_rescale_is_confirmed_and_restarts_the_counters(flink_cluster):
+    client, job_id = flink_cluster.client, flink_cluster.job_id
+    before = client.job(job_id)
+    assert client.running_parallelism(job_id)[ENRICH] == 1
+    sent = client.set_parallelism(job_id, {ENRICH: 2})
+    assert sent == {SOURCE: 1, ENRICH: 2, AGGREGATE: 1, SINK: 1}
+    confirmed = client.wait_for_parallelism(job_id, {ENRICH: 2}, timeout_s=60)
+    assert confirmed.parallelism == {SOURCE: 1, ENRICH: 2, AGGREGATE: 1, SINK: 1}
+    after = client.job(job_id)
+    assert after["timestamps"]["RUNNING"] > before["timestamps"]["RUNNING"]
+    assert after["start-time"] == before["start-time"]
+    assert {v["id"] for v in after["vertices"]} == {v["id"] for v in before["vertices"]}
+    # The JobManager serves metrics that are up to a fetch interval old, and a new attempt registers its own first.
+    assert eventually(lambda: int(client.job_metrics(job_id).get("numRescales", 0)) >= 1)
+
+
+def test_what_flink_cannot_do_is_told(flink_cluster):
+    client, job_id = flink_cluster.client, flink_cluster.job_id
+    with pytest.raises(FlinkRefused, match="maximum parallelism"):
+        client.set_parallelism(job_id, {ENRICH: 1000})
+    # More than the slots: accepted with 200, so only the confirmation shows that it is not so.
+    client.set_parallelism(job_id, {ENRICH: 100})
+    with pytest.raises(ParallelismNotReached, match="enough slots"):
+        client.wait_for_parallelism(job_id, {ENRICH: 100}, timeout_s=8)
+    client.set_parallelism(job_id, {ENRICH: 1})
+    client.wait_for_parallelism(job_id, {ENRICH: 1}, timeout_s=60)
+
+
+def test_the_job_survives_its_taskmanager_and_replays(flink_cluster):
+    client, job_id = flink_cluster.client, flink_cluster.job_id
+    started = client.job(job_id)["timestamps"]["RUNNING"]
+    flink_cluster.cluster.kill_taskmanager()
+    deadline = time.monotonic() + 40
+    while client.running_parallelism(job_id) and time.monotonic() < deadline:
+        time.sleep(0.3)
+    assert client.running_parallelism(job_id) == {}
+    outage = poll(flink_cluster)  # whatever Flink says now is recorded
+    assert json.loads(next(r.body for r in outage if r.kind == Kind.JOB))["state"] in {"RESTARTING", "CREATED"}
+    flink_cluster.cluster.start_taskmanager()
+    client.wait_for_parallelism(job_id, {}, timeout_s=60)
+    assert client.job(job_id)["timestamps"]["RUNNING"] > started
+
+    def counted_the_failure():
+        metrics = client.job_metrics(job_id)
+        return int(metrics["numRestarts"]) > int(metrics["numRescales"])
+
+    assert eventually(counted_the_failure)
+    assert client.checkpoints(job_id)["latest"]["restored"] is not None
+
+
+def test_collect_once_writes_the_live_cluster_and_names_the_dead_one(flink_cluster, tmp_path):
+    settings = Settings(
+        paths=Paths(raw=str(tmp_path)),
+        clusters={"dead": Cluster(rest_url="http://127.0.0.1:1"), "live": Cluster(rest_url=flink_cluster.rest_url)},
+    )
+    delivery = collect_once(settings, time.time)
+    assert list(delivery.refused) == ["dead"]
+    (path,) = delivery.written
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    assert len(lines) == delivery.records
+    assert {line["cluster"] for line in lines} == {"live"}
+
+
+def test_an_interrupted_demo_leaves_no_process(tmp_path):
+    """``python -m cli.cluster``: Ctrl-C ends it, and so does SIGKILL (the kernel ends its children)."""
+    for stop in (signal.SIGINT, signal.SIGKILL):
+        demo = subprocess.Popen(
+            [sys.executable, "-m", "cli.cluster", "--work-dir", str(tmp_path / stop.name)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        assert demo.stdout is not None
+        rest_url = next(line.split(" = ")[1].strip() for line in demo.stdout if line.startswith("rest_url"))
+        assert FlinkClient(rest_url).overview()["taskmanagers"] == 1
+        children = [int(pid) for pid in Path(f"/proc/{demo.pid}/task/{demo.pid}/children").read_text().split()]
+        assert len(children) == 2
+        demo.send_signal(stop)
+        assert demo.wait(30) == (0 if stop == signal.SIGINT else -signal.SIGKILL)
+        assert not [pid for pid in children if _alive(pid)]
+
+
+def test_a_recording_ended_early_keeps_what_it_has_and_replaces_nothing(tmp_path):
+    out = tmp_path / "recording"
+    out.mkdir()
+    (out / "README.md").write_text("the recording before")
+    command = [sys.executable, "-m", "cli.record", "--minutes", "5", "--out", str(out), "--poll-every-s", "1"]
+    recording = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    partial = tmp_path / "recording.partial"
+    assert recording.stdout is not None
+    assert any(line.startswith("recording http") for line in recording.stdout)
+    time.sleep(6)
+    recording.send_signal(signal.SIGINT)
+    said = recording.communicate(timeout=60)[0]
+    assert recording.returncode == 130, said
+    assert (out / "README.md").read_text() == "the recording before"
+    (file,) = partial.rglob("*.jsonl.gz")
+    kinds = {json.loads(line)["kind"] for line in gzip.decompress(file.read_bytes()).decode().splitlines()}
+    assert kinds == {str(kind) for kind in Kind}
+    assert "ended early" in (partial / "README.md").read_text()
+
+
+def _alive(pid, within_s=20.0):
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        if state == "Z":
+            return False  # ended; whoever adopted it has not collected it yet
+        time.sleep(0.1)
+    return True

@@ -1,0 +1,94 @@
+"""A stage that is killed at any moment and run again leaves the tables of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from datetime import timedelta
+
+import pytest
+from small_world import AS_OF, World, write_small_history
+
+from include.stages import Stage, StageRequest
+
+HOURS = 6
+KILLS = 4  # of each stage,
+IN_A_ROW = 2  # the second of them while what the first left is being made good
+REQUESTS = (
+    StageRequest(Stage.INGEST, AS_OF, AS_OF - timedelta(hours=HOURS), AS_OF),
+    StageRequest(Stage.TRAIN, AS_OF),
+    StageRequest(Stage.LEARN, AS_OF),
+    StageRequest(Stage.FORECAST, AS_OF),
+    StageRequest(Stage.PLAN, AS_OF),
+    StageRequest(Stage.APPLY, AS_OF),
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch) -> World:
+    """Two jobs under the default policy and one under a policy that learns and remembers."""
+    monkeypatch.setenv("TIDEWISE__PLANNER__POLICIES", '{"simulated/job-0001": "rl_decentralised"}')
+    write_small_history(tmp_path / "raw", HOURS)
+    world = World(tmp_path / "out", tmp_path / "raw")
+    world.out.mkdir()
+    return world
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to everything of a stage: the submitter, the JVM and Python."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+
+
+def restore(world: World, saved) -> None:
+    """Put everything back to before the stage, in the same place: the model store holds absolute paths."""
+    shutil.rmtree(world.out)
+    shutil.copytree(saved, world.out)
+
+
+def moments(generator: random.Random, seconds: float) -> list[list[float]]:
+    """Random moments, one in each of as many stretches of a run; not in its first quarter, where only Java starts."""
+    width = 0.75 / KILLS
+    found = [seconds * (0.25 + width * (index + generator.random())) for index in range(KILLS)]
+    generator.shuffle(found)
+    return [found[start : start + IN_A_ROW] for start in range(0, KILLS, IN_A_ROW)]
+
+
+def test_every_stage_survives_being_killed(world, tmp_path):
+    generator = random.Random(20261121)
+    log, saved, killed = tmp_path / "stage.log", tmp_path / "before", 0
+    for request in REQUESTS:
+        shutil.rmtree(saved, ignore_errors=True)
+        shutil.copytree(world.out, saved)
+        began = time.monotonic()
+        world.complete(request, log)
+        seconds = time.monotonic() - began
+        undisturbed = world.rows()
+        for several in moments(generator, seconds):
+            restore(world, saved)
+            for moment in several:
+                process = world.start(request, log)
+                try:
+                    process.wait(timeout=moment)  # a run that is faster than the first leaves nothing to be killed
+                except subprocess.TimeoutExpired:
+                    kill(process)
+                    killed += 1
+            world.complete(request, log)
+            found = world.rows()
+            assert found.keys() == undisturbed.keys()
+            for table, rows in undisturbed.items():
+                assert found[table] == rows, f"{table} after {request.stage} was killed at {several} of {seconds:.1f} s"
+    assert set(undisturbed) >= {
+        "silver.observations",
+        "gold.model_versions",
+        "gold.policy_memory",
+        "gold.plans",
+        "gold.applied_steps",
+    }
+    assert killed >= len(REQUESTS) * KILLS * 3 // 4

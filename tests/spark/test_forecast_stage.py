@@ -1,0 +1,164 @@
+"""The forecast stage on tables: what it writes, twice and again, for sources of every kind."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from include import tables
+from include.settings import Forecast, Settings
+from include.stages import Stage, StageRequest
+from spark_jobs.forecast import stage as forecast
+from spark_jobs.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+AS_OF = datetime(2026, 3, 20, 10, 3, tzinfo=UTC)
+BIN_S = 1800
+DAYS = 16
+DAILY = 2000.0
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"forecast": Forecast(bin_s=BIN_S, history_days=DAYS, backtest_origins=4)})
+
+
+def windows(job: str, start: datetime, end: datetime, window_s: int, *, cluster: str = "c5m") -> pd.DataFrame:
+    """Source windows of a rate with a daily wave and some noise."""
+    starts = np.arange(start.timestamp(), end.timestamp(), window_s)
+    noise = np.random.default_rng(len(job)).normal(0, 40, len(starts))
+    rate = DAILY + 900 * np.sin(2 * np.pi * starts / 86400) + noise
+    return pd.DataFrame(
+        {"cluster": cluster, "job": job, "start_s": starts, "window_s": window_s, "target_data_rate_per_s": rate}
+    )
+
+
+def write(spark: SparkSession, lake: Lake, rows: list[pd.DataFrame]) -> None:
+    """Put windows of the operator ``source`` into the empty table of observations."""
+    together = pd.concat(rows).astype({"cluster": object, "job": object})
+    timed = spark.createDataFrame(together).withColumn("window_start", F.timestamp_seconds("start_s"))
+    given = timed.withColumns(
+        {
+            "operator": F.lit("source"),
+            "is_source": F.lit(True),
+            "window_s": F.col("window_s").cast("int"),
+            "disturbed": F.lit(False),
+            "date": F.to_date("window_start"),
+            "hour": F.lit(0),  # one file a day: the stage looks at the date only
+        }
+    )
+    missing = {
+        name: F.lit(None).cast(kind) for name, kind in tables.OBSERVATIONS.columns.items() if name not in given.columns
+    }
+    lake.replace(tables.OBSERVATIONS, given.withColumns(missing), "date >= DATE '2000-01-01'")
+
+
+def sorted_rows(frame: DataFrame, table: tables.Table) -> list[Row]:
+    return frame.orderBy(*table.keys).collect()
+
+
+def request(as_of: datetime = AS_OF) -> StageRequest:
+    return StageRequest(Stage.FORECAST, as_of)
+
+
+def test_every_kind_of_source_gets_its_forecast(spark: SparkSession, settings: Settings, lake: Lake) -> None:
+    start = AS_OF - timedelta(days=DAYS)
+    whole = windows("whole", start, AS_OF, 900)
+    wrong = windows("wrong", start, AS_OF, 900)
+    wrong.loc[::7, "target_data_rate_per_s"] = np.nan
+    wrong.loc[1::97, "target_data_rate_per_s"] = -5.0
+    never = windows("never", start, AS_OF, 900)
+    never["target_data_rate_per_s"] = np.nan
+    recorded = windows("recorded", AS_OF - timedelta(minutes=14), AS_OF, 15, cluster="c15s")
+    newborn = windows("newborn", AS_OF - timedelta(minutes=2), AS_OF, 15, cluster="c15s")
+    stale = windows("stale", start, AS_OF - timedelta(hours=5), 900)
+    future = windows("future", AS_OF, AS_OF + timedelta(hours=1), 300)
+    write(spark, lake, [whole, wrong, never, recorded, newborn, stale, future])
+
+    found = forecast.run(spark, settings, request())
+
+    assert found["forecasts"] == 5
+    assert found["fallbacks"] == 3
+    assert found["stale"] == 1
+    assert found["unusable"] == 1
+    rows = lake.read(tables.FORECASTS).toPandas()
+    assert set(rows["job"]) == {"whole", "wrong", "recorded", "newborn", "stale"}
+    assert (rows.groupby("job").size() == 48).all()
+    assert rows["bin_start"].min() == pd.Timestamp("2026-03-20 10:00:00")
+    assert rows["bin_start"].max() == pd.Timestamp("2026-03-21 09:30:00")
+    assert rows["forecast_version"].nunique() == 1
+    ordered = rows[["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]].to_numpy()
+    assert (ordered >= 0).all()
+    assert (np.diff(ordered, axis=1) >= 0).all()
+
+    hours = (rows["bin_start"] - pd.Timestamp("1970-01-01")).dt.total_seconds() + BIN_S / 2
+    truth = DAILY + 900 * np.sin(2 * np.pi * hours / 86400)
+    for job in ("whole", "wrong", "stale"):
+        mine = rows["job"] == job
+        assert np.abs(rows["q50_per_s"] - truth)[mine].mean() < 60
+        assert (rows["q90_per_s"] > truth)[mine].mean() > 0.8
+    reasons = rows.groupby("job")["fallback_reason"].first()
+    assert reasons[["whole", "wrong"]].isna().all()
+    assert reasons["stale"] == "stale: last measured 2026-03-20 05:03 UTC, 5.0 hours before"
+    assert reasons["recorded"].endswith("of history; holding the recent level")
+    level = rows.loc[rows["job"] == "newborn", "q50_per_s"]
+    assert level.iloc[0] == pytest.approx(truth[rows["bin_start"].idxmin()], rel=0.15)
+
+    scores = lake.read(tables.FORECAST_SCORES).toPandas()
+    assert set(scores["job"]) == {"whole", "wrong", "stale"}
+    assert (scores.groupby("job")["champion"].sum() == 1).all()
+    assert (scores["mase"] < 1.5).all()
+
+
+def test_the_same_input_gives_the_same_tables(spark: SparkSession, settings: Settings, lake: Lake) -> None:
+    start = AS_OF - timedelta(days=DAYS)
+    write(spark, lake, [windows("a", start, AS_OF, 900), windows("bb", start, AS_OF, 900)])
+    counted = forecast.run(spark, settings, request())
+    forecasts = sorted_rows(lake.read(tables.FORECASTS), tables.FORECASTS)
+    scores = sorted_rows(lake.read(tables.FORECAST_SCORES), tables.FORECAST_SCORES)
+
+    assert forecast.run(spark, settings, request()) == counted
+    assert sorted_rows(lake.read(tables.FORECASTS), tables.FORECASTS) == forecasts
+    assert sorted_rows(lake.read(tables.FORECAST_SCORES), tables.FORECAST_SCORES) == scores
+
+    later = AS_OF + timedelta(hours=1)
+    forecast.run(spark, settings, request(later))
+    forecast.run(spark, settings, request())  # a rerun of the past does not see what was made later
+    kept = lake.read(tables.FORECASTS).where(F.col("as_of") == F.lit(AS_OF))
+    assert sorted_rows(kept, tables.FORECASTS) == forecasts
+    assert lake.read(tables.FORECASTS).select("as_of", "forecast_version").distinct().count() == 2
+
+
+def test_the_champion_in_office_is_read_from_earlier_scores(
+    spark: SparkSession, settings: Settings, lake: Lake
+) -> None:
+    write(spark, lake, [windows("a", AS_OF - timedelta(days=DAYS), AS_OF, 900)])
+    forecast.run(spark, settings, request())
+    first = lake.read(tables.FORECAST_SCORES).where("champion").select("method").first()
+    assert first is not None
+    assert first["method"] == "blend"
+    office = lake.read(tables.FORECAST_SCORES).withColumn("champion", F.col("method") == "harmonic_ridge")
+    lake.replace(tables.FORECAST_SCORES, office.localCheckpoint(), "date >= DATE '2000-01-01'")
+
+    # Nothing beats an incumbent by 99 %: the one in office stays while it is better than the blend.
+    stubborn = settings.model_copy(update={"forecast": settings.forecast.model_copy(update={"champion_margin": 0.99})})
+    later = AS_OF + timedelta(hours=1)
+    assert forecast.run(spark, stubborn, request(later))["methods"] in ({"harmonic_ridge": 1}, {"blend": 1})
+    assert forecast.run(spark, stubborn, request())["methods"] == {"blend": 1}
+
+
+def test_other_quantiles_are_refused(spark: SparkSession, settings: Settings) -> None:
+    odd = settings.model_copy(update={"forecast": Forecast(quantiles=(0.5,))})
+    with pytest.raises(forecast.ForecastSettingsError, match=r"forecast\.quantiles"):
+        forecast.run(spark, odd, request())
+
+
+def test_an_empty_lake_is_no_error(spark: SparkSession, settings: Settings, lake: Lake) -> None:
+    assert forecast.run(spark, settings, request())["forecasts"] == 0
+    assert lake.read(tables.FORECASTS).count() == 0

@@ -1,0 +1,109 @@
+"""The ingestion stage as a whole, on real Delta tables."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from include.raw import Kind
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from include.tables import (
+    BRONZE_JOB_EVENTS,
+    BRONZE_METRICS,
+    JOB_GRAPHS,
+    OBSERVATIONS,
+    QUALITY,
+    QUARANTINE,
+    RESCALES,
+)
+from spark_jobs.ingest import stage as ingest
+from spark_jobs.lake import Lake
+from tests.spark.raw_builders import SINK, SOURCE, WORK, PolledJob, job_body, record, utc, write
+
+pytestmark = pytest.mark.spark
+TABLES = (BRONZE_METRICS, BRONZE_JOB_EVENTS, QUARANTINE, QUALITY, JOB_GRAPHS, OBSERVATIONS, RESCALES)
+START = utc("2026-11-20T10:00")
+HOUR = timedelta(hours=1)
+
+
+def run(spark: SparkSession, settings: Settings, start=START, hours: int = 1) -> dict[str, object]:
+    return ingest.run(spark, settings, StageRequest(Stage.INGEST, start + hours * HOUR, start, start + hours * HOUR))
+
+
+def contents(lake: Lake) -> dict[str, list[str]]:
+    """Every table as sorted text: equal contents, whatever the order of rows and files."""
+    return {table.name: sorted(map(str, lake.read(table).collect())) for table in TABLES}
+
+
+@pytest.fixture
+def two_hours(settings: Settings) -> Path:
+    job = PolledJob(running_at=START - HOUR)
+    raw = Path(settings.paths.raw)
+    for offset in range(2):
+        write(raw, START + offset * HOUR, job.hour(START + offset * HOUR))
+    return raw
+
+
+def test_counts_rates_and_rerun(spark, settings, lake, two_hours):
+    summary = run(spark, settings, hours=2)
+    assert summary["rows"] == 2 * (1 + 12 * 4)
+    assert summary["files"] == 2
+    assert summary["metric_values"] == 5 * 24 * (8 + 7 + 7)
+    assert summary["jobs"] == 1
+    assert summary["observations"] == 24 * 3
+    assert not any(summary[name] for name in ("quarantined", "late", "duplicate", "missing_windows", "not_measured"))
+    rows = {(row["operator"], row["window_start"]): row for row in lake.read(OBSERVATIONS).collect()}
+    at = utc("2026-11-20T10:30").replace(tzinfo=None)
+    source, work, sink = (rows[operator, at] for operator in (SOURCE, WORK, SINK))
+    # 100 records/s at half a busy share: the operator could do 200 (Eq. 1 of ContTune), whatever its parallelism.
+    assert (work["parallelism"], work["busy_share"], work["samples"], work["disturbed"]) == (2, 0.5, 1, False)
+    assert work["observed_processing_rate_per_s"] == pytest.approx(100.0)
+    assert work["true_processing_rate_per_s"] == pytest.approx(200.0)
+    assert work["true_output_rate_per_s"] == pytest.approx(100.0)
+    assert work["selectivity"] == pytest.approx(0.5)
+    assert source["is_source"]
+    assert source["observed_processing_rate_per_s"] == pytest.approx(100.0)
+    assert source["target_data_rate_per_s"] == pytest.approx(100.0)
+    assert source["pending_records"] == 200.0
+    assert source["latency_ms"] == pytest.approx(2000.0)
+    assert source["selectivity"] is None
+    assert sink["observed_processing_rate_per_s"] == pytest.approx(50.0)
+    assert sink["target_data_rate_per_s"] is None
+    before = contents(lake)
+    run(spark, settings, hours=2)
+    assert contents(lake) == before
+
+
+def test_nothing_to_read(spark, settings, lake):
+    summary = run(spark, settings)
+    assert summary["rows"] == 0
+    assert summary["jobs"] == 0
+    assert lake.read(BRONZE_METRICS).isEmpty()
+
+
+def test_hour_by_hour_is_the_same_as_at_once(spark, settings, lake, tmp_path):
+    """Also around a rescale that stopped the job in one hour and let it run again in the next."""
+    raw, second = Path(settings.paths.raw), START + HOUR
+    before = PolledJob(running_at=START - HOUR)
+    after = PolledJob(running_at=second + timedelta(seconds=70), parallelism={**before.parallelism, WORK: 3})
+    write(raw, START, before.hour(START)[:-4])  # its last poll found the job gone
+    # One more reply was already cached when the job ran again: what it shows is as old as Flink keeps replies.
+    stale = record(after.running_at + timedelta(seconds=1), Kind.JOB, job_body(before.parallelism, before.running_at))
+    write(raw, second, [*after.hour(second), stale])
+    run(spark, settings, hours=2)
+    at_once = contents(lake)
+    (rescale,) = lake.read(RESCALES).collect()
+    assert (rescale["kind"], rescale["downtime_s"]) == ("rescale", 3.0)
+    paths = settings.paths.model_copy(update={"lake": str(tmp_path / "hourly")})
+    hourly = settings.model_copy(update={"paths": paths})
+    for offset in range(2):
+        run(spark, hourly, START + offset * HOUR)
+    one_by_one = contents(Lake(spark, hourly.paths.lake))
+    for table in TABLES:
+        if table is not QUALITY:  # a row per interval
+            assert at_once[table.name] or table is QUARANTINE, table.name
+            assert one_by_one[table.name] == at_once[table.name], table.name

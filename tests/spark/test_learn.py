@@ -1,0 +1,190 @@
+"""The nightly learning on Delta: from silver to the memory that the next plan starts from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from datetime import timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from include import tables
+from include.domain.graph import JobGraph, Operator
+from include.learning import NIGHTLY
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from spark_jobs.lake import Lake
+from spark_jobs.learn import stage as learn
+from spark_jobs.plan import stage as plan
+from spark_jobs.plan.inputs import JOB
+from spark_jobs.plan.memories import newest_memories
+from spark_jobs.plan.nested import rows_in
+from spark_jobs.plan.windows import observations_of, recent_windows, windows_between
+from tests.spark import synthetic_fleet as fleet
+
+pytestmark = pytest.mark.spark
+LATER = fleet.AS_OF + timedelta(hours=1)
+DAYS_WINDOWS = 12 * 30  # 30 hours of 5 minutes
+LEARN = StageRequest(Stage.LEARN, fleet.AS_OF)
+LOAD = 25_000.0
+
+
+def job_of(policy: str) -> str:
+    return f"job-{policy}"
+
+
+JOBS = [*map(job_of, sorted(NIGHTLY)), "plain"]
+
+
+@pytest.fixture
+def learning(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A job of each policy that learns, and one of another."""
+    for stage in (learn, plan):
+        monkeypatch.setattr(stage, "champion", lambda _: fleet.fleet(*JOBS))
+    chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in NIGHTLY}
+    options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
+    return settings.model_copy(update={"planner": options})
+
+
+def write_history(lake: Lake, jobs: list[str] = JOBS) -> None:
+    seen = [row for job in jobs for row in fleet.busy_rows(job, LOAD, at=LATER, windows=DAYS_WINDOWS)]
+    graphs = [row for job in jobs for row in fleet.graph_rows(job) + fleet.graph_rows(job, LATER)]
+    forecasts = [row for job in jobs for row in fleet.forecast_rows(job, [LOAD] * 26)]
+    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
+        fleet.write(lake, table, rows)
+    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+
+
+def memories(lake: Lake) -> list[str]:
+    return sorted(map(str, lake.read(tables.POLICY_MEMORY).collect()))
+
+
+def slots(memory: str) -> set[int]:
+    return {sum(times for *_, times in agent["transitions"]) for agent in json.loads(memory)["agents"].values()}
+
+
+def test_every_policy_that_learns_does_and_the_next_plan_goes_on_from_there(
+    spark: SparkSession, learning: Settings, lake: Lake
+) -> None:
+    write_history(lake)
+    counts = learn.run(spark, learning, LEARN)
+    assert counts == {"jobs": len(NIGHTLY), "learnt": len(NIGHTLY), "refused": {}}
+    rows = lake.read(tables.POLICY_MEMORY).collect()
+    assert {(row["job"], row["policy"], row["stage"]) for row in rows} == {
+        (job_of(name), name, "learn") for name in NIGHTLY
+    }
+    known = DAYS_WINDOWS - 12 - 1  # nothing after AS_OF, which is an hour before the end; one less transition
+    assert all(slots(row["memory"]) == {known} for row in rows)
+
+    plan.run(spark, learning, StageRequest(Stage.PLAN, LATER))  # sees two hours, of which one is new
+    after = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
+    assert {row["job"] for row in after} == {job_of(name) for name in NIGHTLY}
+    assert all(slots(row["memory"]) == {known + 12} for row in after)
+    reasons = {row["job"]: row["reason"] for row in lake.read(tables.PLANS).collect()}
+    for name in NIGHTLY:
+        assert "are needed before an agent acts" not in reasons[job_of(name)]
+
+
+def test_a_plan_of_the_same_moment_takes_what_was_learnt_for_it(
+    spark: SparkSession, learning: Settings, lake: Lake
+) -> None:
+    write_history(lake)
+    request = StageRequest(Stage.PLAN, fleet.AS_OF)
+    learn.run(spark, learning, LEARN)
+    plan.run(spark, learning, request)
+    before = memories(lake)
+    assert len(before) == 2 * len(NIGHTLY)  # neither stage replaced the other's rows
+    known = DAYS_WINDOWS - 12 - 1
+    planned = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
+    assert all(slots(row["memory"]) == {known} for row in planned)
+    plan.run(spark, learning, request)
+    learn.run(spark, learning, LEARN)
+    assert memories(lake) == before
+
+
+def test_killed_before_its_only_write_it_leaves_what_was_there(
+    spark: SparkSession, learning: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_history(lake)
+    learn.run(spark, learning, StageRequest(Stage.LEARN, fleet.AS_OF - timedelta(days=1)))
+    before = memories(lake)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            learn.run(spark, learning, LEARN)
+    assert memories(lake) == before
+    learn.run(spark, learning, LEARN)
+    whole = memories(lake)
+    assert set(before) < set(whole)
+    learn.run(spark, learning, LEARN)
+    assert memories(lake) == whole
+
+
+def test_a_job_that_teaches_nothing_keeps_its_memory_and_is_counted(
+    spark: SparkSession, learning: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third, *_ = sorted(map(job_of, NIGHTLY))
+    write_history(lake, [first, second])
+    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows(third))  # never observed
+    monkeypatch.setattr(learn, "champion", lambda _: fleet.fleet(first, third))
+    counts = learn.run(spark, learning, LEARN)
+    assert counts == {"jobs": 3, "learnt": 1, "refused": {"no_model": 1, "nothing_learnt": 1}}
+    assert [row["job"] for row in lake.read(tables.POLICY_MEMORY).collect()] == [first]
+
+
+def test_without_a_policy_that_learns_nothing_is_read_or_written(
+    spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learn, "champion", lambda _: pytest.fail("the models are not needed"))
+    assert learn.run(spark, settings, LEARN) == {"jobs": 0, "learnt": 0, "refused": {}}
+    assert not lake.exists(tables.POLICY_MEMORY)
+
+
+def test_windows_as_rows_and_in_one_row_are_the_same(spark: SparkSession, learning: Settings, lake: Lake) -> None:
+    job = job_of("rl")
+    write_history(lake, [job])
+    gaps = fleet.observation_rows(job, at=LATER + timedelta(minutes=10), windows=1)  # most of it not measured
+    gaps[0]["parallelism"], gaps[1]["disturbed"] = None, None
+    fleet.write(lake, tables.OBSERVATIONS, gaps)
+    at, graph = LATER + timedelta(minutes=10), JobGraph((Operator("src"), Operator("map", ("src",))))
+    observations, hours = lake.read(tables.OBSERVATIONS), timedelta(hours=learning.planner.observed_h)
+    (batch,) = recent_windows(observations, learning.planner, at).toArrow().to_batches()
+    (known,) = rows_in(batch)
+    rows: pd.DataFrame = windows_between(observations, at - hours, at).toPandas()
+    by_row, by_rows = observations_of(graph, known["windows"]), observations_of(graph, rows)
+    assert len(by_row) == 23  # one window is missing before the last
+    for field in fields(by_row):
+        np.testing.assert_array_equal(getattr(by_row, field.name), getattr(by_rows, field.name), field.name)
+    assert by_row.parallelism[-1].tolist() == [0, 3]
+
+
+def test_of_one_moment_the_plan_counts_and_a_profile_is_not_forgotten(spark: SparkSession, lake: Lake) -> None:
+    def row(stage: Stage, days: int, memory: str, job: str = "orders") -> dict[str, object]:
+        at = fleet.AS_OF - timedelta(days=days)
+        known = {"cluster": fleet.CLUSTER, "job": job, "policy": "p", "memory": memory}
+        return known | {"stage": str(stage), "as_of": at, "date": at.date()}
+
+    rows = [
+        row(Stage.LEARN, 1, "night"),
+        row(Stage.PLAN, 1, "plan"),
+        row(Stage.PROFILE, 40, "profile", "old"),
+        row(Stage.PLAN, 3, "too old", "old"),
+        row(Stage.LEARN, 0, "now", "new"),
+        row(Stage.PLAN, 0, "self", "new"),
+    ]
+    fleet.write(lake, tables.POLICY_MEMORY, rows)
+    table = lake.read(tables.POLICY_MEMORY)
+
+    def found(also: tuple[Stage, ...]) -> dict[str, str]:
+        newest = newest_memories(table, fleet.AS_OF, also).select(*JOB, "memory").collect()
+        return {row["job"]: row["memory"] for row in newest}
+
+    assert found(()) == {"orders": "plan", "old": "profile"}
+    assert found((Stage.LEARN, Stage.PROFILE)) == {"orders": "plan", "old": "profile", "new": "now"}

@@ -1,0 +1,90 @@
+"""Every registered policy drives a job through the real plan stage."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from include import tables
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from models.policies.registry import POLICIES
+from spark_jobs.lake import Lake
+from spark_jobs.plan import stage as plan
+from tests.spark import synthetic_fleet as fleet
+
+pytestmark = pytest.mark.spark
+LATER = fleet.AS_OF + timedelta(hours=1)
+OVERLOADED = 35_000.0  # `map` does 30,000 records/s with 3 instances
+
+
+def job_of(policy: str) -> str:
+    return f"job-{policy}"
+
+
+@pytest.fixture
+def by_policy(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """One overloaded job for every policy, in one fleet."""
+    chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in POLICIES}
+    monkeypatch.setattr(plan, "champion", lambda _: fleet.fleet(*map(job_of, POLICIES)))
+    return settings.model_copy(update={"planner": settings.planner.model_copy(update={"policies": chosen})})
+
+
+def write_hours(lake: Lake) -> None:
+    names = list(map(job_of, POLICIES))
+    graphs = [row for job in names for row in fleet.graph_rows(job) + fleet.graph_rows(job, LATER)]
+    seen = [row for job in names for row in fleet.busy_rows(job, OVERLOADED, at=LATER, windows=36)]
+    forecasts = [row for job in names for row in fleet.forecast_rows(job, [OVERLOADED] * 26)]
+    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
+        fleet.write(lake, table, rows)
+    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+
+
+def contents(lake: Lake, table: tables.Table) -> list[str]:
+    return sorted(map(str, lake.read(table).collect()))
+
+
+def test_every_policy_decides_and_remembers(spark: SparkSession, by_policy: Settings, lake: Lake) -> None:
+    write_hours(lake)
+    for as_of in (fleet.AS_OF, LATER):
+        counts = plan.run(spark, by_policy, StageRequest(Stage.PLAN, as_of))
+        assert counts["jobs"] == len(POLICIES)
+        assert counts["refused"] == 0, lake.read(tables.PLANS).where("status = 'refused'").select("reason").collect()
+    rows = lake.read(tables.PLANS).collect()
+    assert {(row["job"], row["policy"]) for row in rows} == {(job_of(name), name) for name in POLICIES}
+    for row in rows:
+        assert all(1 <= p <= 64 for p in row["parallelism_to"].values())
+        assert row["reason"]
+    grown = {row["policy"] for row in rows if row["parallelism_to"]["map"] > 3}
+    # A job at 117% of what it can do: whoever looks at rates must have asked for more.
+    assert grown >= {"need_vector", "ds2", "conttune_a3", "conttune_a0", "dhalion", "dragster_saddle"}
+    assert "static" not in grown
+    memories = lake.read(tables.POLICY_MEMORY).collect()
+    assert {row["policy"] for row in memories} >= {"ds2", "conttune_a3", "dhalion", "phoebe", "rl"}
+    assert {row["as_of"].hour for row in memories} == {18, 19}
+    for row in memories:
+        assert row["job"] == job_of(row["policy"])
+        json.loads(row["memory"])
+
+
+def test_the_same_moment_again_gives_the_same_plans_and_memories(
+    spark: SparkSession, by_policy: Settings, lake: Lake
+) -> None:
+    write_hours(lake)
+    for as_of in (fleet.AS_OF, LATER):
+        plan.run(spark, by_policy, StageRequest(Stage.PLAN, as_of))
+    before = [contents(lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)]
+    plan.run(spark, by_policy, StageRequest(Stage.PLAN, LATER))
+    assert [contents(lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)] == before
+
+
+def test_an_unknown_policy_stops_the_stage_with_the_known_names(
+    spark: SparkSession, settings: Settings, lake: Lake
+) -> None:
+    planner = settings.planner.model_copy(update={"policies": {"c5m/orders": "oracle"}})
+    wrong = settings.model_copy(update={"planner": planner})
+    with pytest.raises(ValueError, match=r"oracle.*need_vector"):
+        plan.run(spark, wrong, StageRequest(Stage.PLAN, fleet.AS_OF))

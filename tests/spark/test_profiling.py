@@ -1,0 +1,188 @@
+"""Profiling on Delta: what is measured, what the policies remember of it, and what the next plan makes of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from include import tables
+from include.learning import PROFILED
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from models.policies.phoebe.profiling import ProfilingCluster
+from models.policies.phoebe.rows import Measurement
+from spark_jobs.lake import Lake
+from spark_jobs.plan import stage as plan
+from spark_jobs.profiling import stage as profile
+from spark_jobs.profiling.adapters import Subject, adapter
+from tests.spark import synthetic_fleet as fleet
+
+pytestmark = pytest.mark.spark
+EARLIER, LATER = fleet.AS_OF - timedelta(hours=1), fleet.AS_OF + timedelta(hours=1)
+PROFILE = StageRequest(Stage.PROFILE, fleet.AS_OF)
+LOAD = 25_000.0
+JOBS = [*sorted(PROFILED), "plain"]
+PER_WORKER = 10_000.0  # records/s of one instance of `map`
+
+
+@pytest.fixture
+def profiled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A job of each policy that uses a profile and one of another, on at most eight slots."""
+    monkeypatch.setattr(plan, "champion", lambda _: fleet.fleet(*JOBS))
+    monkeypatch.setattr(profile, "load_bundle", lambda _: fleet.fleet(*JOBS))
+    chosen = {f"{fleet.CLUSTER}/{name}": name for name in PROFILED}
+    options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
+    quick = settings.profiling.model_copy(update={"settle_s": 30, "window_s": 30})
+    clusters = {fleet.CLUSTER: settings.clusters[fleet.CLUSTER].model_copy(update={"slots_max": 8})}
+    return settings.model_copy(update={"planner": options, "profiling": quick, "clusters": clusters})
+
+
+def write_hours(lake: Lake) -> None:
+    graphs = [row for job in JOBS for at in (EARLIER, fleet.AS_OF, LATER) for row in fleet.graph_rows(job, at)]
+    seen = [row for job in JOBS for row in fleet.busy_rows(job, LOAD, at=LATER, windows=48)]
+    forecasts = [row for job in JOBS for row in fleet.forecast_rows(job, [LOAD] * 27, EARLIER)]
+    for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
+        fleet.write(lake, table, rows)
+    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+
+
+def contents(lake: Lake) -> list[list[str]]:
+    return [sorted(map(str, lake.read(table).collect())) for table in (tables.PROFILES, tables.POLICY_MEMORY)]
+
+
+def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(
+    spark: SparkSession, profiled: Settings, lake: Lake
+) -> None:
+    write_hours(lake)
+    plan.run(spark, profiled, StageRequest(Stage.PLAN, EARLIER))
+    before = {row["job"]: json.loads(row["memory"]) for row in lake.read(tables.POLICY_MEMORY).collect()}
+    counts = profile.run(spark, profiled, PROFILE)
+    assert counts == {"jobs": 2, "profiled": 2, "refused": {}}
+
+    rows = lake.read(tables.PROFILES).collect()
+    assert {row["job"] for row in rows} == PROFILED
+    capacity = {(row["job"], row["scale_out"]): row["throughput_per_s"] for row in rows if row["kind"] == "capacity"}
+    assert {scale_out for _, scale_out in capacity} == set(range(2, 9))
+    for (_, scale_out), throughput in capacity.items():
+        assert throughput == pytest.approx(PER_WORKER * scale_out, rel=0.02)
+    steps = [row for row in rows if row["kind"] == "step"]
+    assert all(row["rate_per_s"] > 0 and row["latency_ms"] > 0 and row["adapter"] == "simulated" for row in steps)
+    assert max(row["rate_per_s"] for row in steps) > PER_WORKER * 7  # until the largest could not follow
+
+    left = {
+        row["job"]: json.loads(row["memory"])
+        for row in lake.read(tables.POLICY_MEMORY).where("stage = 'profiling'").collect()
+    }
+    assert set(left) == PROFILED
+    for job, memory in left.items():
+        found = memory.pop("profile")
+        assert len(found["rows"]) == sum(row["job"] == job for row in steps)
+        assert memory == {key: value for key, value in before[job].items() if key != "profile"}
+
+    plan.run(spark, profiled, StageRequest(Stage.PLAN, LATER))
+    after = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
+    newest = {row["job"]: json.loads(row["memory"]) for row in after if row["as_of"].hour == LATER.hour}
+    assert all(newest[job]["profile"]["capacity"] for job in PROFILED)
+    assert {row["status"] for row in lake.read(tables.PLANS).collect()} <= {"planned", "hold"}
+
+
+def test_again_killed_between_its_writes_and_again_it_leaves_the_same(
+    spark: SparkSession, profiled: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_hours(lake)
+    profile.run(spark, profiled, PROFILE)
+    whole = contents(lake)
+    assert all(whole)
+    lake.replace(tables.POLICY_MEMORY, lake.read(tables.POLICY_MEMORY).limit(0), "stage = 'profiling'")
+    write = Lake.replace
+
+    def killed(self: Lake, table: tables.Table, *arguments: object) -> None:
+        if table is tables.POLICY_MEMORY:
+            raise KeyboardInterrupt
+        write(self, table, *arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            profile.run(spark, profiled, PROFILE)
+    assert contents(lake) == [whole[0], []]
+    profile.run(spark, profiled, PROFILE)
+    assert contents(lake) == whole
+
+
+def test_one_job_alone_replaces_only_its_own_rows(spark: SparkSession, profiled: Settings, lake: Lake) -> None:
+    write_hours(lake)
+    one = StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/phoebe")
+    assert profile.run(spark, profiled, one)["profiled"] == 1
+    assert {row["job"] for row in lake.read(tables.PROFILES).collect()} == {"phoebe"}
+    profile.run(spark, profiled, PROFILE)
+    whole = contents(lake)
+    profile.run(spark, profiled, one)
+    assert contents(lake) == whole
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [("c5m/plain", "need_vector, which uses no profile"), ("plain", "cluster/job"), ("c9/phoebe", "uses no profile")],
+)
+def test_a_job_without_use_for_a_profile_is_refused(
+    spark: SparkSession, profiled: Settings, lake: Lake, job: str, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        profile.run(spark, profiled, StageRequest(Stage.PROFILE, fleet.AS_OF, job=job))
+
+
+def test_a_job_that_does_not_run_is_refused_and_one_without_load_counted(
+    spark: SparkSession, profiled: Settings, lake: Lake
+) -> None:
+    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("phoebe"))
+    with pytest.raises(ValueError, match="not seen in the two days"):
+        profile.run(spark, profiled, StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/twres"))
+    assert profile.run(spark, profiled, PROFILE) == {"jobs": 1, "profiled": 0, "refused": {"no_load": 1}}
+
+
+class Ideal:
+    """A cluster on which every deployment keeps up to 1,000 records/s per worker, at 50 ms."""
+
+    def __init__(self) -> None:
+        self.running: set[int] = set()
+
+    def deploy(self, scale_outs):
+        self.running = set(scale_outs)
+
+    def replay(self, rate_per_s, settle_s, window_s):
+        return {
+            s: Measurement(s, min(rate_per_s, 1e3 * s), 50.0 if rate_per_s <= 1e3 * s else 1e5) for s in self.running
+        }
+
+    def stop(self, scale_out):
+        self.running.discard(scale_out)
+
+    def catch_up(self, scale_outs, settle_s, window_s):
+        return {s: 1e3 * s for s in scale_outs}
+
+
+def ideal(subject: Subject) -> ProfilingCluster:
+    if subject.job == "twres":
+        raise ConnectionError("no such cluster")
+    return Ideal()
+
+
+def test_another_adapter_takes_the_place_of_the_simulated(spark: SparkSession, profiled: Settings, lake: Lake) -> None:
+    write_hours(lake)
+    name = "tests.spark.test_profiling:ideal"
+    real = profiled.model_copy(update={"profiling": profiled.profiling.model_copy(update={"adapter": name})})
+    assert profile.run(spark, real, PROFILE) == {"jobs": 2, "profiled": 1, "refused": {"profiling_failed": 1}}
+    rows = lake.read(tables.PROFILES).where("kind = 'capacity'").collect()
+    assert {(row["job"], row["scale_out"], row["throughput_per_s"], row["adapter"]) for row in rows} == {
+        ("phoebe", s, 1e3 * s, name) for s in range(2, 9)
+    }
+
+
+@pytest.mark.parametrize("name", ["flink", "no.such.module:cluster", "json:no_such_function", ":x"])
+def test_an_adapter_that_there_is_not_is_refused_with_what_there_is(name: str) -> None:
+    with pytest.raises(ValueError, match="simulated"):
+        adapter(name)

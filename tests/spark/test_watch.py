@@ -1,0 +1,171 @@
+"""The safety net's look in the DAGs: raw files of the last minutes -> what goes out now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from include import tables, watching
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from models.policies.memory import dump, load
+from models.policies.planner.agenda import Due
+from models.policies.planner.net import NetMemory
+from spark_jobs.apply import stage as apply
+from spark_jobs.lake import Lake
+from spark_jobs.report.realised import due_steps
+from spark_jobs.watch import stage as watch
+from tests.spark import synthetic_fleet as fleet
+from tests.spark.raw_builders import JOB_ID, SINK, SOURCE, UPSTREAM, VERTEX_IDS, WORK, PolledJob, utc, write
+
+pytestmark = pytest.mark.spark
+PLANNED = utc("2026-11-20T18:15:00")
+NOW = PLANNED + timedelta(minutes=15)
+RUNNING = {SOURCE: 1, WORK: 2, SINK: 1}
+LESS, MORE = dict.fromkeys(RUNNING, 1), {SOURCE: 1, WORK: 3, SINK: 1}
+RATE_PER_S = 100.0
+
+
+@dataclass
+class Overloaded(PolledJob):
+    """Half as many records again arrive as ``enrich`` can process; the rest waits at the source."""
+
+    busy_ms: float = 1000.0
+
+    def metrics(self, vertex: str, at: datetime) -> list[dict[str, object]]:
+        self.lag = 0.5 * self.rate_per_s * (at - self.running_at).total_seconds()
+        return super().metrics(vertex, at)
+
+
+def poll(settings: Settings, job: PolledJob, since: datetime = PLANNED - timedelta(minutes=10)) -> None:
+    """Write what is polled of a job every minute until now, in the files of the hour."""
+    minutes = int((NOW - since) / timedelta(minutes=1))
+    lines = [line for turn in range(minutes) for line in job.poll(since + timedelta(minutes=turn, seconds=50))]
+    path = write(Path(settings.paths.raw), NOW, lines, cluster=job.cluster)
+    os.utime(path, (NOW.timestamp() - 10, NOW.timestamp() - 10))
+
+
+def graph_rows(cluster: str) -> list[dict[str, Any]]:
+    seen = PLANNED - timedelta(minutes=16)
+    return [
+        {
+            "cluster": cluster,
+            "job": "orders",
+            "job_id": JOB_ID,
+            "operator": name,
+            "vertex_id": VERTEX_IDS[name],
+            "position": position,
+            "upstream": UPSTREAM[name],
+            "parallelism": RUNNING[name],
+            "max_parallelism": 128,
+            "observed_at": seen,
+            "date": seen.date(),
+            "hour": seen.hour,
+        }
+        for position, name in enumerate(RUNNING)
+    ]
+
+
+def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a plan with one step that is due, or one that holds, and the memory that it leaves for the net."""
+    at, until = PLANNED + timedelta(minutes=10), PLANNED + timedelta(hours=3)
+    made = PLANNED + timedelta(milliseconds=400)  # between two seconds
+    row = {
+        "as_of": made,
+        "step_id": f"plan-{cluster}",
+        "cluster": cluster,
+        "job": "orders",
+        "job_id": JOB_ID,
+        "step_index": 0,
+        "status": "planned" if target else "hold",
+        "apply_at": at if target else None,
+        "valid_until": until,
+        # What runs is known from the last hour: the net may have changed it since, where it looks.
+        "parallelism_from": RUNNING if cluster == "unseen" else LESS,
+        "parallelism_to": target or RUNNING,
+        "date": PLANNED.date(),
+    }
+    due = Due(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
+    memory = dump(NetMemory(due=(due,) if target else (), planned=True))
+    key = {"stage": "plan", "as_of": made, "cluster": cluster, "job": "orders", "date": made.date()}
+    return row, key | {"policy": "planner", "memory": memory}
+
+
+def looks(lake: Lake, as_of: datetime = NOW) -> dict[str, Row]:
+    rows = lake.read(tables.LOOKS).collect()
+    return {row["cluster"]: row for row in rows if row["as_of"].timestamp() == as_of.timestamp()}
+
+
+def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings, lake: Lake) -> None:
+    began = PLANNED - timedelta(days=1)
+    plans = {
+        "overloaded": None,
+        "quiet": None,
+        "rises": MORE,
+        "falls_above_forecast": LESS,
+        "unseen": LESS,
+        "as_wanted": RUNNING,
+    }
+    steps, memories = zip(*[plan(cluster, target) for cluster, target in plans.items()], strict=True)
+    fleet.write(lake, tables.PLANS, steps)
+    fleet.write(lake, tables.POLICY_MEMORY, memories)
+    fleet.write(lake, tables.JOB_GRAPHS, [row for cluster in plans for row in graph_rows(cluster)])
+    for cluster in plans:
+        job = Overloaded(began, cluster) if cluster == "overloaded" else PolledJob(began, cluster)
+        if cluster != "unseen":
+            poll(settings, job)
+    seen = fleet.observation_rows("orders", PLANNED, cluster="unseen")  # ingested an hour ago: apply knows the job
+    fleet.write(lake, tables.OBSERVATIONS, seen)
+
+    request = StageRequest(Stage.WATCH, NOW)
+    assert watching.something_to_watch(settings, NOW)
+    assert watch.run(spark, settings, request) == {"jobs": 6, "seen": 5, "net": 1, "due": 2, "wait": 3}
+    assert watching.released(settings, NOW)
+    found = looks(lake)
+    assert {name: row["decision"] for name, row in found.items()} == {
+        "overloaded": "net",
+        "quiet": "wait",
+        "rises": "due",
+        "falls_above_forecast": "wait",
+        "unseen": "due",
+        "as_wanted": "wait",
+    }
+    own = found["overloaded"]
+    assert own["parallelism_from"] == RUNNING
+    assert own["slots"] > own["slots_from"] == 2
+    assert found["rises"]["step_id"] == "plan-rises"
+    assert found["falls_above_forecast"]["held_step_id"] == "plan-falls_above_forecast"
+    assert "nothing was seen" in found["unseen"]["reason"]
+    assert found["quiet"]["observations_until"].timestamp() == NOW.timestamp()
+
+    watch.run(spark, settings, request)
+    assert looks(lake) == found
+
+    counts = apply.run(spark, settings, StageRequest(Stage.APPLY, NOW))
+    assert counts == {"due": 5, "dry_run": 3, "refused": 1, "waiting": 1, "confirmed": 0, "failed": 0}
+    sent = {row["cluster"]: row for row in lake.read(tables.APPLIED_STEPS).collect()}
+    assert set(sent) == {"overloaded", "rises", "unseen", "as_wanted"}  # the fall is decided on by a later look
+    assert sent["as_wanted"]["refusal"] == "superseded"
+    assert sent["overloaded"]["step_id"] == own["step_id"]
+    assert sent["overloaded"]["parallelism_to"] == own["parallelism_to"]
+    written = [lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.LOOKS)]
+    shown = due_steps(*written, PLANNED, NOW + timedelta(minutes=1)).collect()
+    assert {row["cluster"]: row["outcome"] for row in shown} == {
+        "overloaded": "safety net, dry_run",
+        "rises": "dry_run",
+        "unseen": "dry_run",
+        "as_wanted": "refused: superseded",
+    }
+
+    memory = load(NetMemory, own["memory"])
+    assert memory.held_until_s == NOW.timestamp() + settings.planner.net_hold_s
+    kept = load(NetMemory, found["falls_above_forecast"]["memory"])
+    assert [dict(step.parallelism) for step in kept.due] == [LESS]
+    assert load(NetMemory, found["rises"]["memory"]).due == ()

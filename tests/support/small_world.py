@@ -1,0 +1,98 @@
+"""A small history and everything a stage needs to run on it by spark-submit, for the end-to-end tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from cli.embedded import below
+from cli.history import HistoryRequest, write_history
+from include.settings import load_settings
+from include.stages import StageRequest
+from include.submission import prepare_submission
+from include.tables import TABLES, Table
+
+AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One directory with the lake, models and plans of one pipeline; the raw files may be another world's."""
+
+    out: Path
+    raw: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables under which stages work in this world."""
+        own = below(self.out) | {"TIDEWISE__PATHS__RAW": str(self.raw), "TIDEWISE__SPARK__DRIVER_MEMORY": "2g"}
+        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | own
+
+    def start(self, request: StageRequest, log: Path) -> subprocess.Popen[bytes]:
+        """Submit a stage in a process group of its own."""
+        before = dict(os.environ)
+        os.environ.update(self.environment)
+        try:
+            submission = prepare_submission(load_settings(), "local[2]")
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        with log.open("wb") as output:
+            return subprocess.Popen(
+                submission.command(request.to_argv()),
+                cwd=self.out,
+                env=self.environment | submission.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def complete(self, request: StageRequest, log: Path) -> dict[str, Any]:
+        """Run a stage to its end; returns its counts."""
+        code = self.start(request, log).wait(timeout=300)
+        assert code == 0, log.read_text(errors="replace")[-4000:]
+        return json.loads((self.out / "stages" / f"{request.stage}.json").read_text())
+
+    def rows(self) -> dict[str, list[str]]:
+        """Return every table that exists as sorted rows."""
+        return {table.name: rows for table in TABLES if (rows := delta_rows(self.out / "lake", table)) is not None}
+
+
+def write_small_history(raw: Path, hours: int, jobs: int = 3, operators: int = 4) -> None:
+    """Write the raw payloads of a few jobs, ending at ``AS_OF``."""
+    write_history(HistoryRequest(hours=hours, end=AS_OF, raw=raw, scale_jobs=jobs, operators=operators), workers=1)
+
+
+def delta_rows(lake: Path, table: Table) -> list[str] | None:
+    """Return a Delta table's rows as sorted JSON, None when there is no table.
+
+    Reads the table's log itself: no Spark session is needed beside the one that is being tested.
+    """
+    root = lake / table.relative_path
+    commits = sorted((root / "_delta_log").glob("*.json"))
+    if not commits:
+        return None
+    live: dict[str, dict[str, Any]] = {}
+    for commit in commits:
+        actions: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for line in commit.read_text().splitlines():
+            for kind, action in json.loads(line).items():
+                actions[kind].append(action)
+        for action in actions["remove"]:
+            live.pop(action["path"])
+        for action in actions["add"]:
+            assert "deletionVector" not in action
+            live[action["path"]] = action["partitionValues"]
+    rows = []
+    for path, partition in live.items():
+        for row in pq.ParquetFile(root / path).read().to_pylist():
+            rows.append(json.dumps(row | partition, sort_keys=True, default=str))
+    return sorted(rows)

@@ -1,0 +1,150 @@
+"""The parts of training that need no Spark: batches of rows, the bundle, scores and the gate."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from models.bundle import FleetBundle
+from spark_jobs.train.bundle import assemble
+from spark_jobs.train.fits import CAPACITY_COLUMNS, batches, capacity_rows
+from spark_jobs.train.plots import capacity_figure, operator_table, recovery_figure
+from spark_jobs.train.scores import capacity_at, judge, recovery_errors
+
+KEYS = ["cluster", "job", "operator"]
+
+
+def points(job: str, operator: str, seen: list[int], slope: float, top: int = 16) -> pd.DataFrame:
+    at = np.array(seen)
+    mean = slope * at / (1 + 0.02 * (at - 1))
+    frame = pd.DataFrame({"parallelism": at, "count": 5, "mean_per_s": mean, "squares": 4 * (0.03 * mean) ** 2})
+    return frame.assign(cluster="eu", job=job, operator=operator, idle=False, largest=max(seen), top=top)
+
+
+@pytest.fixture
+def rows() -> pd.DataFrame:
+    return pd.concat([
+        points("rides", "map", [2, 4, 8], 100.0),
+        points("orders", "parse", [1, 2, 3, 6, 12], 50.0, top=20),
+        points("orders", "sink", [3], 70.0),
+    ]).sample(frac=1, random_state=0)  # fmt: skip
+
+
+def events() -> pd.DataFrame:
+    return pd.DataFrame({
+        "cluster": "eu", "job": ["orders"] * 4 + ["gone"],
+        "kind": ["rescale", "rescale", "restart", "rescale", "rescale"],
+        "started_at": pd.date_range("2026-01-01", periods=5, tz="UTC"), "downtime_s": [20.0, 22, 80, 18, 500],
+        "checkpoint_age_s": [10.0, np.nan, 12, 8, 10],
+    })  # fmt: skip
+
+
+def assembled(rows: pd.DataFrame) -> FleetBundle:
+    known = pd.DataFrame(
+        [("eu", "orders", "source", "source"), ("eu", "orders", "parse", "map")], columns=[*KEYS, "kind"]
+    )
+    selectivities = pd.DataFrame(
+        [("eu", "orders", "parse", 0.5), ("eu", "rides", "map", 2.0)], columns=[*KEYS, "selectivity"]
+    )
+    latencies = pd.DataFrame(
+        [("eu", "rides", [0.2, 0.9], [5.0, 50.0])], columns=["cluster", "job", "knots", "latency_at_knots_ms"]
+    )
+    fits = capacity_rows(rows, {})
+    return assemble(
+        "v1", known=known, selectivities=selectivities, capacities=fits, latencies=latencies, events=events()
+    ).bundle
+
+
+def test_a_batch_gives_one_row_per_operator_whatever_the_order_of_its_rows(rows: pd.DataFrame) -> None:
+    found = capacity_rows(rows, {})
+    assert list(found.columns) == list(CAPACITY_COLUMNS)
+    assert found[KEYS].to_numpy().tolist() == [
+        ["eu", "orders", "parse"],
+        ["eu", "orders", "sink"],
+        ["eu", "rides", "map"],
+    ]
+    assert [len(mean) for mean in found["mean_per_s"]] == [20, 16, 16]
+    assert found["observed"].iloc[0].tolist() == [1, 2, 3, 6, 12]
+    assert found["length_scale"].isna().tolist() == [False, True, False]
+    warm = capacity_rows(rows, {("eu", "rides", "map"): float(found["length_scale"].iloc[2])})
+    np.testing.assert_allclose(warm["mean_per_s"].iloc[2], found["mean_per_s"].iloc[2], rtol=0.01)
+
+
+def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(rows: pd.DataFrame) -> None:
+    bundle = assembled(rows)
+    orders, rides = bundle.for_job("eu", "orders"), bundle.for_job("eu", "rides")
+    assert list(orders.selectivity) == ["parse", "sink", "source"]
+    assert orders.selectivity == {"parse": 0.5, "sink": 1.0, "source": 1.0}
+    assert set(orders.capacity) == {"parse", "sink"}  # of the source nothing was measured
+    assert orders.latency.latency_ms(0.9) == pytest.approx(rides.latency.latency_ms(0.9))
+    assert (orders.recovery.events, rides.recovery.events) == (4, 0)
+    assert orders.recovery.downtime_rescale_s < rides.recovery.downtime_rescale_s * 1.1 < 40
+    assert orders.recovery.downtime_restart_s > orders.recovery.downtime_rescale_s
+    sink = orders.capacity["sink"]
+    share = sink.sd_per_s / sink.mean_per_s
+    assert share[2] == share.min()
+    assert share[15] > 0.1
+    assert FleetBundle.from_bytes(bundle.to_bytes()).for_job("eu", "rides").capacity["map"].slope_per_s > 0
+
+
+def test_capacities_are_looked_up_and_unknown_ones_are_nan(rows: pd.DataFrame) -> None:
+    bundle = assembled(rows)
+    asked = pd.DataFrame(
+        [
+            ("eu", "orders", "parse", 12),
+            ("eu", "orders", "parse", 21),
+            ("eu", "orders", "source", 1),
+            ("us", "x", "y", 1),
+        ],
+        columns=[*KEYS, "parallelism"],
+    ).assign(cluster="eu")
+    mean, spread = capacity_at(bundle, asked)
+    curve = bundle.for_job("eu", "orders").capacity["parse"]
+    assert mean[0] == curve.mean_per_s[11]
+    assert spread[0] > curve.sd_per_s[11]
+    assert np.isnan(mean[1:]).all()
+    assert np.isnan(capacity_at(None, asked)[0]).all()
+
+
+def test_gate() -> None:
+    assert judge(0.5, None, 0, 0.02).verdict == "first"
+    assert judge(0.05, 0.04, 100, 0.02).verdict == "passed"
+    failed = judge(0.0601, 0.04, 100, 0.02)
+    assert failed.verdict == "failed"
+    assert "6.01% against the champion's 4.00% on 100" in failed.detail
+    assert judge(float("nan"), float("nan"), 0, 0.02).verdict == "failed"
+
+
+def test_recovery_is_scored_to_the_resolution_of_what_was_seen() -> None:
+    seen = pd.DataFrame({
+        "seen_s": [400.0, 400.0, 400.0, np.nan, 400.0],
+        "predicted_s": [150.0, 500.0, 50.0, 10.0, np.inf],
+        "resolution_s": 300.0,
+    })  # fmt: skip
+    np.testing.assert_allclose(recovery_errors(seen), [0.0, 0.25, 0.125])
+
+
+def test_batches_keep_every_slot_busy_and_no_task_without_work() -> None:
+    assert batches(80, 4) == 4
+    assert batches(2, 8) == 2
+    assert batches(8000, 4) == 32
+
+
+def test_pictures_and_table_are_made_even_of_nothing(rows: pd.DataFrame) -> None:
+    bundle = assembled(rows)
+    figure = capacity_figure(bundle)
+    assert [axis.get_title() for axis in figure.axes if axis.get_visible()] == [
+        "orders\nparse",
+        "rides\nmap",
+        "orders\nsink",
+    ]
+    assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 6
+    none = pd.DataFrame({"kind": [], "seen_s": [], "predicted_s": [], "resolution_s": []})
+    assert recovery_figure(none).axes[0].get_xlabel().startswith("seen recovery")
+    known = pd.DataFrame(bundle.operators(), columns=KEYS).assign(
+        selectivity=1.0, slope_per_s=1.0, length_scale=1.0, noise_share=0.1, idle=False, at_bound=False
+    )
+    scores = pd.DataFrame([("eu", "rides", "map", 10, 0.5)], columns=[*KEYS, "held", "error"])
+    table = operator_table(bundle, known, scores).set_index("operator")
+    assert table.loc["map", "held_out_error"] == pytest.approx(0.05)
+    assert table.loc["sink", "capacity_at_observed"].startswith("3: 20")
+    assert table.loc["source", "capacity_at_observed"] == ""

@@ -1,0 +1,116 @@
+"""Dhalion's rules, on readings and on simulated jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.papers.dhalion_heron import dhalion_on_heron
+from include.domain.graph import JobGraph, Operator
+from models.policies.dhalion import Action, Change, Options, Reading, Symptom, resolve
+from models.policies.dhalion.observe import readings
+from models.policies.dhalion.rules import scaled_up
+from models.policies.ds2 import OperatorRates, optimum
+from models.simulation.spec import JobSpec, OperatorSpec
+from models.simulation.testbed import Testbed, observations
+
+CALM = Reading(instances=4, limit=10, busy=0.7, pressed=0.0, pressed_above=0.0, short=0.0)
+
+
+@pytest.mark.parametrize(
+    ("instances", "pressed", "expected"),
+    [(1, 0.5, 2), (2, 0.9, 20), (3, 0.99, 30), (10, 0.2, 13), (4, 0.01, 5), (7, 0.0, 8)],
+)
+def test_growth_follows_the_backpressured_share(instances: int, pressed: float, expected: int) -> None:
+    assert scaled_up(instances, pressed) == expected
+
+
+def test_the_cause_of_backpressure_is_the_operator_that_does_not_suffer_it() -> None:
+    """Map waits for Shuffle, so Shuffle is scaled; by queues Map, which is also short, would come first."""
+    found = {
+        "map": replace(CALM, pressed=0.5, pressed_above=0.6, short=0.2),
+        "shuffle": replace(CALM, pressed_above=0.5, short=0.4),
+    }
+    action = resolve(Options(), found)
+    assert action == Action("shuffle", 8, "it holds up 50% of its input")
+    queues = resolve(Options(symptom=Symptom.PENDING, change=Change.ONE), found)
+    assert queues == Action("map", 5, "it holds up 20% of its input")
+
+
+def test_an_idle_operator_gives_back_unless_another_one_suffers() -> None:
+    found = {"map": replace(CALM, instances=10, busy=0.5), "shuffle": replace(CALM, busy=0.55)}
+    assert resolve(Options(), found) == Action("map", 8, "it works 50% of the time")
+    assert resolve(Options(change=Change.ONE), found) == Action("map", 9, "it works 50% of the time")
+    pressed = found | {"shuffle": replace(CALM, pressed_above=0.3, instances=10)}
+    assert resolve(Options(), pressed) is None  # at its limit, and nothing is taken from a job in backpressure
+    assert resolve(Options(), {"map": replace(CALM, busy=float("nan"))}) is None
+    assert resolve(Options(), {}) is None
+
+
+@given(
+    st.lists(
+        st.builds(
+            Reading,
+            instances=st.integers(1, 10),
+            limit=st.just(10),
+            busy=st.one_of(st.just(float("nan")), st.floats(0, 1)),
+            pressed=st.floats(0, 1),
+            pressed_above=st.floats(0, 1),
+            short=st.floats(0, 1),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(list(Symptom)),
+    st.sampled_from(list(Change)),
+    st.one_of(st.none(), st.integers(4, 30)),
+)
+def test_one_operator_changes_within_limits_and_budget(found, symptom, change, budget) -> None:
+    named = {str(index): one for index, one in enumerate(found)}
+    action = resolve(Options(symptom=symptom, change=change, budget=budget), named)
+    if action is None:
+        return
+    before = named[action.operator].instances
+    assert 1 <= action.instances <= 10
+    assert action.instances != before
+    if budget is not None and action.instances > before:
+        assert sum(one.instances for one in found) - before + action.instances <= budget
+
+
+def test_readings_tell_backpressure_from_queues_on_a_simulated_job() -> None:
+    operators = (
+        OperatorSpec("source", (), 1e6, contention=0.0),
+        OperatorSpec("map", ("source",), 100.0, contention=0.0, selectivity=2.0),
+        OperatorSpec("sink", ("map",), 50.0, contention=0.0),
+    )
+    spec = JobSpec("job", operators, slots_max=10)
+    bed = Testbed([spec], np.array([[1, 2, 1]]), step_s=10.0)
+    seen = observations([bed.run(np.array([[400.0, 0.0, 0.0]]), 60.0)], 0, 3)
+    graph = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("sink", ("map",))))
+    found = readings(graph, seen, {"source": 1, "map": 2, "sink": 1}, np.full(3, 10))
+    # the sink takes 50/s, so the map works at 25 of its 200/s and waits otherwise
+    assert found["map"].busy == pytest.approx(0.125)
+    assert found["map"].pressed == pytest.approx(0.875)
+    assert found["sink"].pressed_above == pytest.approx(0.875)
+    # with queues of its own the map would get 400 and pass on 2 x 200
+    assert found["map"].short == pytest.approx(0.5)
+    assert found["sink"].short == pytest.approx(1 - 50 / 400)
+
+
+def test_ds2_needs_fewer_instances_and_steps_than_dhalion_on_herons_word_count() -> None:
+    run = dhalion_on_heron()
+    graph = JobGraph((Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))))
+    rates = {
+        "source": OperatorRates(1, 0.0, 1e6),
+        "split": OperatorRates(1, 1e5, 2e6),
+        "count": OperatorRates(1, 1e6, 0.0),
+    }
+    ds2 = optimum(graph, rates).parallelism
+    assert ds2["split"] + ds2["count"] == 30 < run.instances
+    assert len(run.path) - 1 > 1  # DS2 takes one step
+    assert run.path[-1][0] >= 10
+    assert run.path[-1][1] >= 20

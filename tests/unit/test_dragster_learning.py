@@ -1,0 +1,168 @@
+"""What Dragster learns and chooses: posterior, UCB, budget, regret and the bound of the multipliers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from include.domain.graph import JobGraph, Operator
+from models.policies.dragster import Memory, Options, Slot, Target, advance, flow, network
+from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
+from models.policies.dragster.lagrangian import Problem
+from models.policies.dragster.projection import project
+from models.policies.dragster.regret import dynamic_fit, dynamic_regret, multiplier_bound, norm
+from models.policies.dragster.ucb import Bonus, bonus, track, weight
+
+GRID = np.arange(1, 11)
+CHAIN = network(JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",)))), {})
+RATE = 152.5e3
+CURVES = {"map": 33000 * GRID / (1 + 0.006 * (GRID - 1)), "shuffle": 16343 * GRID / (1 + 0.00604 * (GRID - 1))}
+
+
+@given(
+    tasks=st.lists(st.integers(1, 10), min_size=1, max_size=12),
+    values=st.lists(st.floats(0, 2), min_size=12, max_size=12),
+    deviation=st.sampled_from([0.3, 1.0]),
+)
+@settings(deadline=None, max_examples=40)
+def test_the_posterior_is_that_of_scikit_learn(tasks, values, deviation) -> None:
+    """Eq. 17; samples of one number of tasks given as their mean count the same as given one by one."""
+    at, y = np.array(tasks, float), np.array(values[: len(tasks)])
+    reference = GaussianProcessRegressor(
+        ConstantKernel(deviation**2, "fixed") * RBF(2.0, "fixed"), alpha=0.03**2, optimizer=None
+    ).fit(at[:, None], y)
+    mean, spread = reference.predict(GRID[:, None].astype(float), return_std=True)
+    places = np.unique(at)
+    grouped = Samples(
+        places,
+        np.array([y[at == one].mean() for one in places]),
+        np.array([(at == one).sum() for one in places], float),
+    )
+    found = posterior(Kernel(2.0, deviation, 0.03), GRID, grouped)
+    np.testing.assert_allclose(found.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(found.deviation**2, spread**2, atol=1e-8)
+
+
+def test_a_linear_prior_mean_carries_what_is_seen_to_what_is_not() -> None:
+    one = Samples(np.array([2.0]), np.array([0.4]), np.array([1.0]))
+    assert one.slope == pytest.approx(0.2)
+    assert posterior(Kernel(), GRID, one, slope=one.slope).mean == pytest.approx(0.2 * GRID)
+    assert abs(posterior(Kernel(), GRID, one).mean[-1]) < 1e-3  # Eq. 17 as printed knows nothing there
+
+
+def test_the_weight_of_exploration() -> None:
+    assert weight(2, 10, 2.0) == pytest.approx(9.75945, abs=1e-5)
+    assert weight(10, 10, 2.0) == pytest.approx(16.19721, abs=1e-5)
+    with pytest.raises(ValueError, match="delta above 1"):
+        weight(2, 10, 1.0)
+
+
+def test_the_bonus_has_the_printed_and_the_proved_form() -> None:
+    known = Posterior(GRID, np.zeros(10), np.full(10, 0.5))
+    assert bonus(known, 4.0, Bonus.VARIANCE)[0] == 1.0
+    assert bonus(known, 4.0, Bonus.DEVIATION)[0] == 1.0
+    assert bonus(known, 16.0, Bonus.DEVIATION)[0] == 2.0
+
+
+def test_tracking_takes_the_nearest_capacity_unless_another_is_unknown() -> None:
+    sure = Posterior(GRID, 0.1 * GRID, np.zeros(10))
+    assert track(sure, 0.52, 10.0) == 5
+    unsure = Posterior(GRID, 0.1 * GRID, np.where(GRID == 9, 0.5, 0.0))
+    assert track(unsure, 0.52, 10.0) == 9
+
+
+@given(
+    first=st.lists(st.floats(0.01, 2), min_size=6, max_size=6),
+    second=st.lists(st.floats(0.01, 2), min_size=6, max_size=6),
+    third=st.lists(st.floats(0.01, 2), min_size=6, max_size=6),
+    budget=st.integers(3, 18),
+)
+@settings(deadline=None, max_examples=60)
+def test_a_budget_buys_the_best_throughput_of_all_configurations(first, second, third, budget) -> None:
+    graph = JobGraph((Operator("s"), Operator("a", ("s",)), Operator("b", ("a",)), Operator("c", ("b",))))
+    net, source = network(graph, {}), {"s": 1.0}
+    capacity = {name: np.array(values) for name, values in (("a", first), ("b", second), ("c", third))}
+
+    def throughput(tasks: dict[str, int]) -> float:
+        return flow(net, source, {name: float(capacity[name][count - 1]) for name, count in tasks.items()}).sink
+
+    found = project(net, source, capacity, budget)
+    every = [dict(zip(capacity, each, strict=True)) for each in itertools.product(range(1, 7), repeat=3)]
+    best = max(throughput(each) for each in every if sum(each.values()) <= budget)
+    assert sum(found.values()) <= budget
+    assert throughput(found) == pytest.approx(best, abs=1e-9)
+
+
+def test_the_budget_of_the_word_count_is_best_spent_on_3_and_5() -> None:
+    assert project(CHAIN, {"source": RATE}, CURVES, 8) == {"map": 3, "shuffle": 5}
+    ratio = CURVES["shuffle"][4] / CURVES["shuffle"][2]
+    assert ratio == pytest.approx(1.647, abs=0.01)
+
+
+def test_regret_and_fit_add_up() -> None:
+    assert dynamic_regret([3.0, 3.0, 3.0], [1.0, 2.0, 3.0]).tolist() == [2.0, 3.0, 3.0]
+    assert dynamic_fit([[0.5, 0.1], [0.2, -0.4]]).tolist() == pytest.approx([0.7, 0.4])
+
+
+def play(target: Target, slots: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[float]]:
+    """Dragster on the word count at a fixed load; returns (T,) throughput, (2, T) excess and the multipliers' norms."""
+    draws, tasks, memory = np.random.default_rng(seed), {"map": 1, "shuffle": 1}, Memory()
+    problem = Problem(CHAIN, {"source": RATE}, {"map": RATE, "shuffle": RATE})
+    throughput, excess, norms = [], [], []
+    for _ in range(slots):
+        true = {name: float(CURVES[name][count - 1]) for name, count in tasks.items()}
+        throughput.append(flow(CHAIN, {"source": RATE}, true).sink / RATE)
+        excess.append(list(problem.excess(true).values()))
+        seen = {name: y * (1 + 0.03 * draws.standard_normal()) for name, y in true.items()}
+        slot = Slot({"source": RATE}, {}, tasks, seen, {"map": 10, "shuffle": 10})
+        tasks, memory = advance(Options(target=target), CHAIN, slot, memory)
+        norms.append(norm(list(memory.multipliers.values())))
+    return np.array(throughput), np.array(excess).T, norms
+
+
+@pytest.mark.parametrize("target", list(Target))
+def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target: Target) -> None:
+    throughput, excess, norms = play(target, 100, seed=7)
+    at = np.array([10, 25, 50, 100])
+    regret = dynamic_regret(np.ones(100), throughput)[at - 1] / at
+    only = dynamic_fit(np.maximum(excess, 0.0))[at - 1] / at
+    assert (np.diff(regret) < 0).all()
+    assert (np.diff(only) < 0).all()
+    assert (np.diff(dynamic_fit(excess)[at - 1] / at) < 0).all()
+    # Slater: ten tasks each leave a slack; it is Shuffle's 1.6% that counts
+    slack = float(CURVES["shuffle"][-1] / RATE - 1)
+    assert 0 < max(norms) <= multiplier_bound(1.0, 2, 1.0, slack)
+
+
+def test_the_bound_of_the_multipliers() -> None:
+    assert multiplier_bound(0.5, 2, 1.0, 0.25) == pytest.approx(0.5 * 2 + (2 + 0.5 * 2) / 0.5)
+    with pytest.raises(ValueError, match="slack"):
+        multiplier_bound(0.5, 2, 1.0, 0.0)
+
+
+def test_a_backlog_asks_for_more_and_an_idle_job_is_left_alone() -> None:
+    tasks, limits = {"map": 5, "shuffle": 10}, {"map": 10, "shuffle": 10}
+    memory = Memory()
+    for count in (2, 5, 8, 10):
+        seen = {name: float(curve[count - 1]) for name, curve in CURVES.items()}
+        _, memory = advance(
+            Options(), CHAIN, Slot({"source": RATE}, {}, dict.fromkeys(tasks, count), seen, limits), memory
+        )
+    calm, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {}, tasks, {}, limits), memory)
+    late, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {"source": 0.5 * RATE * 600}, tasks, {}, limits), memory)
+    assert calm["map"] <= 5 < late["map"]  # 1.5 times the load until the backlog is gone
+    idle, _ = advance(Options(), CHAIN, Slot({"source": 0.0}, {}, tasks, {}, limits), memory)
+    assert idle == tasks
+
+
+def test_the_budget_holds_whatever_is_unknown() -> None:
+    slot = Slot({"source": RATE}, {}, {"map": 3, "shuffle": 4}, {"shuffle": 6e4}, {"map": 10, "shuffle": 10})
+    wanted, _ = advance(Options(budget_tasks=8), CHAIN, slot, Memory())
+    assert wanted["map"] == 3  # never seen at work: it stays
+    assert sum(wanted.values()) <= 8

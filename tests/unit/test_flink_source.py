@@ -1,0 +1,161 @@
+"""What a poll of a cluster records, over replies of a real cluster; the live poll is in tests/e2e."""
+
+import gzip
+import json
+import logging
+
+import pytest
+
+from include.flink.source import RestSource, collect_once
+from include.flink.transport import FlinkUnreachable, Reply
+from include.settings import Cluster, Paths, Settings
+
+JOB, SOURCE, SINK = "a" * 32, "b" * 32, "c" * 32
+LISTING = f"/jobs/{JOB}/vertices/%s/subtasks/metrics"
+COMMON = [
+    *("numRecordsIn", "numRecordsOut", "numRecordsInPerSecond", "numRecordsOutPerSecond"),
+    *("busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond"),
+    *("accumulateBusyTimeMs", "accumulateIdleTimeMs", "accumulateBackPressuredTimeMs"),
+]
+
+
+class Replies:
+    """Stands for client and transport: a reply per path without its query; 404 for a path that it has not."""
+
+    def __init__(self, state="RUNNING"):
+        job = {
+            "state": state,
+            "start-time": 5,
+            "vertices": [{"id": SOURCE}, {"id": SINK}],
+            "plan": {"nodes": [{"id": SOURCE}, {"id": SINK, "inputs": [{"id": SOURCE}]}]},
+        }
+        self.bodies = {
+            "/overview": "{}",
+            "/jobs/metrics": "[]",
+            "/jobs/overview": json.dumps({"jobs": [{"jid": JOB, "state": state}]}),
+            f"/jobs/{JOB}": json.dumps(job),
+            **{f"/jobs/{JOB}/{leaf}": "{}" for leaf in ("plan", "metrics", "checkpoints", "exceptions")},
+            LISTING % SOURCE: json.dumps([{"id": name} for name in [*COMMON, "Source__orders.pendingRecords"]]),
+            LISTING % SINK: json.dumps([{"id": name} for name in [*COMMON, "other"]]),
+        }
+        self.asked = []
+        self.transport = self
+
+    def get(self, path):
+        self.asked.append(path)
+        body = self.bodies.get(path.split("?")[0])
+        if body is None:
+            return Reply(path, 404, '{"errors":["Not found"]}')
+        return Reply(path, 200, body)
+
+
+def source_over(replies, now=7200.0):
+    clock = [now]
+    return RestSource(replies, "prod", lambda: clock[0], sleep=lambda _: None), clock
+
+
+def kinds(records):
+    return [record.kind for record in records]
+
+
+def test_a_poll_has_every_kind_once_and_metrics_of_every_vertex():
+    source, _ = source_over(Replies())
+    records = list(source.poll())
+    assert kinds(records) == [
+        *("overview", "job", "plan", "job_metrics", "checkpoints", "exceptions"),
+        *("vertex_metrics", "vertex_metrics"),
+    ]
+    assert [record.vertex_id for record in records[-2:]] == [SOURCE, SINK]
+    assert {record.observed_at_ms for record in records} == {7_200_000}
+    assert {record.cluster for record in records} == {"prod"}
+    assert records[1].body == Replies().bodies[f"/jobs/{JOB}"]
+
+
+def test_the_backlog_is_asked_of_the_source_by_the_name_it_has_there():
+    source, _ = source_over(Replies())
+    of_source, of_sink = list(source.poll())[-2:]
+    assert "Source__orders.pendingRecords" in of_source.endpoint
+    assert "pendingRecords" not in of_sink.endpoint
+    assert "other" not in of_sink.endpoint
+
+
+def test_only_names_that_exist_are_asked_for():
+    replies = Replies()
+    replies.bodies[LISTING % SINK] = json.dumps([{"id": "numRecordsIn"}])  # an older Flink, or a task still starting
+    source, _ = source_over(replies)
+    assert "get=numRecordsIn&" in list(source.poll())[-1].endpoint
+
+
+def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
+    replies = Replies()
+    replies.bodies[LISTING % SINK] = "[]"
+    source, _ = source_over(replies)
+    list(source.poll())
+    replies.bodies[LISTING % SINK] = json.dumps([{"id": name} for name in COMMON])
+    for _ in range(3):
+        list(source.poll())
+    assert replies.asked.count(LISTING % SOURCE) == 1
+    assert replies.asked.count(LISTING % SINK) == 2
+
+
+def test_the_plan_comes_once_an_hour_and_after_a_new_start():
+    replies = Replies()
+    source, clock = source_over(replies)
+    assert "plan" in kinds(source.poll())
+    clock[0] += 3599
+    assert "plan" not in kinds(source.poll())
+    clock[0] += 1
+    assert "plan" in kinds(source.poll())
+    replies.bodies[f"/jobs/{JOB}"] = replies.bodies[f"/jobs/{JOB}"].replace('"start-time": 5', '"start-time": 6')
+    assert "plan" in kinds(source.poll())
+
+
+def test_replies_that_are_errors_or_corrupt_are_kept_as_received():
+    replies = Replies()
+    replies.bodies[f"/jobs/{JOB}"] = '{"state": "RUNN'
+    del replies.bodies[f"/jobs/{JOB}/checkpoints"]
+    source, _ = source_over(replies)
+    records = {record.kind: record for record in source.poll()}
+    assert records["job"].body == '{"state": "RUNN'
+    assert (records["checkpoints"].status, records["checkpoints"].body) == (404, '{"errors":["Not found"]}')
+    assert "vertex_metrics" not in records  # no vertex is known without the job's reply
+
+
+@pytest.mark.parametrize(("state", "polled"), [("RESTARTING", True), ("CREATED", True), ("FINISHED", False)])
+def test_only_jobs_that_have_not_ended_are_polled(state, polled):
+    source, _ = source_over(Replies(state))
+    assert ("job" in kinds(source.poll())) is polled
+
+
+def test_deliver_writes_one_file_into_the_present_hour(tmp_path):
+    source, _ = source_over(Replies(), now=1_795_203_082.5)
+    delivery = source.deliver(tmp_path)
+    (path,) = delivery.written
+    assert path.parent == tmp_path / "cluster=prod/date=2026-11-20/hour=19"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    assert delivery.records == len(lines) == 8
+    assert json.loads(lines[0])["kind"] == "overview"
+
+
+def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, monkeypatch, caplog):
+    def client(rest_url):
+        replies = Replies()
+        if rest_url.endswith(":1"):
+            replies.get = lambda path: (_ for _ in ()).throw(FlinkUnreachable(rest_url, 3, "ConnectionError"))
+        replies.close = lambda: None
+        return replies
+
+    monkeypatch.setattr("include.flink.source.FlinkClient", client)
+    settings = Settings(
+        paths=Paths(raw=str(tmp_path)),
+        clusters={
+            "down": Cluster(rest_url="http://127.0.0.1:1"),
+            "files-only": Cluster(),
+            "up": Cluster(rest_url="http://127.0.0.1:2"),
+        },
+    )
+    with caplog.at_level(logging.ERROR):
+        delivery = collect_once(settings, lambda: 7200.0)
+    assert [path.relative_to(tmp_path).parts[0] for path in delivery.written] == ["cluster=up"]
+    assert list(delivery.refused) == ["down"]
+    assert "cluster down: nothing collected" in caplog.text

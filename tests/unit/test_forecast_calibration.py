@@ -1,0 +1,155 @@
+"""Quantiles from past errors: against brute force, what they cover, and how they are steered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.forecasting.calendar import Calendar
+from models.forecasting.calibration import MOST_RAISED, Calibration, Errors
+from models.forecasting.champion import choose
+
+HOUR_S = 3600
+CALENDAR = Calendar(0, HOUR_S)
+LEVELS = np.array([0.1, 0.9, 0.95])
+
+
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """The smallest value whose weight, with that of all smaller ones, reaches the level: one at a time."""
+    known = [(value, weight) for value, weight in zip(values, weights, strict=True) if np.isfinite(value)]
+    total, reached = sum(weight for _, weight in known), 0.0
+    for value, weight in sorted(known):
+        reached += weight
+        if weight and reached >= level * total * (1 - 1e-12):
+            return float(value)
+    return float("nan")
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.5, 0.9, 1.0]))
+@settings(max_examples=40, deadline=None)
+def test_weighted_quantiles_are_those_of_a_plain_loop(seed: int, level: float) -> None:
+    generator = np.random.default_rng(seed)
+    errors = generator.normal(size=(4, 3, 7))
+    errors[generator.random(errors.shape) < 0.2] = np.nan
+    weights = generator.random((4, 7)) * (generator.random((4, 7)) < 0.8)
+    found = Errors.of(errors, 3).quantiles(np.full((1, 3), level), weights)[0]
+    assert found.shape == (3, 3)
+    for series in range(3):
+        for group, leads in enumerate((slice(0, 3), slice(3, 6), slice(6, 7))):
+            own = errors[:, series, leads]
+            assert found[series, group] == pytest.approx(
+                weighted_quantile(own.ravel(), weights[:, leads].ravel(), level), nan_ok=True
+            )
+
+
+def said(errors: np.ndarray, spacing: int, first: int = 0) -> tuple[Calibration, np.ndarray, np.ndarray]:
+    """Offsets over the leads, shape (P, L, n, H), for origins so many hours apart."""
+    at = np.arange(1, len(errors) + 1) * spacing
+    calibration = Calibration(LEVELS, errors.shape[1], CALENDAR, errors.shape[2])
+    return calibration, calibration.spread(calibration.run(errors, at, first)), at
+
+
+def covered(errors: np.ndarray, offsets: np.ndarray, level: int) -> float:
+    return float((errors <= offsets[:, level]).mean())
+
+
+@pytest.mark.parametrize("spacing", [3, 6])
+def test_quantiles_cover_what_they_say(spacing: int) -> None:
+    generator = np.random.default_rng(8)
+    count = 14 * 24 // spacing
+    load = generator.gumbel(size=(400, 16 * 24 + 24)) + np.repeat(generator.normal(0, 0.5, (400, 17)), 24, axis=1)
+    at = np.arange(1, count + 1) * spacing
+    errors = np.stack([load[:100, origin : origin + 24] for origin in at])
+    _, offsets, _ = said(errors, spacing)
+    late = slice(count // 2, None)
+    assert 0.07 <= covered(errors[late], offsets[late], 0) <= 0.13
+    assert 0.88 <= covered(errors[late], offsets[late], 1) <= 0.92
+    assert 0.93 <= covered(errors[late], offsets[late], 2) <= 0.97
+
+
+def test_after_a_shift_coverage_comes_back() -> None:
+    generator = np.random.default_rng(3)
+    load = generator.normal(size=(40, 22 * 24))
+    load[:, 12 * 24 :] += 0.7
+    errors = np.stack([load[:, origin : origin + 24] for origin in np.arange(1, 160) * 3])
+    _, offsets, _ = said(errors, 3)
+    day, later = slice(12 * 8, 13 * 8), slice(15 * 8, 18 * 8)
+    assert covered(errors[day], offsets[day], 1) < 0.86
+    assert 0.87 <= covered(errors[later], offsets[later], 1) <= 0.93
+
+
+def test_nothing_after_an_origin_matters() -> None:
+    errors = np.random.default_rng(1).normal(size=(60, 3, 24))
+    _, offsets, at = said(errors, 3)
+    cut = 40
+    changed = errors.copy()
+    changed[at[:, None, None] + np.arange(24) >= at[cut] + 0 * errors] += 50
+    _, other, _ = said(changed, 3)
+    np.testing.assert_array_equal(offsets[: cut + 1], other[: cut + 1])
+    assert not np.allclose(offsets[-1], other[-1])
+
+
+def test_days_in_parts_are_as_days_in_one() -> None:
+    errors = np.random.default_rng(2).normal(size=(60, 2, 24))
+    at = np.arange(1, 61) * 3
+    whole = Calibration(LEVELS, 2, CALENDAR, 24).run(errors, at, 0)
+    parts = Calibration(LEVELS, 2, CALENDAR, 24)
+    first = parts.run(errors[:40], at[:40], 0)
+    np.testing.assert_array_equal(whole[40:], parts.run(errors, at, 40, first))
+
+
+def test_in_the_first_week_a_level_is_only_raised() -> None:
+    errors = np.full((30, 1, 24), -1.0)
+    errors[:, :, ::20] = 1.0
+    calibration, _, _ = said(errors, 3)
+    assert -1 < calibration.raised[1, 0] < -MOST_RAISED / 2  # it would narrow, were it allowed to
+    own = Errors.of(errors, 24)
+    weights = np.ones((30, 24))
+    kept = calibration._offsets(own, own, weights, np.array([1e9]), np.array([False]))
+    narrowed = calibration._offsets(own, own, weights, np.array([1e9]), np.array([True]))
+    assert (narrowed <= kept).all()
+
+
+def test_no_error_known_is_no_offset() -> None:
+    _, offsets, _ = said(np.full((3, 1, 24), np.nan), 1)
+    assert np.isnan(offsets).all()
+
+
+def losses(*by_method: float) -> np.ndarray:
+    """Losses of one series on five days, the same on each."""
+    return np.repeat(np.array(by_method)[:, None, None], 5, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("given_losses", "incumbent", "expected"),
+    [
+        (losses(1.0, 0.97), 0, 1),
+        (losses(1.0, 0.985), 0, 0),  # better, but within the margin
+        (losses(1.0, 0.985), 1, 1),
+        (losses(0.97, 1.0), 1, 0),  # the champion in office is beaten in its turn
+        (losses(0.999, 1.0), 1, 0),  # the first method needs no margin
+        (losses(1.0, 0.9, 0.8), 0, 2),
+        (losses(1.0, np.nan), 0, 0),
+        (losses(np.nan, 0.5), 0, 0),  # nothing to compare with
+        (losses(0.0, 0.0), 0, 0),
+    ],
+)
+def test_a_champion_stays_until_beaten_by_the_margin(given_losses: np.ndarray, incumbent: int, expected: int) -> None:
+    assert choose(given_losses, np.array([incumbent]), 0.02).tolist() == [expected]
+
+
+def test_a_challenger_is_judged_on_common_days_and_on_enough_of_them() -> None:
+    office, challenger = np.array([9.0, 9.0, 1.0, 1.0, 1.0]), np.array([np.nan, np.nan, 0.9, 0.9, 0.9])
+    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [1]
+    challenger[2] = np.nan
+    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    worse = np.array([np.nan, np.nan, 1.1, 1.1, 1.1])  # lower than the office's mean of all, higher where both stand
+    assert choose(np.stack([office, worse])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+
+
+def test_one_lucky_day_makes_no_champion() -> None:
+    office, challenger = np.full(7, 1.0), np.full(7, 1.01)
+    office[3], challenger[3] = 20.0, 1.0
+    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]

@@ -1,0 +1,242 @@
+"""The written history: the same bytes again, valid JSON with Flink's field names, counters that restart."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.history import HistoryRequest, main, write_history
+from include.flink.endpoints import AGGREGATES
+from include.intervals import IntervalError
+from include.raw import Kind, RawRecord
+from models.simulation.jobs import company
+from models.simulation.rest.job import hole_values, hollow_view, job_reply
+from models.simulation.rest.metrics import POLLED
+from models.simulation.rest.template import Ids, template
+from models.simulation.rest.views import FIRST_START_MS
+from models.simulation.spec import SpecError
+
+END = datetime(2026, 11, 20, 18, tzinfo=UTC)
+HOURS = 30
+
+
+def digest(raw: Path) -> dict[str, str]:
+    return {str(p.relative_to(raw)): hashlib.sha256(p.read_bytes()).hexdigest() for p in raw.rglob("*.jsonl.gz")}
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("history")
+    write_history(HistoryRequest(HOURS, END, root), workers=2)
+    return root
+
+
+@pytest.fixture(scope="module")
+def records(raw: Path) -> list[RawRecord]:
+    found = []
+    for path in sorted(raw.rglob("*.jsonl.gz")):
+        with gzip.open(path, "rt") as lines:
+            found += [RawRecord(**json.loads(line)) for line in lines]
+    return found
+
+
+def bodies(records: list[RawRecord], kind: Kind) -> list[tuple[RawRecord, Any]]:
+    return [(record, json.loads(record.body)) for record in records if record.kind == kind]
+
+
+def test_one_file_per_hour_ends_at_the_end(raw: Path, records: list[RawRecord]) -> None:
+    files = sorted(raw.rglob("*.jsonl.gz"))
+    assert len(files) == HOURS
+    assert files[-1].parent.name == "hour=17"
+    end_ms = END.timestamp() * 1000
+    times = [record.observed_at_ms for record in records]
+    assert end_ms - 10_000 <= max(times) < end_ms
+    assert min(times) == end_ms - HOURS * 3_600_000 + 290_000
+
+
+def test_a_line_lies_in_the_directory_of_its_hour(raw: Path) -> None:
+    for path in raw.rglob("*.jsonl.gz"):
+        hour = datetime.strptime(
+            f"{path.parent.parent.name} {path.parent.name} +0000", "date=%Y-%m-%d hour=%H %z"
+        ).timestamp()
+        with gzip.open(path, "rt") as lines:
+            assert {json.loads(line)["observed_at_ms"] // 3_600_000 for line in lines} == {int(hour) // 3600}
+
+
+def test_the_same_request_gives_the_same_bytes_for_any_number_of_workers(raw: Path, tmp_path: Path) -> None:
+    write_history(HistoryRequest(HOURS, END, tmp_path), workers=1)
+    assert digest(tmp_path) == digest(raw)
+
+
+def test_another_seed_gives_other_bytes(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        write_history(HistoryRequest(2, END, tmp_path / str(seed), seed=seed), workers=1)
+    first, second = digest(tmp_path / "1"), digest(tmp_path / "2")
+    assert first.keys() == second.keys()
+    assert not set(first.values()) & set(second.values())
+
+
+def test_a_finished_history_is_kept_and_a_damaged_one_is_written_anew(tmp_path: Path) -> None:
+    request = HistoryRequest(3, END, tmp_path)
+    assert write_history(request, workers=1)["skipped"] is False
+    before = digest(tmp_path)
+    assert write_history(request, workers=1)["skipped"] is True
+    victim = next(tmp_path.rglob("*.jsonl.gz"))
+    victim.write_bytes(victim.read_bytes()[:100])
+    assert write_history(request, workers=1)["skipped"] is False
+    assert digest(tmp_path) == before
+    next(tmp_path.rglob("*.manifest.json")).unlink()  # killed before its end
+    assert write_history(request, workers=1)["skipped"] is False
+    assert digest(tmp_path) == before
+
+
+def test_a_shorter_history_leaves_nothing_of_the_longer_one(tmp_path: Path) -> None:
+    write_history(HistoryRequest(3, END, tmp_path), workers=1)
+    write_history(HistoryRequest(2, END, tmp_path), workers=1)
+    assert len(digest(tmp_path)) == 2
+
+
+def test_replies_have_flinks_fields(records: list[RawRecord]) -> None:
+    fields = {
+        Kind.JOB: {"jid", "name", "state", "start-time", "now", "timestamps", "vertices", "status-counts"},
+        Kind.PLAN: {"plan"},
+        Kind.CHECKPOINTS: {"counts", "summary", "latest", "history"},
+        Kind.EXCEPTIONS: {"root-exception", "timestamp", "exceptionHistory"},
+        Kind.OVERVIEW: {"taskmanagers", "slots-total", "slots-available", "jobs-running", "flink-version"},
+    }
+    for kind, names in fields.items():
+        found = bodies(records, kind)
+        assert found
+        assert all(names <= set(body) for _, body in found)
+    checkpoints = [body for _, body in bodies(records, Kind.CHECKPOINTS)]
+    assert all(body["latest"]["completed"] == body["history"][0] for body in checkpoints)
+    assert all(len({one["id"] for one in body["history"]}) == 10 for body in checkpoints)
+    completed = checkpoints[0]["latest"]["completed"]
+    assert {"id", "trigger_timestamp", "state_size", "end_to_end_duration", "external_path"} <= set(completed)
+    vertex = bodies(records, Kind.JOB)[0][1]["vertices"][0]
+    assert {"id", "name", "parallelism", "maxParallelism", "status", "tasks"} <= set(vertex)
+    assert all(isinstance(v["parallelism"], int) for _, b in bodies(records, Kind.JOB) for v in b["vertices"])
+    metrics = {entry["id"]: entry["value"] for entry in bodies(records, Kind.JOB_METRICS)[0][1]}
+    assert {"numRestarts", "numRescales", "uptime"} <= set(metrics)
+    assert all(isinstance(value, str) for value in metrics.values())
+
+
+def test_every_vertex_is_sampled_with_flinks_metrics(records: list[RawRecord]) -> None:
+    jobs = {job.spec.name: job.spec for job in company()}
+    names = {body["jid"]: body["name"] for _, body in bodies(records, Kind.JOB)}
+    assert set(names.values()) == set(jobs)
+    seen = defaultdict(set)
+    for record, body in bodies(records, Kind.VERTEX_METRICS):
+        seen[record.job_id].add(record.vertex_id)
+        if not body:
+            continue
+        ids = [metric["id"] for metric in body]
+        assert ids[: len(POLLED)] == list(POLLED)
+        assert ",".join(ids) in record.endpoint
+        assert all(set(metric) == {"id", *AGGREGATES} for metric in body)
+        busy = next(metric for metric in body if metric["id"] == "busyTimeMsPerSecond")
+        assert busy["avg"] == "NaN" or 0 <= busy["min"] <= busy["avg"] <= busy["max"] <= 1000
+    assert {names[job]: len(vertices) for job, vertices in seen.items() if job} == {
+        name: len(spec.operators) for name, spec in jobs.items()
+    }
+    pending = [
+        m["id"] for _, b in bodies(records, Kind.VERTEX_METRICS) for m in b if m["id"].endswith("pendingRecords")
+    ]
+    assert "Source__orders.pendingRecords" in pending
+
+
+def test_counters_grow_within_a_run_and_restart_after_a_rescale(records: list[RawRecord]) -> None:
+    running = {}
+    for record, body in bodies(records, Kind.JOB):
+        if body["state"] == "RUNNING":
+            running[record.job_id, record.observed_at_ms // 300_000] = body["timestamps"]["RUNNING"]
+    before: dict[str, tuple[int, float]] = {}
+    growth: dict[str, float] = defaultdict(float)
+    grew = restarted = 0
+    samples = sorted(bodies(records, Kind.VERTEX_METRICS), key=lambda pair: pair[0].observed_at_ms)
+    for record, body in samples:
+        values = {metric["id"]: metric for metric in body}
+        start = running.get((record.job_id, record.observed_at_ms // 300_000))
+        if not values or start is None or values["numRecordsIn"]["sum"] == 0:
+            continue
+        count = values["numRecordsIn"]["sum"]
+        last_start, last_count = before.get(str(record.vertex_id), (start, 0.0))
+        if last_start == start:
+            assert count >= last_count
+            growth[str(record.vertex_id)] = max(growth[str(record.vertex_id)], count - last_count)
+            grew += 1
+        else:  # at most what five minutes bring, catching up included, however much was counted before
+            assert count < last_count or count <= 3 * growth[str(record.vertex_id)]
+            restarted += 1
+        before[str(record.vertex_id)] = (start, count)
+    assert grew > 10_000
+    assert restarted > 100
+
+
+def test_restarts_are_told_by_states_and_times(records: list[RawRecord]) -> None:
+    states = [body["state"] for _, body in bodies(records, Kind.JOB)]
+    assert set(states) == {"RUNNING", "RESTARTING", "CREATED"}
+    times = [body["timestamps"] for _, body in bodies(records, Kind.JOB) if body["state"] == "RUNNING"]
+    downtimes = [t["RUNNING"] - t["RESTARTING"] for t in times if t["RESTARTING"]]
+    assert len(downtimes) > 1000
+    assert all(15_000 < downtime < 150_000 for downtime in downtimes)
+    assert any(not body for _, body in bodies(records, Kind.VERTEX_METRICS))
+    failed = [body for _, body in bodies(records, Kind.EXCEPTIONS) if body["timestamp"]]
+    assert failed
+    assert all(body["root-exception"] == body["exceptionHistory"]["entries"][0]["stacktrace"] for body in failed)
+
+
+def test_busy_time_is_nan_just_after_a_start(records: list[RawRecord]) -> None:
+    unmeasured = [
+        record
+        for record, body in bodies(records, Kind.VERTEX_METRICS)
+        for metric in body
+        if metric["id"] == "busyTimeMsPerSecond" and metric["avg"] == "NaN"
+    ]
+    assert unmeasured
+    assert all('"NaN"' in record.body for record in unmeasured)
+
+
+def test_the_filled_template_is_the_reply() -> None:
+    spec = company()[0].spec
+    ids, submitted = Ids.of("c", spec), 1_000_000
+    view = replace(
+        hollow_view(spec, submitted),
+        now_ms=9_000_000,
+        duration_ms=8_000_000,
+        running_for_ms=9_000_000 - submitted - FIRST_START_MS,
+        created_ms=submitted + 100,
+        running_ms=submitted + FIRST_START_MS,
+        restarting_ms=0,
+        parallelism=list(range(1, len(spec.operators) + 1)),
+    )
+    filled = template(job_reply(spec, ids, hollow_view(spec, submitted))) % hole_values(view)
+    assert json.loads(filled) == job_reply(spec, ids, view)
+
+
+def test_a_big_fleet_is_written_in_blocks(tmp_path: Path) -> None:
+    request = HistoryRequest(1, END, tmp_path, "load", 1, scale_jobs=130, operators=3, window_s=60)
+    summary = write_history(request, workers=2)
+    assert summary["operators"] == 390
+    assert len(digest(tmp_path)) == 2
+    lines = [line for path in tmp_path.rglob("*.gz") for line in gzip.decompress(path.read_bytes()).splitlines()]
+    samples = [record for record in map(json.loads, lines) if record["kind"] == "vertex_metrics"]
+    assert len({record["vertex_id"] for record in samples}) == 390
+    assert len(samples) == pytest.approx(390 * 60, rel=0.02)
+
+
+def test_wrong_requests_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(IntervalError, match="full hour"):
+        HistoryRequest(1, END.replace(minute=5), tmp_path)
+    with pytest.raises(SpecError, match="whole minutes"):
+        HistoryRequest(1, END, tmp_path, window_s=7)
+    assert main(["--end", "2026-11-20T18:30:00Z", "--out", str(tmp_path)]) == 1
+    assert "full hour" in capsys.readouterr().err

@@ -1,0 +1,206 @@
+"""The MDP/RL policies on a real job: learning from windows, memory, odd input, and a simulated day."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from include.domain.graph import JobGraph
+from include.settings import Planner
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.planner.demand import SourceForecast
+from models.policies.mdp_rl import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
+from models.policies.mdp_rl.history import LEVELS, learn
+from models.policies.mdp_rl.job import share_parallelism
+from models.policies.mdp_rl.memory import AgentsMemory, Knowledge
+from models.policies.observed import MEASURES, Observations
+from models.policies.protocol import Situation
+from models.simulation.spec import JobSpec, OperatorSpec
+from models.simulation.testbed import Testbed, observations
+
+POLICIES = [CentralisedMdp(), CentralisedRlPlus(), CentralisedRl(), DecentralisedRl(), DecentralisedRl(0.8, False)]
+GRAPH = JobSpec(
+    "words",
+    (
+        OperatorSpec("src", (), 100_000.0, 0.0),
+        OperatorSpec("map", ("src",), 1000.0, 0.0),
+        OperatorSpec("sink", ("map",), 800.0, 0.0),
+    ),
+    slots_max=16,
+)
+WINDOW_S, START_S = 300, 1_763_661_600
+
+
+def curve(per_instance: float) -> CapacityCurve:
+    p = np.arange(1, 17)
+    return CapacityCurve(p, per_instance * p, 0.02 * per_instance * p, p.copy(), per_instance * p, per_instance)
+
+
+MODELS = JobModels(
+    {"src": curve(100_000.0), "map": curve(1000.0), "sink": curve(800.0)},
+    {"src": 1.0, "map": 1.0, "sink": 1.0},
+    RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5),
+    LatencyModel(np.zeros(0), np.zeros(0)),
+)
+
+
+def windows(rates: np.ndarray, runs: tuple[int, int, int] = (1, 4, 5)) -> Observations:
+    """A job that was never rescaled and kept up."""
+    shape = (len(rates), 3)
+    ability = np.array([100_000.0, 1000.0, 800.0]) * runs
+    found: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
+    found["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 2), np.nan)])
+    found["processing_rate_per_s"] = np.repeat(rates[:, None], 3, axis=1)
+    found["true_processing_rate_per_s"] = np.broadcast_to(ability, shape)
+    found["busy_share"] = found["processing_rate_per_s"] / ability
+    starts = START_S - WINDOW_S * np.arange(len(rates), 0, -1, dtype=np.int64)
+    still = np.zeros(len(rates), bool)
+    return Observations(starts, WINDOW_S, np.full(shape, runs, np.int64), disturbed=still, **found)
+
+
+def situation(seen: Observations, running: tuple[int, int, int] = (1, 4, 5), at_s: int = START_S) -> Situation:
+    forecast = SourceForecast(at_s // 600 * 600, 600, {"src": np.full((4, 144), 2000.0)})
+    names: JobGraph = GRAPH.graph()
+    parallelism = dict(zip(names.names, running, strict=True))
+    return Situation(at_s, names, parallelism, MODELS, forecast, 16, Planner(), seen)
+
+
+def after(policy: Any, found: Situation, memory: AgentsMemory | None = None) -> list[int]:
+    schedule, _ = policy.decide(found, policy.first_memory() if memory is None else memory)
+    return schedule.decisions[0].step.parallelism_to.tolist()
+
+
+def noise(mean: float, count: int = 200) -> np.ndarray:
+    return mean * (1 + 0.05 * np.random.default_rng(2).standard_normal(count))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.one_of(st.floats(0, 1e6), st.just(np.nan), st.just(0.0), st.floats(0, 1e-300)), max_size=40),
+    st.integers(0, 40),
+)
+def test_it_does_not_matter_how_a_history_is_cut(rates: list[float], cut: int) -> None:
+    rate, runs = np.array(rates, float), 1 + np.arange(len(rates))[:, None] % 3
+    late = np.where(np.arange(len(rates)) % 4 == 0, np.nan, np.arange(len(rates)) % 2)
+    joined = [at % 7 != 3 for at in range(len(rates))]
+    whole = learn(Knowledge(), rate, runs, late, joined)
+    first = learn(Knowledge(), rate[:cut], runs[:cut], late[:cut], joined[:cut])
+    assert learn(first, rate[cut:], runs[cut:], late[cut:], joined[cut:]) == whole
+    assert all(0 <= level < LEVELS and 0 <= to < LEVELS for level, to, _ in whole.transitions)
+    assert all(times > 0 for *_, times in whole.transitions)
+    assert all(0 <= estimate <= 0.4 for *_, estimate in whole.penalties)
+
+
+def test_a_gap_is_no_transition_and_an_estimate_belongs_to_the_rate_before() -> None:
+    rate, late = np.array([20.0, 20.0, 10.0, 20.0]), np.array([0.0, 1.0, 0.0, 1.0])
+    known = learn(Knowledge(), rate, np.array([[3], [2], [2], [2]]), late, [False, True, True, False])
+    assert known.transitions == ((20, 10, 1), (20, 20, 1))
+    assert known.penalties == ((20, (2,), pytest.approx(0.9 * 0.04)),)
+
+
+def test_a_coarser_grid_keeps_what_was_counted() -> None:
+    known = learn(
+        Knowledge(), np.array([20.0, 20.0, 40.0]), np.ones((3, 1), int), np.full(3, np.nan), [False, True, True]
+    )
+    assert (known.quantum_per_s, known.transitions) == (2.0, ((10, 10, 1), (10, 20, 1)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_memory_survives_json_and_the_same_input_gives_the_same_output(policy: Any) -> None:
+    found = situation(windows(noise(2000.0)))
+    schedule, memory = policy.decide(found, policy.first_memory())
+    adapter = TypeAdapter(AgentsMemory)
+    assert adapter.validate_json(adapter.dump_json(memory)) == memory
+    assert len(adapter.dump_json(memory)) < 20_000
+    again, same = policy.decide(found, policy.first_memory())
+    assert (again.decisions[0].reason, same) == (schedule.decisions[0].reason, memory)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("value", [np.nan, 0.0])
+def test_odd_windows_change_nothing(policy: Any, value: float) -> None:
+    assert after(policy, situation(Observations.nothing())) == [1, 4, 5]
+    odd = windows(np.full(60, value))
+    assert after(policy, situation(odd)) == [1, 4, 5]
+    blank = {name: np.full((60, 3), np.nan) for name in MEASURES}
+    unseen = replace(odd, parallelism=np.zeros((60, 3), np.int64), **blank)
+    _, memory = policy.decide(situation(windows(noise(2000.0))), policy.first_memory())
+    assert len(after(policy, situation(unseen), memory)) == 3
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_without_capacity_models_is_left_alone(policy: Any) -> None:
+    found = replace(situation(windows(noise(2000.0))), models=replace(MODELS, capacity={}))
+    assert after(policy, found) == [1, 4, 5]
+
+
+@pytest.mark.parametrize("policy", [CentralisedMdp(), CentralisedRlPlus(), DecentralisedRl()])
+def test_agents_that_know_the_model_find_what_the_rate_needs(policy: Any) -> None:
+    """2000/s at 70% need 3 maps and 4 sinks; a peak of 5000/s in between is why the bounds are above that."""
+    rates = np.concatenate([noise(2000.0), np.full(6, 5000.0), noise(2000.0)])
+    for running in ((1, 1, 1), (1, 8, 9)):
+        found = after(policy, situation(windows(rates, running), running))
+        assert all(need <= one <= need + 1 for need, one in zip((1, 3, 4), found, strict=True))
+
+
+@pytest.mark.parametrize("policy", [CentralisedMdp(), CentralisedRlPlus()])
+def test_instances_that_cost_one_another_do_not_make_every_configuration_late(policy: Any) -> None:
+    p = np.arange(1, 17)
+    contended = {
+        name: CapacityCurve(p, rate * p / (1 + 0.05 * (p - 1)), 0.01 * rate * p, p.copy(), rate * p, rate)
+        for name, rate in (("src", 100_000.0), ("map", 1000.0), ("sink", 800.0))
+    }
+    found = situation(windows(noise(3500.0), (1, 6, 8)), (1, 6, 8))
+    asked = after(policy, replace(found, models=replace(MODELS, capacity=contended)))
+    assert asked[1] >= 6
+    assert asked[2] >= 8
+
+
+def test_an_operator_moves_by_one_instance_per_window() -> None:
+    policy = DecentralisedRl()
+    _, memory = policy.decide(situation(windows(noise(2000.0), (1, 9, 9)), (1, 9, 9)), policy.first_memory())
+    later = windows(noise(2000.0, 202), (1, 9, 9))
+    two = replace(later.rows(np.array([200, 201])), window_start_s=START_S + WINDOW_S * np.arange(2))
+    assert after(policy, situation(two, (1, 9, 9), START_S + 600), memory) == [1, 7, 7]
+
+
+def test_the_mdp_keeps_to_the_plan_of_the_night() -> None:
+    policy = CentralisedMdp()
+    seen = windows(noise(2000.0))
+    _, memory = policy.decide(situation(seen), policy.first_memory())
+    more = replace(seen, window_start_s=seen.window_start_s + len(seen) * WINDOW_S)
+    _, same_day = policy.decide(situation(more, at_s=START_S + 3600), memory)
+    _, next_day = policy.decide(situation(more, at_s=START_S + 86_400), memory)
+    assert same_day.agents[""].slots > memory.agents[""].slots
+    assert same_day.planned == memory.planned
+    assert next_day.planned == next_day.agents
+
+
+@pytest.mark.parametrize(
+    ("limits", "shared"), [((5, 5, 5), False), ((5,) * 4, False), ((16,) * 3, True), ((2,) * 10, True)]
+)
+def test_a_centralised_agent_of_many_combinations_shares_one_parallelism(limits: tuple[int, ...], shared: bool) -> None:
+    assert share_parallelism(limits) is shared
+
+
+@pytest.mark.parametrize("policy", [DecentralisedRl(), CentralisedRl()])
+def test_a_day_on_the_simulator(policy: Any) -> None:
+    """Asked once an hour, agents follow a load that swings by a factor of five, and never leave the bounds."""
+    bed, memory, seen, used = Testbed([GRAPH], np.array([[1, 4, 4]]), step_s=60.0), policy.first_memory(), [], []
+    for window in range(288):
+        rate = 3000 + 2000 * np.sin(2 * np.pi * window / 288)
+        seen.append(bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S))
+        if window % 12 == 11:
+            running = bed.state.parallelism[0]
+            now = situation(observations(seen[-13:], 0, 3), tuple(running.tolist()), round(bed.time_s))
+            schedule, memory = policy.decide(now, memory)
+            target = schedule.decisions[0].step.parallelism_to
+            assert ((target >= 1) & (target <= 16)).all()
+            used.append(int(target[1]))
+            if (target != running).any():
+                bed.rescale(0, target, downtime_s=20.0)
+    assert len(set(used)) >= 3

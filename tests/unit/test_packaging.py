@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from include.packaging import KEPT_ARCHIVES, PACKAGES, PackagingError, build_package
+from include.settings import PROJECT, Paths, Settings, Spark
+from include.stages import Stage
+from include.submission import anchor, anchored, prepare_submission, stage_environment
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A small project with the three packages."""
+    for package in PACKAGES:
+        (tmp_path / package / "__pycache__").mkdir(parents=True)
+        (tmp_path / package / "__init__.py").write_text("")
+        (tmp_path / package / "one.py").write_text(f"NAME = {package!r}\n")
+        (tmp_path / package / "__pycache__" / "one.pyc").write_bytes(b"x")
+    return tmp_path
+
+
+def test_the_same_code_is_the_same_bytes_whenever_and_wherever_built(project):
+    first = build_package(project, project / "a" / "code.zip").read_bytes()
+    for path in project.rglob("*.py"):
+        path.touch()
+    assert build_package(project, project / "b" / "code.zip").read_bytes() == first
+
+
+def test_nothing_is_written_when_nothing_changed(project):
+    package = build_package(project, project / "out" / "code.zip")
+    before = package.stat()
+    assert build_package(project, project / "out" / "code.zip") == package
+    assert package.stat().st_mtime_ns == before.st_mtime_ns
+    assert package.stat().st_ino == before.st_ino
+
+
+def test_changed_code_leaves_the_zip_of_a_running_application_alone(project):
+    old = build_package(project, project / "out" / "code.zip")
+    content = old.read_bytes()
+    (project / "models" / "one.py").write_text("NAME = 'other'\n")
+    new = build_package(project, project / "out" / "code.zip")
+    assert new != old
+    assert old.read_bytes() == content
+
+
+def test_old_zips_do_not_pile_up_and_no_partial_one_remains(project):
+    for number in range(KEPT_ARCHIVES + 4):
+        (project / "models" / "one.py").write_text(f"NAME = {number}\n")
+        newest = build_package(project, project / "out" / "code.zip")
+    left = set((project / "out").iterdir())
+    assert newest in left
+    assert len(left) == KEPT_ARCHIVES
+
+
+def test_holds_the_packages_and_nothing_else(project):
+    (project / "cli").mkdir()
+    (project / "cli" / "run.py").write_text("")
+    with zipfile.ZipFile(build_package(project, project / "out" / "code.zip")) as packed:
+        names = packed.namelist()
+    assert names == sorted(names)
+    assert set(names) == {f"{package}/{file}.py" for package in PACKAGES for file in ("__init__", "one")}
+
+
+def test_a_folder_that_is_not_the_project_is_refused(tmp_path):
+    with pytest.raises(PackagingError, match="no package include"):
+        build_package(tmp_path, tmp_path / "code.zip")
+
+
+def test_the_projects_own_zip_imports_without_the_checkout(tmp_path):
+    package = build_package(PROJECT, tmp_path / "tidewise.zip")
+    code = "import include.stages, include.version as v; print(include.stages.__file__, v.code_version())"
+    printed = subprocess.check_output([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(package)})
+    assert str(package) in printed.decode()
+
+
+def test_locations_are_anchored_only_when_they_are_local_and_relative():
+    root = Path("/srv/tidewise")
+    assert anchor("out/lake", root) == "/srv/tidewise/out/lake"
+    assert anchor("/data/lake", root) == "/data/lake"
+    assert anchor("s3a://bucket/lake", root) == "s3a://bucket/lake"
+    assert anchor("sqlite:///out/mlflow.db", root) == "sqlite:////srv/tidewise/out/mlflow.db"
+    assert anchor("sqlite:////var/mlflow.db", root) == "sqlite:////var/mlflow.db"
+    assert anchor("http://mlflow:5000", root) == "http://mlflow:5000"
+
+
+def test_a_stage_sees_the_same_places_from_any_directory():
+    settings = Settings(paths=Paths(lake="lake", raw="s3a://bucket/raw"))
+    variables = stage_environment(settings, {"PYSPARK_PYTHON": "/opt/python"}, Path("/srv/tidewise"))
+    assert (
+        variables["TIDEWISE__PATHS__LAKE"]
+        == "/srv/tidewise/lake"
+        == anchored(settings, Path("/srv/tidewise")).paths.lake
+    )
+    assert "TIDEWISE__PATHS__RAW" not in variables
+    assert variables["PYSPARK_PYTHON"] == "/opt/python"
+
+
+def test_a_submission_is_complete(tmp_path):
+    settings = Settings(
+        paths=Paths(out=str(tmp_path)),
+        spark=Spark(package_zip=str(tmp_path / "code.zip"), jars_dir=str(PROJECT / ".cache" / "jars")),
+    )
+    submission = prepare_submission(settings, "local[2]")
+    command = submission.command([str(Stage.PLAN), "--as-of", "2026-11-20T19:00:00Z"], "spark-submit")
+    assert command[:3] == ["spark-submit", "--master", "local[2]"]
+    assert command[command.index("--py-files") + 1] == submission.package
+    assert Path(submission.application).is_file()
+    assert Path(submission.package).is_file()
+    assert all(Path(jar).is_file() for jar in submission.conf["spark.jars"].split(","))
+    assert f"spark.jars={submission.conf['spark.jars']}" in command
+    assert command[-3:] == ["plan", "--as-of", "2026-11-20T19:00:00Z"]
+
+
+def test_the_file_system_for_local_disks_is_used_only_where_all_processes_share_one(tmp_path):
+    settings = Settings(
+        paths=Paths(out=str(tmp_path)),
+        spark=Spark(package_zip=str(tmp_path / "code.zip"), jars_dir=str(PROJECT / ".cache" / "jars")),
+    )
+    for master, wanted in (("local[*]", True), ("local-cluster[1,1,1024]", True), ("yarn", False), ("k8s://x", False)):
+        conf = prepare_submission(settings, master).conf
+        assert ("spark.hadoop.fs.file.impl" in conf) is wanted
+        assert ("spark.driver.extraClassPath" in conf) is wanted
+    assert prepare_submission(settings).master == settings.spark.master

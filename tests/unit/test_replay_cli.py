@@ -1,0 +1,67 @@
+"""``python -m benchmarks.replay`` as a user starts it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.__main__ import TRACES, default_traces, main
+
+COLUMNS = {
+    "trace",
+    "job",
+    "policy",
+    "seed",
+    "segment",
+    "rescales_per_day",
+    "late_minutes_per_day",
+    "lag_record_seconds",
+    "slot_hours",
+    "cost",
+    "cost_vs_clairvoyant",
+}
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "wave.csv"
+    start = datetime(2024, 3, 4, tzinfo=UTC)
+    rates = 100 + 40 * np.sin(np.arange(96) / 20)
+    lines = [f"{start + timedelta(minutes=5 * n):%Y-%m-%d %H:%M:%S},{rate}" for n, rate in enumerate(rates)]
+    path.write_text("\n".join(["when,how much", *lines]), encoding="utf-8")
+    return path
+
+
+def test_rows_table_and_picture(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "out.json", tmp_path / "out.png"
+    arguments = ["--policy", "ds2", "static_max", "--seeds", "2", "--json", str(out), "--plot", str(plot), "-j", "1"]
+    assert main(["--trace", str(trace), "--job", "eight", "--days", "0.25", *arguments]) == 0
+    rows = json.loads(out.read_text(encoding="utf-8"))
+    assert len(rows) == 3 * 2 * 3  # with the clairvoyant; seeds; segments
+    assert all(set(row) == COLUMNS for row in rows)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr().out
+    for told in ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third"):
+        assert told in " ".join(printed.split())
+
+
+def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {
+        "no policy is called": ["--policy", "best"],
+        "no job is called": ["--job", "none"],
+        "a tick must hold": ["--tick", "400"],
+        "must be 1 or more": ["--seeds", "0"],
+    }
+    for why, arguments in wrong.items():
+        with pytest.raises(SystemExit):
+            main(["--trace", str(trace), *arguments])
+        assert why in capsys.readouterr().err
+
+
+def test_the_shipped_traces_are_the_default() -> None:
+    assert {path.name.split(".")[0] for path in default_traces()} >= {"dsp_taxi_5min", "nab_nyc_taxi_30min"}
+    assert TRACES.is_dir()

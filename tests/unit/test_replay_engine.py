@@ -1,0 +1,167 @@
+"""The engine of the replay against the simulator that it stands for, and against arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.evaluation.conditions import Cadence, ConditionsError, Disturbances, Luck
+from models.evaluation.engine import Engine, Setting
+from models.evaluation.sharing import shared_out
+from models.evaluation.workload import Workload, sufficient
+from models.simulation.fleet import pack
+from models.simulation.spec import JobSpec, OperatorSpec
+from models.simulation.step import allocate
+from models.simulation.testbed import Testbed
+
+QUIET = Disturbances(
+    failures_per_day=0,
+    measurement_noise=0.0,
+    capacity_noise=0.0,
+    rescale_downtime_s=(40.0, 40.0),
+    failure_downtime_sd=0.0,
+)
+LINE = JobSpec(
+    "line",
+    (
+        OperatorSpec("in", (), 1000.0, contention=0.0),
+        OperatorSpec("work", ("in",), 100.0, contention=0.0, selectivity=0.5),
+        OperatorSpec("out", ("work",), 300.0, contention=0.0, selectivity=0.0),
+    ),
+    slots_max=8,
+)
+PAIR = JobSpec(
+    "pair",
+    (
+        OperatorSpec("a", (), 900.0, contention=0.0),
+        OperatorSpec("b", (), 700.0, contention=0.0),
+        OperatorSpec("parse", ("a",), 120.0, contention=0.01),
+        OperatorSpec("join", ("parse", "b"), 100.0, contention=0.02),
+    ),
+    slots_max=8,
+)
+
+
+def engine(spec: JobSpec, rates: np.ndarray, parallelism: list[list[int]], around: Disturbances = QUIET) -> Engine:
+    workload = Workload(spec, 0, 10, np.asarray(rates, float))
+    cadence = Cadence()
+    luck = [Luck.drawn(0, len(rates) // cadence.steps, len(spec.operators), cadence, around)]
+    made = Engine(
+        Setting(workload, cadence, around, luck, 60.0), np.zeros(len(parallelism), np.int64), np.array(parallelism[0])
+    )
+    made.rows.parallelism[:] = parallelism
+    return made
+
+
+@pytest.mark.parametrize(
+    ("spec", "base", "parallelism"),
+    [
+        (LINE, [300.0], [[1, 4, 1], [1, 3, 1], [1, 2, 2]]),
+        (PAIR, [250.0, 150.0], [[1, 1, 3, 6], [1, 1, 2, 4], [1, 1, 1, 2]]),
+    ],
+)
+def test_windows_are_those_of_the_simulator(spec: JobSpec, base: list[float], parallelism: list[list[int]]) -> None:
+    steps = 30 * 12
+    wave = 1.0 + 0.25 * np.sin(np.arange(steps) / 40.0)
+    rates = wave[:, None] * np.array(base)
+    ours = engine(spec, rates, parallelism)
+    bed = Testbed([JobSpec(f"{n}", spec.operators, slots_max=8) for n in range(3)], np.array(parallelism), step_s=10.0)
+    wide = np.zeros((steps, 3, len(spec.operators)))
+    wide[:, :, : len(base)] = rates[:, None, :]
+    for number in range(12):
+        if number == 4:
+            ours.rescale(2, np.array(parallelism[0]))
+            bed.rescale(2, np.array(parallelism[0]), downtime_s=40.0)
+        found, window = ours.advance(), bed.run(wide[30 * number : 30 * (number + 1)])
+        assert np.array_equal(found.parallelism, window.parallelism)
+        for mine, theirs in [
+            (found.in_per_s, window.in_per_s),
+            (found.true_in_per_s, window.true_in_per_s),
+            (found.busy, window.busy),
+            (found.pressed, window.pressed),
+            (found.idle, window.idle),
+            (found.backlog, window.backlog),
+            (found.latency_ms, window.latency_ms),
+        ]:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-3, equal_nan=True)
+
+
+def test_sources_share_as_in_the_simulator() -> None:
+    fleet = pack([PAIR])
+    draws = np.random.default_rng(1)
+    want, capacity = draws.uniform(0, 300, (200, 2)), draws.uniform(1, 300, (200, 4))
+    wide = np.zeros((200, 4))
+    wide[:, :2] = want
+    gain = fleet.gain[0][:, :2]
+    np.testing.assert_allclose(
+        shared_out(gain, gain > 0, want, capacity, 3), allocate(fleet, wide, capacity)[:, :2], rtol=1e-9
+    )
+
+
+def test_a_failure_replays_from_the_last_checkpoint_and_is_late_until_caught_up() -> None:
+    around = Disturbances(
+        failures_per_day=1, measurement_noise=0.0, capacity_noise=0.0, failure_downtime_s=100.0, failure_downtime_sd=0.0
+    )
+    rates = np.full((30 * 288, 1), 200.0)
+    one = engine(LINE, rates, [[1, 4, 1]], around)
+    at = float(one.setting.luck[0].failure_at_s[0])
+    found = [one.advance() for _ in range(288)]
+    (event,) = one.events[0]
+    assert event.at_s == at
+    assert event.kind == "restart"
+    # A checkpoint every 60 s, complete after 5 s.
+    assert 5.0 <= event.checkpoint_age_s < 65.0
+    catch_up_s = 200.0 * (100.0 + event.checkpoint_age_s) / (400.0 - 200.0)
+    lag = sum(float(one_window.lag_record_s[0]) for one_window in found)
+    # The backlog jumps by the replay, rises for the downtime and falls again.
+    replay, top = 200.0 * event.checkpoint_age_s, 200.0 * (event.checkpoint_age_s + 100.0)
+    assert lag == pytest.approx(0.5 * (replay + top) * 100.0 + 0.5 * top * catch_up_s, rel=0.08)
+    # The oldest record is over 60 s old from 60 s - age into the downtime until 60 s of backlog are left.
+    late_s = sum(float(one_window.late_s[0]) for one_window in found)
+    since = max(0.0, 60.0 - event.checkpoint_age_s)
+    until = 100.0 + catch_up_s * (1.0 - 60.0 / (100.0 + event.checkpoint_age_s))
+    assert late_s == pytest.approx(until - since, abs=25.0)
+    assert one.rows.backlog[0, 0] == 0.0
+
+
+def test_a_rescale_of_less_than_the_target_is_not_late_and_loses_nothing() -> None:
+    one = engine(LINE, np.full((90, 1), 200.0), [[1, 4, 1]])
+    one.rescale(0, np.array([1, 5, 1]))
+    assert not one.up[0]
+    found = [one.advance() for _ in range(3)]
+    assert one.up[0]
+    assert [bool(window.disturbed[0]) for window in found] == [True, False, False]
+    assert sum(float(window.late_s[0]) for window in found) == 0.0
+    assert found[0].in_per_s[0, 0] == pytest.approx(200.0, rel=1e-9)  # it caught up within the window
+
+
+def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
+    one = engine(LINE, np.full((60, 1), 400.0), [[1, 2, 1]])
+    found = [one.advance() for _ in range(2)]
+    # The backlog grows by half of what comes: after t seconds the oldest record is t / 2 old, over 60 s from 120 s on.
+    assert float(found[0].late_s[0]) == pytest.approx(180.0, abs=10.0)
+    assert float(found[1].late_s[0]) == 300.0
+    assert found[0].busy[0, 1] == pytest.approx(1.0)
+    assert found[0].pressed[0, 0] > 0.0
+
+
+def test_luck_depends_on_seed_and_window_only() -> None:
+    drawn = [Luck.drawn(seed, 600, 3, Cadence(), Disturbances()) for seed in (1, 1, 2)]
+    assert np.array_equal(drawn[0].failure_at_s, drawn[1].failure_at_s)
+    assert np.array_equal(drawn[0].measured, drawn[1].measured)
+    assert not np.array_equal(drawn[0].failure_at_s, drawn[2].failure_at_s)
+    assert len(drawn[0].failure_at_s) in {2, 3}
+    assert ((drawn[0].rescale_downtime_s >= 30) & (drawn[0].rescale_downtime_s <= 60)).all()
+    assert Luck.drawn(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
+
+
+def test_a_cadence_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ConditionsError, match="tick"):
+        Cadence(tick_s=400)
+    with pytest.raises(ConditionsError):
+        Cadence(plan_every_s=7200 + 300)
+
+
+def test_sufficient_parallelism_is_the_least() -> None:
+    assert sufficient(LINE, np.array([300.0]), 0.75).tolist() == [1, 4, 1]
+    assert sufficient(LINE, np.array([[299.0], [301.0]]), 0.75)[:, 1].tolist() == [4, 5]

@@ -1,0 +1,140 @@
+"""Traces of any form, and jobs under them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.jobs import JOBS, PEAK_SHARE, job_of
+from benchmarks.replay.traces import TraceError, read_trace
+from models.evaluation.workload import curves_per_s, source_gains
+from models.simulation.spec import SpecError
+
+START = datetime(2024, 3, 4, tzinfo=UTC)
+EPOCH = int(START.timestamp())
+
+
+def write(path: Path, rows: list[tuple[object, object]], header: str | None = "time,rate") -> Path:
+    lines = [header] if header else []
+    lines += [f"{time},{rate}" for time, rate in rows]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def stamps(count: int, step_s: float) -> list[str]:
+    return [(START + timedelta(seconds=step_s * n)).isoformat(sep=" ") for n in range(count)]
+
+
+def test_five_minutes_stay_as_they_are_under_any_header_or_none(tmp_path: Path) -> None:
+    rates = np.arange(48.0) + 1
+    rows = list(zip(stamps(48, 300), rates, strict=True))
+    for header in ("date,messages", "Zeit,Last", None):
+        trace = read_trace(write(tmp_path / "t.csv", rows, header))
+        assert (trace.start_s, trace.name) == (EPOCH, "t")
+        assert np.array_equal(trace.values, rates)
+
+
+def test_columns_are_found_by_what_they_hold(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    lines = [f"{n % 7},web,{1000 * (EPOCH + 300 * n)},{n + 1}" for n in range(48)]
+    path.write_text("\n".join(["weekday,name,ms,load", *lines]), encoding="utf-8")
+    trace = read_trace(path)
+    assert trace.start_s == EPOCH
+    assert "time: ms, rate: weekday" in trace.notes[0]  # the first other column of numbers
+
+
+def test_compressed_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    rows = "\n".join(f"{at},{n + 1}" for n, at in enumerate(stamps(48, 300)))
+    path.write_bytes(gzip.compress(f"a,b\n{rows}".encode()))
+    assert len(read_trace(path).values) == 48
+
+
+def test_fine_steps_become_means(tmp_path: Path) -> None:
+    rows = [(EPOCH + n, 10.0 if n % 2 else 20.0) for n in range(7200)]
+    trace = read_trace(write(tmp_path / "t.csv", rows))
+    assert len(trace.values) == 24
+    np.testing.assert_allclose(trace.values, 15.0)
+    assert "every 1 s, averaged" in " ".join(trace.notes)
+
+
+def test_coarse_steps_are_joined(tmp_path: Path) -> None:
+    rows = list(zip(stamps(12, 1800), 100.0 * (np.arange(12) + 1), strict=True))
+    trace = read_trace(write(tmp_path / "t.csv", rows))
+    assert len(trace.values) == 12 * 6
+    assert trace.values[3:-3].mean() == pytest.approx(650.0, rel=0.01)
+    assert np.all(np.diff(trace.values) >= 0)
+
+
+def test_gaps_are_filled_and_told(tmp_path: Path) -> None:
+    rates = 100.0 + np.arange(2 * 288.0) % 288
+    kept = np.ones(len(rates), bool)
+    kept[20:26] = False  # half an hour
+    kept[288 + 100 : 288 + 148] = False  # four hours of the second day
+    rows = [row for row, keep in zip(zip(stamps(len(rates), 300), rates, strict=True), kept, strict=True) if keep]
+    rows[50] = (rows[50][0], "n/a")
+    trace = read_trace(write(tmp_path / "t.csv", rows))
+    np.testing.assert_allclose(trace.values, rates)
+    told = " ".join(trace.notes)
+    for part in ("2 gaps of up to an hour", "1 longer gaps, 4.0 hours, FILLED", "1 rows"):
+        assert part in told
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([("2024-01-01 00:00", 1), ("2024-01-01 03:00", 2), ("2024-01-01 06:00", 3)], "a step of"),
+        ([("2024-01-01 00:00", 1), ("2024-01-01 00:05", 2)], "too short"),
+        ([("x", 1), ("y", 2)], "needs a column of times"),
+        (list(zip(stamps(48, 300), [0] * 48, strict=True)), "no rate"),
+    ],
+)
+def test_what_is_no_trace_is_refused(tmp_path: Path, rows: list[tuple[object, object]], why: str) -> None:
+    with pytest.raises(TraceError, match=why):
+        read_trace(write(tmp_path / "t.csv", rows))
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_peak_needs_its_share_of_the_slots(tmp_path: Path, name: str) -> None:
+    rates = 100.0 + 50.0 * np.sin(np.arange(288.0) / 40)
+    trace = read_trace(write(tmp_path / "t.csv", list(zip(stamps(288, 300), rates, strict=True))))
+    workload = job_of(name).under(trace, 10)
+    loads = (workload.means_per_s(300) @ source_gains(workload.spec).T).max(axis=0)
+    needs = [
+        np.interp(load, curve, np.arange(len(curve))) / workload.spec.slots_max
+        for load, curve in zip(loads, curves_per_s(workload.spec), strict=True)
+    ]
+    assert max(needs) == pytest.approx(PEAK_SHARE, rel=0.01)
+
+
+def test_the_second_source_of_the_graph_lags(tmp_path: Path) -> None:
+    rates = 100.0 + np.arange(2 * 288.0) % 288
+    trace = read_trace(write(tmp_path / "t.csv", list(zip(stamps(len(rates), 300), rates, strict=True))))
+    clicks, purchases = job_of("eight").under(trace, 10).means_per_s(300).T
+    np.testing.assert_allclose(purchases[300:500] / clicks[300 - 36 : 500 - 36], 0.15, rtol=0.02)
+    assert purchases[10] == pytest.approx(0.15 * clicks[288 - 36 + 10], rel=0.02)
+
+
+def test_a_job_may_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    operators = [
+        {"name": "in", "upstream": [], "per_subtask_per_s": 100.0},
+        {"name": "out", "upstream": ["in"], "per_subtask_per_s": 50.0, "selectivity": 0.0},
+    ]
+    described = {"name": "mine", "slots_max": 12, "operators": operators, "sources": {"in": {"weight": 2}}}
+    path.write_text(json.dumps(described), encoding="utf-8")
+    job = job_of(str(path))
+    assert (job.spec.name, job.spec.slots_max, job.shares[0].weight) == ("mine", 12, 2)
+    path.write_text(json.dumps({**described, "sources": {"out": {}}}), encoding="utf-8")
+    with pytest.raises(SpecError, match="not sources"):
+        job_of(str(path))
+    path.write_text('{"name": "mine"}', encoding="utf-8")
+    with pytest.raises(SpecError, match="--help"):
+        job_of(str(path))
+    with pytest.raises(SpecError, match="no job is called"):
+        job_of("nothing")

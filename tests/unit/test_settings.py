@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, SettingsError, load_settings, settings_file
+
+
+@pytest.fixture
+def toml(tmp_path, monkeypatch):
+    """Write a settings file and put it in force."""
+
+    def write(text: str):
+        path = tmp_path / "settings.toml"
+        path.write_text(text)
+        monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(path))
+        return path
+
+    return write
+
+
+def test_defaults_file_and_environment_in_this_order(toml, monkeypatch):
+    toml('[paths]\nlake = "s3a://bucket/lake"\nraw = "s3a://bucket/raw"\n[planner]\nmin_step_s = 60\n')
+    monkeypatch.setenv("TIDEWISE__PATHS__RAW", "/data/raw")
+    settings = load_settings()
+    assert settings.paths.lake == "s3a://bucket/lake"
+    assert settings.paths.raw == "/data/raw"
+    assert settings.paths.out == "out"
+    assert settings.planner.min_step_s == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[planner]\nhorizon = 3\n", "planner.horizon"),
+        ("[plannner]\nhorizon_h = 3\n", "plannner"),
+        ("[planner]\nhorizon_h = 0\n", "planner.horizon_h"),
+        ("[clusters.a]\nwindow_s = 7\n", "window_s = 7 does not divide an hour"),
+        ('[apply]\nmode = "yes"\n', "apply.mode"),
+        ("[planner\n", "settings.toml"),
+    ],
+)
+def test_a_fault_is_named(toml, text, named):
+    toml(text)
+    with pytest.raises(SettingsError, match=named):
+        load_settings()
+
+
+def test_every_fault_is_listed(toml):
+    toml("[planner]\nhorizon_h = 0\nload_quantile = 2\n")
+    with pytest.raises(SettingsError, match=r"(?s)horizon_h.*load_quantile"):
+        load_settings()
+
+
+def test_an_unknown_section_in_the_environment_is_refused(toml, monkeypatch):
+    toml("")
+    monkeypatch.setenv("TIDEWISE__PLANER__HORIZON_H", "3")
+    with pytest.raises(SettingsError, match="no such section"):
+        load_settings()
+
+
+def test_a_named_file_must_exist(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "gone.toml"))
+    with pytest.raises(SettingsError, match="does not exist"):
+        load_settings()
+
+
+def test_a_shipped_file_is_found_in_the_working_directory(monkeypatch, tmp_path):
+    (tmp_path / "tidewise.toml").write_text('[paths]\nlake = "hdfs:///lake"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, "/not/on/this/machine/tidewise.toml")
+    assert load_settings().paths.lake == "hdfs:///lake"
+
+
+def test_the_projects_own_file_is_the_last_resort(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(SETTINGS_FILE_VARIABLE, raising=False)
+    assert settings_file() == PROJECT / "tidewise.toml"
+
+
+def test_the_shipped_settings_load(monkeypatch):
+    monkeypatch.delenv(SETTINGS_FILE_VARIABLE, raising=False)
+    settings = load_settings()
+    assert settings.apply.mode == "dry-run"
+    assert {"recorded", "simulated"} <= set(settings.clusters)
+    assert settings.cluster("unknown").window_s == 300

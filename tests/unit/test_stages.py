@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from include.intervals import IntervalError
+from include.settings import PROJECT
+from include.stages import Stage, StageRequest
+
+AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_request_survives_the_command_line(stage):
+    request = StageRequest(stage, AS_OF, datetime(2026, 11, 20, 18, tzinfo=UTC), AS_OF, "prod/word count")
+    assert StageRequest.parse(request.to_argv()) == request
+
+
+def test_only_ingest_asks_for_an_interval():
+    request = StageRequest.parse(["ingest", "--as-of", "2026-11-20T19:00:00Z"])
+    with pytest.raises(IntervalError, match="needs --start and --end"):
+        _ = request.interval
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["ingest"], ["cook", "--as-of", "2026-11-20T19:00:00Z"], ["plan", "--as-of", "x"]]
+)
+def test_wrong_arguments_are_refused(argv, capsys):
+    with pytest.raises((SystemExit, IntervalError)):
+        StageRequest.parse(argv)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_no_stage_hides_a_module_of_python(stage):
+    # Python puts the directory of launch.py, where the stages' folders lie, before its own modules.
+    assert str(stage) not in sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_every_stage_has_a_module_of_its_name(stage):
+    assert (PROJECT / "spark_jobs" / stage / "stage.py").is_file()
