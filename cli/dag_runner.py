@@ -16,23 +16,27 @@ REPLY = "@tidewise "
 
 
 def prepare_database() -> None:
-    """Create Airflow's tables and the project's pools when they are not there."""
+    """Create Airflow's tables (in SQLite) and the project's pools when they are not there."""
     from airflow.configuration import conf
     from airflow.models.pool import Pool
+    from airflow.settings import get_engine
     from airflow.utils import db
 
     from include.steps import POOLS
 
     if not _is_migrated(str(conf.get("database", "sql_alchemy_conn"))):
         db.upgradedb()
+    with get_engine().connect() as connection:  # type: ignore[no-untyped-call]
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # kept in the file: readers make no writer wait
     for name, (slots, description) in POOLS.items():
         Pool.create_or_update_pool(name, slots, description, include_deferred=False)
 
 
 def _is_migrated(connection: str) -> bool:
     from airflow.utils import db
+    from sqlalchemy import make_url
 
-    file = Path(connection.removeprefix("sqlite:///"))
+    file = Path(make_url(connection).database or "")
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         return False

@@ -13,6 +13,8 @@ from pathlib import Path
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, Settings, settings_file
 
 LOOPBACK = "127.0.0.1"
+# SQLite has one writer at a time: while Airflow's parts start together, five seconds (the default) are not enough.
+DATABASE_WAITS_S = 120
 
 
 def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -25,7 +27,7 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout={DATABASE_WAITS_S}",
         "AIRFLOW__API__HOST": LOOPBACK,
         # Without these every process makes up its own, and the API server refuses what the workers report.
         "AIRFLOW__API_AUTH__JWT_SECRET": _secret(home / "jwt_secret"),
@@ -35,7 +37,7 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
         # JSON, because the URI spark://local[*] would silently become a YARN master.
         connection: environment.get(connection, json.dumps({"conn_type": "spark", "host": settings.spark.master})),
         # Airflow puts only the DAG folder on sys.path. The Spark stages do not need this: they get a zip.
-        "PYTHONPATH": str(PROJECT),
+        "PYTHONPATH": os.pathsep.join([str(PROJECT), str(PROJECT / "cli" / "airflow_config")]),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', os.defpath)}",
         # Spark's driver would otherwise listen on the machine's outer address.
         **({"SPARK_LOCAL_IP": LOOPBACK} if settings.spark.master.startswith("local") else {}),
