@@ -58,7 +58,8 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 .PHONY: test
 test: setup  ## everything: lint, types, layers, unit, Spark, DAG, end to end
 	@$(PY) -m pytest tests/unit -n 2 --durations=5 $(ARGS)
-	@$(PY) -m pytest tests/dags tests/spark tests/e2e --durations=25 $(ARGS)
+	@$(PY) -m pytest tests/dags tests/live --durations=5 $(ARGS)
+	@$(PY) -m pytest tests/e2e tests/spark -n 2 --dist loadfile --no-loadscope-reorder --durations=25 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit

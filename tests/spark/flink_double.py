@@ -1,7 +1,7 @@
 """A test double of a Flink JobManager on loopback: the few endpoints that applying uses, over real HTTP.
 
 Requirements are put as Flink takes them (every vertex must be named, else 400), and after ``delay_s`` the job runs at
-them, or at what fits into the slots; meanwhile it is RESTARTING.  Tests against a real cluster stand in ``tests/e2e``.
+them, or at what fits into the slots; meanwhile it is RESTARTING.  Tests against a real cluster stand in ``tests/live``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a poll of a cluster records, over replies of a real cluster; the live poll is in tests/e2e."""
+"""What a poll of a cluster records, over replies of a real cluster; the live poll is in tests/live."""
 
 import gzip
 import json

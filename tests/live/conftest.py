@@ -1,4 +1,4 @@
-"""A live Flink cluster for the tests of one file."""
+"""A live Flink cluster for the tests of one file. Tests here follow it in real time: nothing should run beside them."""
 
 from dataclasses import dataclass
 
