@@ -87,7 +87,8 @@ class Lake:
 def keeping_partitions(spark: SparkSession) -> Iterator[None]:
     """Checkpoints made inside keep what is known of their partitions, so that later groupings need no shuffle.
 
-    Adaptive execution forgets it. Not while other threads run queries: the setting is the whole session's.
+    Adaptive execution forgets it. The setting is the whole session's: what other threads begin meanwhile runs without
+    it too, to the same rows.
     """
     before = spark.conf.get(_ADAPTIVE, "true") or "true"
     spark.conf.set(_ADAPTIVE, "false")

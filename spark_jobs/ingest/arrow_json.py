@@ -55,8 +55,9 @@ _ARRAY = "array"
 def read_raw(lines: DataFrame, rules: Ingest) -> DataFrame:
     """Read lines as far as Arrow can; columns ``READ_COLUMNS``.
 
-    The envelope is null where Arrow could not read it; so is a body, and that of any reply but a successful one.
-    ``metrics`` are null, too, where a value breaks a rule: what stands there can be used as it is.
+    The envelope is null where Arrow could not read it; so is what a body holds, and that of any reply but a successful
+    one.  ``metrics`` are null, too, where a value breaks a rule: what stands there can be used as it is, and the
+    envelope then goes without the body it came from.
 
     Args:
         lines: from :func:`spark_jobs.ingest.raw_files.read_lines`.
@@ -72,12 +73,13 @@ def read_raw(lines: DataFrame, rules: Ingest) -> DataFrame:
 def _reader(schema: pa.Schema, max_value: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield _read_batch(batch, schema, max_value)
+            yield read_batch(batch, schema, max_value)
 
     return read
 
 
-def _read_batch(batch: pa.RecordBatch, schema: pa.Schema, max_value: float) -> pa.RecordBatch:
+def read_batch(batch: pa.RecordBatch, schema: pa.Schema, max_value: float) -> pa.RecordBatch:
+    """Read a batch with ``source_file``, ``line`` and ``line_hash``; see :func:`read_raw`."""
     lines = batch.column("line")
     envelope = read_objects(lines, schema.field("envelope").type)
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
@@ -86,11 +88,12 @@ def _read_batch(batch: pa.RecordBatch, schema: pa.Schema, max_value: float) -> p
     metrics = read_arrays(_where(pc.and_(successful, is_metrics), body), schema.field("metrics").type)
     metrics = pc.if_else(keeps_rules(metrics, max_value), metrics, pa.scalar(None, metrics.type))
     event = read_objects(_where(pc.and_not(successful, is_metrics), body), schema.field("event").type)
+    rest = _where(pc.is_null(metrics), body)
     columns = {
         **_places(batch.column("source_file")),
         "line": _where(pc.invert(pc.or_(pc.is_valid(metrics), pc.is_valid(event))), lines),
         "line_hash": batch.column("line_hash"),
-        "envelope": envelope,
+        "envelope": _with_body(envelope, rest),
         "metrics": metrics,
         "event": event,
     }
@@ -99,6 +102,13 @@ def _read_batch(batch: pa.RecordBatch, schema: pa.Schema, max_value: float) -> p
 
 def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
     return pc.if_else(condition, texts, pa.scalar(None, pa.string()))
+
+
+def _with_body(envelope: pa.StructArray, body: pa.StringArray) -> pa.StructArray:
+    """Return envelopes with other bodies."""
+    kind = envelope.type
+    columns = [body if field.name == "body" else pc.struct_field(envelope, field.name) for field in kind]
+    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pc.is_null(envelope))
 
 
 def _places(source_files: pa.StringArray) -> dict[str, pa.Array]:

@@ -27,7 +27,7 @@ def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
     here.
 
     New columns: ``metrics`` (AGGREGATES), ``value_faults`` (VALUE_FAULTS or null), ``metric_values`` and
-    ``not_measured`` (counts), ``vertex_ids`` (of ``job`` and ``plan`` replies) and ``body_hash``.
+    ``not_measured`` (counts) and ``vertex_ids`` (of ``job`` and ``plan`` replies).
     """
     is_metrics = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS)
     is_event = F.col("fault").isNull() & (F.col("kind") != Kind.VERTEX_METRICS)
@@ -58,7 +58,6 @@ def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
         "observed_at",
         F.coalesce("fault", "body_fault").cast(FAULT).alias("fault"),
         F.when(is_event, F.col("body")).alias("body"),
-        F.xxhash64("body").alias("body_hash"),
         F.when(has_texts, _cleaned()).otherwise(F.col("typed")).alias("metrics"),
         F.when(has_texts, _value_faults()).cast(VALUE_FAULTS).alias("value_faults"),
         F.when(has_texts, F.size(given)).otherwise(F.size("typed") * len(AGGREGATIONS)).alias("metric_values"),

@@ -53,11 +53,12 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
     hashed = rows.withColumn("key_hash", F.when(F.col("fault").isNull(), _key_hash()))
     flagged = hashed.join(F.broadcast(repeated.withColumn("is_repeated", F.lit(True))), "key_hash", "left")
     single = flagged.where("is_repeated IS NULL").withColumn("duplicate", F.lit(False))
-    order = Window.partitionBy("key_hash", *_KEY).orderBy("dir_hour", "source_file", "body_hash", "line_hash")
-    ranked = flagged.where("is_repeated").select(
-        "*", F.row_number().over(order).alias("rank"), F.first("body_hash").over(order).alias("kept_hash")
+    several = flagged.where("is_repeated").withColumn("content", F.xxhash64("body", "metrics", "value_faults"))
+    order = Window.partitionBy("key_hash", *_KEY).orderBy("dir_hour", "source_file", "content", "line_hash")
+    ranked = several.select(
+        "*", F.row_number().over(order).alias("rank"), F.first("content").over(order).alias("kept_content")
     )
-    conflict = (F.col("rank") > 1) & (F.col("body_hash") != F.col("kept_hash"))
+    conflict = (F.col("rank") > 1) & (F.col("content") != F.col("kept_content"))
     detail = F.concat_ws(" ", F.lit("another content is kept for job"), "job_id", F.lit("vertex"), "vertex_id")
     marked = ranked.withColumn("duplicate", F.col("rank") > 1).withColumn(
         "fault", F.when(conflict, fault("duplicate_conflict", detail).cast(FAULT))

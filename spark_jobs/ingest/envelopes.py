@@ -78,7 +78,8 @@ def _rules(rules: Ingest) -> list[Column]:
     needs_vertex = field["kind"] == Kind.VERTEX_METRICS
     return [
         *_shape_rules(),
-        _missing("observed_at_ms", "cluster", "kind", "status", "body"),
+        _missing("observed_at_ms", "cluster", "kind", "status"),
+        F.when(F.col("metrics").isNull(), _missing("body")),
         F.when(
             F.col("envelope.cluster") != F.col("cluster_dir"),
             fault("cluster_mismatch", F.concat(F.lit("the directory says "), F.col("cluster_dir"))),

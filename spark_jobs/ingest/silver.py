@@ -1,4 +1,4 @@
-"""The silver tables of the hours that an ingestion wrote, made from bronze."""
+"""The silver tables of the hours that an ingestion wrote, made from the rows of bronze."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.intervals import floor_hour
+from include.intervals import Interval, floor_hour
 from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, RESCALES, Table
 from spark_jobs.ingest.job_graphs import job_graphs, source_vertices
@@ -97,19 +97,25 @@ def write_job_graphs(lake: Lake, settings: Settings, start: datetime, end: datet
     return JobHistory(polls, names, source_vertices(plans), stops, _first_marked_hour(stops, start, looked_back))
 
 
-def write_samples(lake: Lake, settings: Settings, jobs: JobHistory, start: datetime, end: datetime) -> DataFrame:
-    """Make silver.rescales and silver.observations for the hours ``[start, end)``; returns the observations written.
+def write_samples(lake: Lake, settings: Settings, jobs: JobHistory, written: DataFrame, hours: Interval) -> DataFrame:
+    """Make silver.rescales and silver.observations for full hours; returns the observations written.
 
-    Rescales are made again from ``late_allowance_h`` hours before ``start``, because a catch-up may end hours after its
-    stop.
+    Rescales are made again from ``late_allowance_h`` hours before, because a catch-up may end hours after its stop.
+
+    Args:
+        lake: to read what was written before from, and to write to.
+        settings: of clusters and ingestion.
+        jobs: from :func:`write_job_graphs`.
+        written: the rows of bronze.metrics of these hours: at hand still, so that they need not be read again.
+        hours: those that are written.
     """
-    rules, stops = settings.ingest, jobs.stops
+    rules, stops, start, end = settings.ingest, jobs.stops, hours.start, hours.end
     looked_back = _look_back(settings, start)
     keys = ["cluster", "job_id", "vertex_id"]
     # Without a plan yet, a source is known by the name that Flink gives it.
     is_source = F.coalesce("is_source", F.col("operator").startswith("Source: "))
     operators = jobs.names.join(jobs.sources, keys, "left").withColumn("is_source", is_source)
-    metrics = read_hours(lake, BRONZE_METRICS, jobs.made_from - LOOKBACK, end)
+    metrics = read_hours(lake, BRONZE_METRICS, jobs.made_from - LOOKBACK, start).unionByName(written)
     with keeping_partitions(lake.spark):
         samples = vertex_samples(metrics, operators, settings.clusters).localCheckpoint()
 

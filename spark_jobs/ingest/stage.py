@@ -45,9 +45,10 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     found = read_input(spark, settings, request.interval)
     marked = _marked(lake, found)
     start, end = found.start, found.interval.end
+    metrics = metrics_rows(_belonging(marked, found))
 
     def write_metrics() -> None:
-        write_hours(lake, BRONZE_METRICS, metrics_rows(_belonging(marked, found)), start, end)
+        write_hours(lake, BRONZE_METRICS, metrics, start, end)
 
     def write_events() -> JobHistory:
         write_hours(lake, BRONZE_JOB_EVENTS, event_rows(_belonging(marked, found)), start, end)
@@ -62,9 +63,9 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
             pool.submit(write_events),
             pool.submit(write_quarantine),
         )
+        observed = write_samples(lake, settings, of_events.result(), metrics, Interval(start, end))
     of_metrics.result()
     counts = of_quarantine.result()
-    observed = write_samples(lake, settings, of_events.result(), start, end)
     of_interval = observed.where(hours_where(found.interval.start, found.interval.end)).localCheckpoint()
     _add_counts(counts, missing_windows(of_interval))
     _write_quality(lake, spark, found.interval, counts)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
-from spark_jobs.ingest.arrow_json import AGGREGATIONS, SMALLEST_PART, keeps_rules, read_arrays, read_objects
+from spark_jobs.ingest.arrow_json import (
+    AGGREGATIONS,
+    READ_COLUMNS,
+    SMALLEST_PART,
+    keeps_rules,
+    read_arrays,
+    read_batch,
+    read_objects,
+)
 
 KIND = pa.struct([("id", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
 LIST = pa.list_(pa.field("element", pa.struct([("id", pa.string()), ("sum", pa.float64())])))
@@ -105,3 +115,45 @@ def test_rules_of_values():
     found = keeps_rules(pa.array([row for row, _ in rows.values()], kind), 1e15).to_pylist()
     assert dict(zip(rows, found, strict=True)) == {name: kept for name, (_, kept) in rows.items()}
     assert keeps_rules(pa.array([], kind), 1e15).to_pylist() == []
+
+
+TYPES = {
+    "STRING": pa.string(),
+    "BIGINT": pa.int64(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    READ_COLUMNS["envelope"]: pa.struct(
+        [
+            ("observed_at_ms", pa.int64()),
+            *[(name, pa.string()) for name in ("cluster", "kind", "job_id", "vertex_id")],
+            ("status", pa.int32()),
+            ("body", pa.string()),
+        ]
+    ),
+    READ_COLUMNS["metrics"]: pa.list_(
+        pa.field("element", pa.struct([("id", pa.string()), *[(name, pa.float64()) for name in AGGREGATIONS]]))
+    ),
+    READ_COLUMNS["event"]: pa.struct([("name", pa.string()), ("vertices", pa.list_(pa.struct([("id", pa.string())])))]),
+}
+
+
+def test_a_body_is_left_out_where_its_metrics_say_all():
+    metric = {"id": "numRecordsIn", **dict.fromkeys(AGGREGATIONS, 2.0)}
+    replies = {
+        "read": ("vertex_metrics", 200, json.dumps([metric])),
+        "broken": ("vertex_metrics", 200, json.dumps([{**metric, "sum": -1.0}])),
+        "refused": ("vertex_metrics", 404, json.dumps([metric])),
+        "event": ("job", 200, json.dumps({"name": "orders", "vertices": []})),
+    }
+    lines = [json.dumps({"kind": kind, "status": status, "body": body}) for kind, status, body in replies.values()]
+    columns = {
+        "source_file": ["cluster=c/date=2026-11-20/hour=18/a.jsonl.gz"] * (len(lines) + 1),
+        "line": [*lines, "no record"],
+        "line_hash": [*range(len(lines)), 9],
+    }
+    schema = pa.schema([(name, TYPES[kind]) for name, kind in READ_COLUMNS.items()])
+    found = read_batch(pa.RecordBatch.from_pydict(columns), schema, max_value=1e15).to_pylist()
+    bodies = [row["envelope"] and row["envelope"]["body"] for row in found]
+    assert bodies == [None, *[body for _, _, body in list(replies.values())[1:]], None]
+    assert [row["metrics"] for row in found] == [[metric], None, None, None, None]
+    assert [row["envelope"] is None for row in found] == [False, False, False, False, True]
+    assert [row["line"] is None for row in found] == [True, False, False, True, False]

@@ -122,11 +122,9 @@ def unplanned(memory: NetMemory) -> NetMemory:
 
 def unseen(memory: NetMemory, now_s: int) -> tuple[Look, NetMemory]:
     """Return what to do with a job of which nothing was seen lately: the step that is due goes out as planned."""
-    ripe = [step for step in memory.due if step.apply_at_s <= now_s]
-    later = tuple(step for step in memory.due if step.apply_at_s > now_s)
-    if not ripe or ripe[-1].valid_until_s <= now_s:
+    latest, later = _latest_due(memory, now_s)
+    if latest is None or latest.valid_until_s <= now_s:
         return Look(None, "nothing was seen of it lately"), replace(memory, due=later)
-    latest = ripe[-1]
     reason = f"{latest.reason}; nothing was seen of the job lately, so the step goes out as planned"
     return Look(latest.parallelism, reason, latest), replace(memory, due=later)
 
@@ -168,13 +166,17 @@ def _load(sight: Sight, reading: Reading | None) -> float:
     return sum(reading.required_per_s[name] for name in sight.graph.sources)
 
 
+def _latest_due(memory: NetMemory, now_s: int) -> tuple[Due | None, tuple[Due, ...]]:
+    """Return the step that was due last, if one was, and those that lie ahead."""
+    ripe = [step for step in memory.due if step.apply_at_s <= now_s]
+    return (ripe[-1] if ripe else None), memory.due[len(ripe) :]
+
+
 def _take_due(sight: Sight, memory: NetMemory, load_per_s: float) -> tuple[Due | None, NetMemory]:
     """Return the step to send, if any, and the memory without the steps that are past."""
-    ripe = [step for step in memory.due if step.apply_at_s <= sight.now_s]
-    if not ripe:
+    latest, later = _latest_due(memory, sight.now_s)
+    if latest is None:
         return None, memory
-    latest = ripe[-1]
-    later = tuple(step for step in memory.due if step.apply_at_s > sight.now_s)
     if latest.valid_until_s <= sight.now_s or dict(latest.parallelism) == dict(sight.running):
         return None, replace(memory, due=later)
     falls = max(latest.parallelism.values()) < max(sight.running.values())
