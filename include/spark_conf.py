@@ -41,7 +41,9 @@ def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
         "spark.driver.memory": settings.spark.driver_memory,
         # A stage lives for a minute or two: the optimising compiler costs more than it gives back, and on a few cores
         # it and a concurrent collector take them from the tasks (a quiet plan stage: 59 -> 37 CPU seconds).
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+        # With one compiler Java reserves 48 MB for code, too little for what Spark generates: a JVM without room for it
+        # loses tasks' results and waits for them for ever. 240 MB is what it reserves otherwise.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC",
         # One thread per Python worker: parallelism comes from Spark's tasks.
         "spark.executorEnv.OMP_NUM_THREADS": "1",
         "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
