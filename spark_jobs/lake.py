@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pyarrow as pa
 from delta.tables import DeltaTable
@@ -12,6 +14,8 @@ from pyspark.sql import functions as F
 
 from include.tables import Table
 
+CREATED_WITHIN_S = 10
+"""Delta creates a table's log and its first commit well within this time."""
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 
 
@@ -38,6 +42,12 @@ class Lake:
         """Create the table with its CHECK constraints in one transaction if it is not there."""
         if self.exists(table):
             return
+        if self._is_unbegun(table):
+            time.sleep(CREATED_WITHIN_S)  # another process may be at it
+            if not self._is_unbegun(table):
+                return
+            system, log = self._log(table)
+            system.delete(log, True)
         builder = DeltaTable.createIfNotExists(self.spark).location(self.path(table))
         for column, kind in table.columns.items():
             builder = builder.addColumn(column, kind)
@@ -46,6 +56,22 @@ class Lake:
         if table.partition_by:
             builder = builder.partitionedBy(*table.partition_by)
         builder.execute()
+
+    def _is_unbegun(self, table: Table) -> bool:
+        """Whether there is a log without a commit, as a killed creation leaves it: Delta cannot go on from there."""
+        system, log = self._log(table)
+        if not system.exists(log):
+            return False
+        held = {status.getPath().getName(): status for status in system.listStatus(log)}
+        staged = held.pop("_staged_commits", None)
+        # A commit that was not finished has a name that starts with a dot.
+        return all(name.startswith(".") for name in held) and not (staged and system.listStatus(staged.getPath()))
+
+    def _log(self, table: Table) -> tuple[Any, Any]:
+        """Return Hadoop's file system and path of a table's log."""
+        context = cast("Any", self.spark.sparkContext)
+        log = context._jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/_delta_log")
+        return log.getFileSystem(context._jsc.hadoopConfiguration()), log
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """Read a table, or an earlier Delta version of it; one that was never written reads as empty.

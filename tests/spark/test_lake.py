@@ -1,0 +1,37 @@
+"""Tables that were not created to the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.tables import JOB_GRAPHS
+from spark_jobs.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+COMMIT = "00000000000000000000.json"
+
+
+@pytest.mark.parametrize(
+    "left",
+    [[], ["_staged_commits/"], [f".{COMMIT}.0b5c.tmp", f"..{COMMIT}.0b5c.tmp.crc", "_staged_commits/"]],
+    ids=["empty log", "no commit", "half a commit"],
+)
+def test_a_creation_that_was_killed_is_begun_again(lake: Lake, left: list[str]) -> None:
+    log = Path(lake.path(JOB_GRAPHS)) / "_delta_log"
+    log.mkdir(parents=True)
+    for name in left:
+        (log / name).mkdir() if name.endswith("/") else (log / name).write_text('{"commitInfo":')
+    lake.ensure(JOB_GRAPHS)
+    assert lake.read(JOB_GRAPHS).columns == list(JOB_GRAPHS.columns)
+    assert (log / COMMIT).is_file()
+
+
+def test_a_table_that_exists_is_left_as_it_is(lake: Lake) -> None:
+    lake.ensure(JOB_GRAPHS)
+    log = Path(lake.path(JOB_GRAPHS)) / "_delta_log"
+    before = {path: path.stat().st_mtime_ns for path in log.rglob("*")}
+    lake.ensure(JOB_GRAPHS)
+    assert {path: path.stat().st_mtime_ns for path in log.rglob("*")} == before
