@@ -34,6 +34,10 @@ def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
         # Delta reads its log in 50 tasks by default: far too many for tables of this size.
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Rows of up to so many partitions go straight to a file each; without it every write sorts its rows first.
+        "spark.sql.maxConcurrentOutputFileWriters": "16",
+        # By default each sort and each broadcast takes 64 MB at once, also for a hundred rows.
+        "spark.buffer.pageSize": "4m",
         # Unused, as tables are addressed by path; by default Spark would make it in the working directory.
         "spark.sql.warehouse.dir": f"{settings.paths.out}/warehouse",
         "spark.ui.enabled": "false",
@@ -43,7 +47,16 @@ def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
         # it and a concurrent collector take them from the tasks (a quiet plan stage: 59 -> 37 CPU seconds).
         # With one compiler Java reserves 48 MB for code, too little for what Spark generates: a JVM without room for it
         # loses tasks' results and waits for them for ever. 240 MB is what it reserves otherwise.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC",
+        # What Spark generates for a wide table has methods that Java by itself leaves to its interpreter.  A heap that
+        # has its size from the start, in large pages, spares collections and page faults while it grows.
+        "spark.driver.extraJavaOptions": " ".join(
+            (
+                "-XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods -XX:ReservedCodeCacheSize=240m",
+                f"-XX:+UseParallelGC -XX:+UseTransparentHugePages -Xms{settings.spark.driver_memory}",
+            )
+        ),
+        # Threads of a stage take turns at the cores: a small query need not wait until a long write has ended.
+        "spark.scheduler.mode": "FAIR",
         # One thread per Python worker: parallelism comes from Spark's tasks.
         "spark.executorEnv.OMP_NUM_THREADS": "1",
         "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",

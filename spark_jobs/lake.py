@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -56,6 +56,12 @@ class Lake:
         if table.partition_by:
             builder = builder.partitionedBy(*table.partition_by)
         builder.execute()
+
+    def prepare(self, tables: Iterable[Table]) -> None:
+        """Create the tables that are not there and have Delta read the logs of the others."""
+        for table in tables:
+            self.ensure(table)
+            self.read(table)
 
     def _is_unbegun(self, table: Table) -> bool:
         """Whether there is a log without a commit, as a killed creation leaves it: Delta cannot go on from there."""
@@ -110,11 +116,11 @@ class Lake:
 
 
 @contextmanager
-def keeping_partitions(spark: SparkSession) -> Iterator[None]:
-    """Checkpoints made inside keep what is known of their partitions, so that later groupings need no shuffle.
+def planned_once(spark: SparkSession) -> Iterator[None]:
+    """Queries inside are planned once, not again after each shuffle as adaptive execution does.
 
-    Adaptive execution forgets it. The setting is the whole session's: what other threads begin meanwhile runs without
-    it too, to the same rows.
+    With many small shuffles a query is then one Spark job instead of a dozen, and a checkpoint keeps what is known of
+    its partitions, so that later groupings need no shuffle. The setting is the whole session's.
     """
     before = spark.conf.get(_ADAPTIVE, "true") or "true"
     spark.conf.set(_ADAPTIVE, "false")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -26,3 +28,12 @@ def start_session(settings: Settings, name: str) -> SparkSession:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def threads(spark: SparkSession) -> ThreadPoolExecutor:
+    """Return a pool of threads with equal shares of the cores: while one plans or commits, others keep them busy."""
+
+    def take_share() -> None:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
+
+    return ThreadPoolExecutor(initializer=take_share)

@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from include.raw import Kind
 from include.tables import AGGREGATES
+from spark_jobs.ingest.raw_lines import DamagedFileError, numbered_lines
+from spark_jobs.ingest.reply_schema import REPLY
 
 if TYPE_CHECKING:  # a worker that reads need not load the settings
     from include.settings import Ingest
@@ -30,17 +31,16 @@ if TYPE_CHECKING:  # a worker that reads need not load the settings
 ENVELOPE = (
     "observed_at_ms BIGINT, cluster STRING, kind STRING, job_id STRING, vertex_id STRING, status INT, body STRING"
 )
-# What the rules look at in a reply that is an object.
-EVENT = "name STRING, vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>"
 READ_COLUMNS = {
     "cluster_dir": "STRING",
     "dir_hour": "TIMESTAMP",
     "source_file": "STRING",
     "line": "STRING",  # null when the body was read too
-    "line_hash": "BIGINT",
+    "line_number": "BIGINT",
+    "damage": "STRING",  # one more row of a file that cannot be read to its end says why
     "envelope": f"STRUCT<{ENVELOPE}>",
     "metrics": AGGREGATES,  # the body of a reply with metrics
-    "event": f"STRUCT<{EVENT}>",  # the body of another reply, unless it is a list
+    "event": REPLY,  # the body of another reply, unless it is a list
 }
 # Refused documents are halved down to this many: one that does not fit leaves so many others to Spark's reader.
 SMALLEST_PART = 64
@@ -52,20 +52,21 @@ SHARE_LIMIT_MS = 1050.0  # ms per s of one subtask: Flink overshoots 1000 a litt
 _ARRAY = "array"
 
 
-def read_raw(lines: DataFrame, rules: Ingest) -> DataFrame:
-    """Read lines as far as Arrow can; columns ``READ_COLUMNS``.
+def read_raw(contents: DataFrame, rules: Ingest) -> DataFrame:
+    """Read the lines of files as far as Arrow can; columns ``READ_COLUMNS``.
 
     The envelope is null where Arrow could not read it; so is what a body holds, and that of any reply but a successful
     one.  ``metrics`` are null, too, where a value breaks a rule: what stands there can be used as it is, and the
     envelope then goes without the body it came from.
 
+    Of the lines whose envelope was read, those observed outside the time that is wanted are passed over.
+
     Args:
-        lines: from :func:`spark_jobs.ingest.raw_files.read_lines`.
+        contents: from :func:`spark_jobs.ingest.raw_files.read_contents`.
         rules: the settings of ingestion.
     """
     types = [(name, to_arrow_type(DataType.fromDDL(kind))) for name, kind in READ_COLUMNS.items()]
-    hashed = lines.select("source_file", "line", F.xxhash64("line").alias("line_hash"))
-    return hashed.mapInArrow(
+    return contents.mapInArrow(
         _reader(pa.schema(types), rules.max_value), ", ".join(f"{name} {READ_COLUMNS[name]}" for name, _ in types)
     )
 
@@ -73,31 +74,83 @@ def read_raw(lines: DataFrame, rules: Ingest) -> DataFrame:
 def _reader(schema: pa.Schema, max_value: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield read_batch(batch, schema, max_value)
+            for place, name in enumerate(batch.column("source_file").to_pylist()):
+                since_ms, until_ms = (batch.column(bound)[place].as_py() for bound in ("since_ms", "until_ms"))
+                content = batch.column("content")[place].as_buffer()
+                for columns in _columns_of_file(name, content, (since_ms, until_ms), schema, max_value):
+                    yield _batch(name, columns, schema)
 
     return read
 
 
-def read_batch(batch: pa.RecordBatch, schema: pa.Schema, max_value: float) -> pa.RecordBatch:
-    """Read a batch with ``source_file``, ``line`` and ``line_hash``; see :func:`read_raw`."""
-    lines = batch.column("line")
+def _columns_of_file(
+    name: str, content: pa.Buffer, wanted: tuple[int | None, int | None], schema: pa.Schema, max_value: float
+) -> Iterator[dict[str, pa.Array]]:
+    try:
+        for first, lines in numbered_lines(name, content):
+            numbers = pa.array(np.arange(first, first + len(lines)))
+            yield read_columns(lines, numbers, wanted, schema, max_value)
+    except DamagedFileError as error:
+        yield {"line": pa.array([name]), "damage": pa.array([str(error)])}
+
+
+def _batch(name: str, columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Complete columns of one file by what its name says; those not given are null."""
+    cluster, date, hour = (part.partition("=")[2] for part in name.split("/")[:3])
+    moment = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
+    said = {"cluster_dir": cluster, "dir_hour": moment, "source_file": name}
+    count = len(columns["line"])
+    made = []
+    for field in schema:
+        given = columns.get(field.name)
+        made.append(pa.repeat(pa.scalar(said.get(field.name), field.type), count) if given is None else given)
+    return pa.RecordBatch.from_arrays(made, schema=schema)
+
+
+def read_columns(
+    lines: pa.StringArray,
+    numbers: pa.Int64Array,
+    wanted: tuple[int | None, int | None],
+    schema: pa.Schema,
+    max_value: float,
+) -> dict[str, pa.Array]:
+    """Read lines with their numbers; see :func:`read_raw`.
+
+    Args:
+        lines: of one file.
+        numbers: their places in the file.
+        wanted: bounds ``[since_ms, until_ms)`` of the observation, None for no bound.
+        schema: of all columns.
+        max_value: the largest value of any metric.
+    """
     envelope = read_objects(lines, schema.field("envelope").type)
+    if any(bound is not None for bound in wanted):
+        inside = _inside(pc.struct_field(envelope, "observed_at_ms"), wanted)
+        lines, numbers, envelope = (column.filter(inside) for column in (lines, numbers, envelope))
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
     successful = pc.equal(status, _HTTP_OK)
     is_metrics = pc.equal(kind, str(Kind.VERTEX_METRICS))
     metrics = read_arrays(_where(pc.and_(successful, is_metrics), body), schema.field("metrics").type)
     metrics = pc.if_else(keeps_rules(metrics, max_value), metrics, pa.scalar(None, metrics.type))
     event = read_objects(_where(pc.and_not(successful, is_metrics), body), schema.field("event").type)
-    rest = _where(pc.is_null(metrics), body)
-    columns = {
-        **_places(batch.column("source_file")),
+    return {
         "line": _where(pc.invert(pc.or_(pc.is_valid(metrics), pc.is_valid(event))), lines),
-        "line_hash": batch.column("line_hash"),
-        "envelope": _with_body(envelope, rest),
+        "line_number": numbers,
+        "envelope": _with_body(envelope, _where(pc.is_null(metrics), body)),
         "metrics": metrics,
         "event": event,
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _inside(observed_at_ms: pa.Int64Array, wanted: tuple[int | None, int | None]) -> pa.BooleanArray:
+    """Whether a line may have been observed within the bounds; one that does not say when is kept for the rules."""
+    since_ms, until_ms = wanted
+    inside = pc.is_valid(observed_at_ms)
+    if since_ms is not None:
+        inside = pc.and_(inside, pc.greater_equal(observed_at_ms, since_ms))
+    if until_ms is not None:
+        inside = pc.and_(inside, pc.less(observed_at_ms, until_ms))
+    return pc.or_(pc.fill_null(inside, True), pc.is_null(observed_at_ms))
 
 
 def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
@@ -109,21 +162,6 @@ def _with_body(envelope: pa.StructArray, body: pa.StringArray) -> pa.StructArray
     kind = envelope.type
     columns = [body if field.name == "body" else pc.struct_field(envelope, field.name) for field in kind]
     return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pc.is_null(envelope))
-
-
-def _places(source_files: pa.StringArray) -> dict[str, pa.Array]:
-    """Return what the names of the files say: few names, as a batch holds the lines of a few files."""
-    encoded = source_files.dictionary_encode()
-    clusters, hours = [], []
-    for name in encoded.dictionary.to_pylist():
-        cluster, date, hour = (part.partition("=")[2] for part in name.split("/")[:3])
-        clusters.append(cluster)
-        hours.append(datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC))
-    return {
-        "cluster_dir": pa.array(clusters, pa.string()).take(encoded.indices),
-        "dir_hour": pa.array(hours, pa.timestamp("us", tz="UTC")).take(encoded.indices),
-        "source_file": source_files,
-    }
 
 
 def read_objects(texts: pa.StringArray, kind: pa.StructType) -> pa.StructArray:

@@ -12,12 +12,16 @@ from pyspark.sql import functions as F
 from include.raw import Kind
 from include.settings import Ingest
 from include.tables import AGGREGATES
-from spark_jobs.ingest.arrow_json import AGGREGATIONS, EVENT, SHARE_LIMIT_MS, SUBTASK_AGGREGATIONS, TIME_SHARES
+from spark_jobs.ingest.arrow_json import AGGREGATIONS, SHARE_LIMIT_MS, SUBTASK_AGGREGATIONS, TIME_SHARES
 from spark_jobs.ingest.envelopes import FAULT, JSON_OPTIONS, fault
+from spark_jobs.ingest.reply_schema import REPLY
 
 VALUE_FAULTS = "ARRAY<STRUCT<reason: STRING, detail: STRING, raw: STRING>>"
 _AS_TEXT = AGGREGATES.replace("DOUBLE", "STRING")
-_EVENT = f"{EVENT}, _corrupt STRING"
+# What the rules look at in a reply that is an object: other fields may be of any type.
+_RULED = (
+    "name STRING, vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>, _corrupt STRING"
+)
 
 
 def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
@@ -27,11 +31,11 @@ def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
     here.
 
     New columns: ``metrics`` (AGGREGATES), ``value_faults`` (VALUE_FAULTS or null), ``metric_values`` and
-    ``not_measured`` (counts) and ``vertex_ids`` (of ``job`` and ``plan`` replies).
+    ``not_measured`` (counts), ``event`` (REPLY) and ``vertex_ids`` (of ``job`` and ``plan`` replies).
     """
     is_metrics = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS)
     is_event = F.col("fault").isNull() & (F.col("kind") != Kind.VERTEX_METRICS)
-    lenient = F.from_json("body", _EVENT, JSON_OPTIONS)
+    lenient = F.from_json("body", _RULED, JSON_OPTIONS)
     typed = (
         parsed.withColumn("typed", F.when(is_metrics, F.coalesce("metrics", F.from_json("body", AGGREGATES))))
         # Most bodies need no second look; the others are read again as text, so that what was received can be told.
@@ -40,18 +44,18 @@ def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
         )
         .withColumn("checked", F.when(F.col("texts").isNotNull(), _checked(rules)))
         .withColumn("lenient", F.when(is_event & ~_is_list() & F.col("event").isNull(), lenient))
-        .withColumn("event", F.when(is_event, F.coalesce("event", F.col("lenient").dropFields("_corrupt"))))
         .withColumn("body_fault", F.when(is_metrics, _metrics_fault()).when(is_event, _event_fault()))
     )
     has_texts = F.col("texts").isNotNull()
+    as_far_as_it_fits = F.from_json("body", REPLY)
     given = F.filter("checked", lambda value: value["text"].isNotNull())
     return typed.select(
         "cluster_dir",
         "dir_hour",
         "source_file",
-        # A good line is not kept beside what was read from it; its hash finds it again in its file.
+        # A good line is not kept beside what was read from it; its number finds it again in its file.
         F.when(F.coalesce("fault", "body_fault").isNotNull(), F.col("line")).alias("line"),
-        "line_hash",
+        "line_number",
         "kind",
         "job_id",
         "vertex_id",
@@ -62,7 +66,8 @@ def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
         F.when(has_texts, _value_faults()).cast(VALUE_FAULTS).alias("value_faults"),
         F.when(has_texts, F.size(given)).otherwise(F.size("typed") * len(AGGREGATIONS)).alias("metric_values"),
         F.when(has_texts, F.size(F.filter("checked", _not_measured))).otherwise(0).alias("not_measured"),
-        F.when(is_event, F.coalesce("event.plan.nodes.id", "event.vertices.id")).alias("vertex_ids"),
+        F.when(is_event, F.coalesce("event", F.when(F.col("lenient").isNotNull(), as_far_as_it_fits))).alias("event"),
+        F.when(is_event, F.coalesce(_ids("plan.nodes"), _ids("vertices"))).alias("vertex_ids"),
     )
 
 
@@ -111,20 +116,26 @@ def _is_list() -> Column:
 
 
 def _event_fault() -> Column:
-    event, is_corrupt = F.col("event"), F.col("lenient._corrupt").isNotNull()
-    ids = F.coalesce("event.plan.nodes.id", "event.vertices.id")
+    is_corrupt = F.col("lenient._corrupt").isNotNull()
+    nodes, vertices = _ids("plan.nodes"), _ids("vertices")
+    ids = F.coalesce(nodes, vertices)
     ids_unusable = F.exists(ids, lambda found: found.isNull()) | (F.size(F.array_distinct(ids)) < F.size(ids))
     malformed = fault("malformed_json", "body")
-    lacks = F.when(F.col("kind") == Kind.JOB, event["name"].isNull() | event["vertices"].isNull()).when(
-        F.col("kind") == Kind.PLAN, F.col("event.plan.nodes").isNull()
+    is_nameless = F.coalesce("event.name", "lenient.name").isNull()
+    lacks = F.when(F.col("kind") == Kind.JOB, is_nameless | vertices.isNull()).when(
+        F.col("kind") == Kind.PLAN, nodes.isNull()
     )
     return (
         F.when(_is_list() & F.try_parse_json("body").isNotNull(), None)
         .when((_is_list() | is_corrupt) & F.try_parse_json("body").isNull(), malformed)
         .when(is_corrupt, fault("wrong_type", "body"))
-        .when(lacks | event.isNull(), fault("missing_field", "body"))
+        .when(lacks | (F.col("event").isNull() & F.col("lenient").isNull()), fault("missing_field", "body"))
         .when(ids_unusable, fault("wrong_type", "body: vertices without an id of their own"))
     )
+
+
+def _ids(field: str) -> Column:
+    return F.coalesce(f"event.{field}.id", f"lenient.{field}.id")
 
 
 def _checked(rules: Ingest) -> Column:

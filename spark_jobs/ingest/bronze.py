@@ -54,7 +54,7 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
     flagged = hashed.join(F.broadcast(repeated.withColumn("is_repeated", F.lit(True))), "key_hash", "left")
     single = flagged.where("is_repeated IS NULL").withColumn("duplicate", F.lit(False))
     several = flagged.where("is_repeated").withColumn("content", F.xxhash64("body", "metrics", "value_faults"))
-    order = Window.partitionBy("key_hash", *_KEY).orderBy("dir_hour", "source_file", "content", "line_hash")
+    order = Window.partitionBy("key_hash", *_KEY).orderBy("dir_hour", "source_file", "content", "line_number")
     ranked = several.select(
         "*", F.row_number().over(order).alias("rank"), F.first("content").over(order).alias("kept_content")
     )
@@ -80,10 +80,14 @@ def metrics_rows(rows: DataFrame) -> DataFrame:
     ).select(*BRONZE_METRICS.columns)
 
 
-def event_rows(rows: DataFrame) -> DataFrame:
-    """Return the rows of bronze.job_events among marked rows."""
-    kept = rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
-    return kept.select(
+def kept_events(rows: DataFrame) -> DataFrame:
+    """Return the marked rows, other than metrics, that reach bronze."""
+    return rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+
+
+def event_rows(events: DataFrame) -> DataFrame:
+    """Return the rows of bronze.job_events of :func:`kept_events`."""
+    return events.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",
         "job_id",

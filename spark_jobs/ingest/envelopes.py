@@ -16,19 +16,9 @@ _ENVELOPE = f"{ENVELOPE}, _corrupt STRING"
 _TEXT_ENVELOPE = _ENVELOPE.replace("BIGINT", "STRING").replace("INT", "STRING")
 JSON_OPTIONS = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
 FAULT = "STRUCT<reason: STRING, detail: STRING>"
+DAMAGED = "corrupt_file"
 HEX_ID = "^[0-9a-f]{32}$"
 _LAST_MS = 253_402_300_799_999  # year 9999: beyond it no timestamp can be built
-_OBSERVED_FIRST = r'^\{"observed_at_ms":(\d{1,18}),'
-
-
-def observed_within(start_ms: int | None, end_ms: int) -> Column:
-    """Whether a line may have been observed in ``[start_ms, end_ms)``, told without parsing it.
-
-    Writers of the raw format put ``observed_at_ms`` first; a line that does not start so is kept for the parser.
-    """
-    moment = F.regexp_extract("line", _OBSERVED_FIRST, 1).try_cast("BIGINT")
-    inside = moment < end_ms if start_ms is None else moment.between(start_ms, end_ms - 1)
-    return F.coalesce(inside, F.lit(True))
 
 
 def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
@@ -48,7 +38,7 @@ def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
         "dir_hour",
         "source_file",
         "line",
-        "line_hash",
+        "line_number",
         "envelope.kind",
         "envelope.job_id",
         "envelope.vertex_id",
@@ -77,6 +67,7 @@ def _rules(rules: Ingest) -> list[Column]:
     needs_job = field["kind"] != Kind.OVERVIEW
     needs_vertex = field["kind"] == Kind.VERTEX_METRICS
     return [
+        F.when(F.col("damage").isNotNull(), fault(DAMAGED, F.col("damage"))),
         *_shape_rules(),
         _missing("observed_at_ms", "cluster", "kind", "status"),
         F.when(F.col("metrics").isNull(), _missing("body")),

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.tables import JOB_GRAPHS
-from spark_jobs.ingest.job_replies import RUNNING
+from spark_jobs.ingest.reply_schema import RUNNING
 from spark_jobs.lake import date_hour_columns
 
 

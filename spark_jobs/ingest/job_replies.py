@@ -9,32 +9,26 @@ from pyspark.sql import functions as F
 
 from include.raw import Kind
 from spark_jobs.ingest.envelopes import moment_of_ms
+from spark_jobs.ingest.reply_schema import REPLY, RUNNING, STOPPED
 
-RUNNING = "RUNNING"
-# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
-STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
-_STATES = (RUNNING, *STOPPED)
-_JOB = (
-    f"name STRING, state STRING, timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in _STATES)}>, "
-    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT>>"
-)
-_PLAN = "plan STRUCT<nodes: ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>"
-_CHECKPOINT = (
-    "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
-)
-_CHECKPOINTS = f"latest STRUCT<completed: {_CHECKPOINT}>, history ARRAY<{_CHECKPOINT}>"
-_EXCEPTIONS = (
-    "exceptionHistory STRUCT<entries: ARRAY<STRUCT<exceptionName: STRING, stacktrace: STRING, timestamp: BIGINT>>>"
-)
+_KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
 
 
 def job_replies(events: DataFrame) -> DataFrame:
-    """Return the replies about jobs, typed in one pass: a column per kind, null in the rows of the others."""
-    schemas = {Kind.JOB: _JOB, Kind.PLAN: _PLAN, Kind.CHECKPOINTS: _CHECKPOINTS, Kind.EXCEPTIONS: _EXCEPTIONS}
-    typed = [
-        F.when(F.col("kind") == kind, F.from_json("body", schema)).alias(str(kind)) for kind, schema in schemas.items()
-    ]
-    return events.where(F.col("kind").isin(*schemas)).select("cluster", "job_id", "observed_at", *typed)
+    """Return rows of bronze.job_events that are replies about a job: ``cluster, job_id, observed_at, kind, reply``."""
+    typed = F.from_json("body", REPLY).alias("reply")
+    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", typed)
+
+
+def parsed_replies(rows: DataFrame) -> DataFrame:
+    """Return the same of parsed rows, whose bodies are read already.
+
+    Args:
+        rows: from :func:`spark_jobs.ingest.bronze.kept_events`.
+    """
+    reply = F.col("event").alias("reply")
+    known = rows.where(F.col("kind").isin(*_KINDS))
+    return known.select(F.col("cluster_dir").alias("cluster"), "job_id", "observed_at", "kind", reply)
 
 
 def job_polls(replies: DataFrame) -> DataFrame:
@@ -42,17 +36,17 @@ def job_polls(replies: DataFrame) -> DataFrame:
 
     ``vector`` is its parallelism as ``ARRAY<STRUCT<vertex_id, parallelism>>``, sorted: Flink's order varies.
     """
-    stopped = F.array(*[F.col(f"job.timestamps.{state}") for state in STOPPED])
-    return replies.where("job IS NOT NULL").select(
+    stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
+    return _of(replies, Kind.JOB).select(
         "cluster",
-        F.col("job.name").alias("job"),
+        F.col("reply.name").alias("job"),
         "job_id",
         "observed_at",
-        "job.state",
-        moment_of_ms(F.col("job.timestamps.RUNNING")).alias("running_at"),
+        "reply.state",
+        moment_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
         F.transform(F.filter(stopped, lambda ms: ms > 0), moment_of_ms).alias("stopped_at"),
-        "job.vertices",
-        _vector(F.col("job.vertices")).alias("vector"),
+        "reply.vertices",
+        _vector(F.col("reply.vertices")).alias("vector"),
     )
 
 
@@ -95,15 +89,14 @@ def parallelism_changes(polls: DataFrame, horizon: datetime) -> DataFrame:
 
 def plan_replies(replies: DataFrame) -> DataFrame:
     """Return one row per ``plan`` reply: its nodes with their inputs."""
-    found = replies.where("plan IS NOT NULL")
-    return found.select("cluster", "job_id", "observed_at", F.col("plan.plan.nodes").alias("nodes"))
+    return _of(replies, Kind.PLAN).select("cluster", "job_id", "observed_at", F.col("reply.plan.nodes").alias("nodes"))
 
 
 def checkpoints(replies: DataFrame) -> DataFrame:
     """Return completed checkpoints, each once: ``triggered_at, completed_at, state_size_bytes``."""
-    latest = F.when(F.col("checkpoints.latest.completed").isNotNull(), F.array("checkpoints.latest.completed"))
-    listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("checkpoints.history", F.array()))
-    found = replies.where("checkpoints IS NOT NULL").select("cluster", "job_id", F.explode(listed).alias("one"))
+    latest = F.when(F.col("reply.latest.completed").isNotNull(), F.array("reply.latest.completed"))
+    listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
+    found = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
     return (
         found.where("one.status = 'COMPLETED'")
         .select(
@@ -119,7 +112,8 @@ def checkpoints(replies: DataFrame) -> DataFrame:
 
 def failures(replies: DataFrame) -> DataFrame:
     """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
-    entries = replies.select("cluster", "job_id", F.explode("exceptions.exceptionHistory.entries").alias("entry"))
+    listed = F.explode("reply.exceptionHistory.entries").alias("entry")
+    entries = _of(replies, Kind.EXCEPTIONS).select("cluster", "job_id", listed)
     first_line = F.substring_index("entry.stacktrace", "\n", 1)
     causes = entries.where("entry.timestamp > 0").select(
         "cluster",
@@ -128,6 +122,10 @@ def failures(replies: DataFrame) -> DataFrame:
         F.substring(F.coalesce(first_line, "entry.exceptionName"), 1, 500).alias("cause"),
     )
     return causes.groupBy("cluster", "job_id", "failed_at").agg(F.min("cause").alias("cause"))
+
+
+def _of(replies: DataFrame, kind: Kind) -> DataFrame:
+    return replies.where((F.col("kind") == kind) & F.col("reply").isNotNull())
 
 
 def _vector(vertices: Column) -> Column:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from include.intervals import Interval
 from include.tables import QUALITY, QUARANTINE
+from spark_jobs.ingest.envelopes import DAMAGED
 from spark_jobs.ingest.raw_files import RawFile
 from spark_jobs.lake import date_hour_columns, rows_of
 
@@ -41,28 +42,28 @@ def with_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> Data
 
     Args:
         rows: marked rows that may have faults.
-        lines: reads the lines of the files of the given names, with ``source_file`` and ``line``.
+        lines: reads the lines of the files of the given names; columns ``LINE_COLUMNS``.
     """
     bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
     files = [row["source_file"] for row in bare.select("source_file").distinct().collect()]
     if not files:
         return rows
-    again = lines(files).select("source_file", F.xxhash64("line").alias("line_hash"), F.col("line").alias("again"))
-    wanted = bare.select("source_file", "line_hash").distinct()
-    found = again.join(F.broadcast(wanted), ["source_file", "line_hash"], "left_semi").distinct()
-    complete = bare.drop("line").join(found, ["source_file", "line_hash"], "left").withColumnRenamed("again", "line")
+    wanted = bare.select("source_file", "line_number")
+    found = lines(files).join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
+    complete = bare.drop("line").join(found, ["source_file", "line_number"], "left")
     return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
 
 
-def file_quarantine(spark: SparkSession, files: Iterable[RawFile], corrupt: Mapping[str, str]) -> DataFrame:
-    """Return one row per file that is empty or could not be decompressed to its end."""
+def file_quarantine(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
+    """Return one row per file that is empty or too large to be read."""
     found = []
     for file in files:
-        if file.size == 0 or file.name in corrupt:
-            reason = "empty_file" if file.size == 0 else "corrupt_file"
-            located = {"cluster": file.cluster, "source_file": file.name, "raw": file.name}
-            dated = {"date": file.hour.date(), "hour": file.hour.hour}
-            found.append({"reason": reason, "detail": corrupt.get(file.name, "0 bytes"), **located, **dated})
+        if file.is_readable:
+            continue
+        reason = "file_too_large" if file.size else "empty_file"
+        located = {"cluster": file.cluster, "source_file": file.name, "raw": file.name}
+        dated = {"date": file.hour.date(), "hour": file.hour.hour}
+        found.append({"reason": reason, "detail": f"{file.size} bytes", **located, **dated})
     return rows_of(spark, QUARANTINE.columns, found)
 
 
@@ -73,7 +74,7 @@ def line_counts(rows: DataFrame, interval: Interval) -> DataFrame:
         F.col("dir_hour").between(interval.start, interval.end) & (F.col("dir_hour") < F.lit(interval.end))
     )
     return own.groupBy(F.col("cluster_dir").alias("cluster")).agg(
-        F.count(F.lit(1)).alias("rows"),
+        F.count_if(~F.col("fault.reason").eqNullSafe(DAMAGED)).alias("rows"),
         F.coalesce(F.sum("metric_values"), F.lit(0)).cast("BIGINT").alias("metric_values"),
         F.coalesce(F.sum("not_measured"), F.lit(0)).cast("BIGINT").alias("not_measured"),
         F.count_if(late).alias("late"),
@@ -81,8 +82,11 @@ def line_counts(rows: DataFrame, interval: Interval) -> DataFrame:
     )
 
 
-def missing_windows(observations: DataFrame) -> DataFrame:
-    """Count per cluster the windows without a sample between the first and last of each job, operator by operator."""
+def window_counts(observations: DataFrame) -> DataFrame:
+    """Count per cluster ``jobs``, ``observations`` and ``missing_windows``.
+
+    Missing are windows without a sample between the first and last of each job, operator by operator.
+    """
     index = F.unix_seconds("window_start") / F.col("window_s")
     per_operator = observations.groupBy("cluster", "job", "operator").agg(
         F.count(F.lit(1)).alias("seen"), F.min(index).alias("first"), F.max(index).alias("last")
@@ -93,7 +97,9 @@ def missing_windows(observations: DataFrame) -> DataFrame:
         (F.max("last") - F.min("first") + 1).alias("span"),
     )
     missing = F.sum(F.col("operators") * F.col("span") - F.col("seen")).cast("BIGINT")
-    return per_job.groupBy("cluster").agg(missing.alias("missing_windows"))
+    return per_job.groupBy("cluster").agg(
+        F.count(F.lit(1)).alias("jobs"), F.sum("seen").alias("observations"), missing.alias("missing_windows")
+    )
 
 
 def quality_rows(spark: SparkSession, interval: Interval, counts: Mapping[str, Mapping[str, Any]]) -> DataFrame:

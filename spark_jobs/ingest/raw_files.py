@@ -1,26 +1,22 @@
-"""The raw files of a set of hours: found through Hadoop's file system API, read as lines, probed when unreadable."""
+"""The raw files of a set of hours: found through Hadoop's file system API, read whole."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import unquote
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.lake import empty
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 FILE_PATTERN = "*.jsonl{,.gz}"
-LINE_COLUMNS = {"source_file": "STRING", "line": "STRING"}
-_GZIP_WINDOW = 31  # zlib's code for "a gzip member, header and checksum included"
+CONTENT_COLUMNS = {"source_file": "STRING", "content": "BINARY", "since_ms": "BIGINT", "until_ms": "BIGINT"}
+LARGEST_BYTES = 2**30
+"""A file passes from Spark to Python as one value, of which Spark takes less than 2 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +38,11 @@ class RawFile:
     hour: datetime
     size: int
     modified_s: float = 0.0
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is something in it, and no more than can be read at once."""
+        return 0 < self.size <= LARGEST_BYTES
 
 
 def list_files(spark: SparkSession, root: str, hours: Iterable[datetime]) -> list[RawFile]:
@@ -73,59 +74,30 @@ def _glob(spark: SparkSession, root: str, pattern: str) -> Iterator[RawFile]:
         yield RawFile(location, "/".join(parts), cluster, moment, int(status.getLen()), modified_s)
 
 
-def read_lines(spark: SparkSession, files: Iterable[RawFile], *, skip_corrupt: bool) -> DataFrame:
-    """Read the lines of files that are not empty; columns ``LINE_COLUMNS``.
+def read_contents(
+    spark: SparkSession, files: Iterable[RawFile], since: datetime | None = None, until: datetime | None = None
+) -> DataFrame:
+    """Read whole files, as they are stored; columns ``CONTENT_COLUMNS``.
 
-    With ``skip_corrupt`` a file that cannot be decompressed to its end gives the lines before the damage; without it
-    such a file fails the job.
+    ``since_ms`` and ``until_ms`` tell which lines the caller wants: those observed in ``[since, until)``.  Files
+    that are empty or larger than ``LARGEST_BYTES`` are left out.
     """
-    paths = [file.path for file in files if file.size > 0]
+    paths = [file.path for file in files if file.is_readable]
     if not paths:
-        return empty(spark, LINE_COLUMNS)
-    text = spark.read.option("ignoreCorruptFiles", str(skip_corrupt).lower()).text(paths)
+        return empty(spark, CONTENT_COLUMNS)
     # A path column is URI-encoded; a plus sign is not part of that encoding, so it is shielded from url_decode.
     source = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
-    name = F.substring_index(source, "/", -4)
-    return text.select(name.alias("source_file"), F.col("value").alias("line"))
-
-
-def find_corrupt(spark: SparkSession, files: Iterable[RawFile]) -> dict[str, str]:
-    """Return name -> what is wrong, for the compressed files that do not decompress to their end.
-
-    Reads every byte, on the executors: meant for after a read that failed.
-    """
-    named = {unquote(file.path): file.name for file in files if file.size > 0 and file.path.endswith(".gz")}
-    if not named:
-        return {}
-    contents = (
-        spark.read.format("binaryFile").load([file.path for file in files if file.size > 0]).select("path", "content")
+    since_ms, until_ms = (moment and int(moment.timestamp() * 1000) for moment in (since, until))
+    return (
+        spark.read.format("binaryFile")
+        .load(paths)
+        .select(
+            F.substring_index(source, "/", -4).alias("source_file"),
+            "content",
+            F.lit(since_ms).cast("BIGINT").alias("since_ms"),
+            F.lit(until_ms).cast("BIGINT").alias("until_ms"),
+        )
     )
-    faults = contents.mapInPandas(_probe, "path STRING, fault STRING").collect()
-    by_tail = {"/".join(path.split("/")[-4:]): name for path, name in named.items()}
-    return {
-        by_tail[tail]: row.fault for row in faults if (tail := "/".join(unquote(row.path).split("/")[-4:])) in by_tail
-    }
-
-
-def _probe(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for batch in batches:
-        faults = batch.assign(fault=batch["content"].map(gzip_fault))
-        yield faults.loc[faults["fault"].notna(), ["path", "fault"]]
-
-
-def gzip_fault(content: bytes) -> str | None:
-    """Return what keeps a gzip file (of one or more members) from being read to its end, None when nothing does."""
-    rest = content
-    while rest:
-        member = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            member.decompress(rest)
-        except zlib.error as error:
-            return str(error)
-        if not member.eof:
-            return "the file ends inside a gzip member"
-        rest = member.unused_data
-    return None
 
 
 def hour_range(start: datetime, end: datetime) -> list[datetime]:

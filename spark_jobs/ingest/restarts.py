@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.ingest.job_replies import RUNNING
+from spark_jobs.ingest.reply_schema import RUNNING
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
 _STALE_REPLY_S = 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -26,7 +25,8 @@ from spark_jobs.ingest.observations import observations
 from spark_jobs.ingest.rescales import disturbed_windows, job_starts, rescales
 from spark_jobs.ingest.restarts import restart_events
 from spark_jobs.ingest.samples import source_samples, vertex_samples, window_length_s
-from spark_jobs.lake import Lake, keeping_partitions
+from spark_jobs.lake import Lake
+from spark_jobs.session import threads
 
 # The sample and the reply before the first of an hour stand in the hour before.
 LOOKBACK = timedelta(hours=1)
@@ -71,34 +71,35 @@ class JobHistory:
     made_from: datetime
 
 
-def write_job_graphs(lake: Lake, settings: Settings, start: datetime, end: datetime) -> JobHistory:
-    """Make silver.job_graphs for the hours ``[start, end)``; returns what else was read from bronze.job_events.
+def write_job_graphs(lake: Lake, settings: Settings, seen: DataFrame, hours: Interval) -> JobHistory:
+    """Make silver.job_graphs for full hours; returns what else the replies about jobs say.
 
     Observations are made again from the hour of a stop that only a reply of these hours showed, because it marks
     windows.
+
+    Args:
+        lake: to read what was written before from, and to write to.
+        settings: of clusters and ingestion.
+        seen: the replies of these hours, from :func:`spark_jobs.ingest.job_replies.parsed_replies`.
+        hours: those that are written.
     """
+    start, end = hours.start, hours.end
     looked_back = _look_back(settings, start)
+    earlier = read_hours(lake, BRONZE_JOB_EVENTS, looked_back - LOOKBACK, start)
     # Checkpoints keep the plans short: each of these frames is used several times.
-    replies = job_replies(read_hours(lake, BRONZE_JOB_EVENTS, looked_back - LOOKBACK, end)).localCheckpoint()
+    replies = job_replies(earlier).unionByName(seen).localCheckpoint()
     polls, plans = job_polls(replies).localCheckpoint(), plan_replies(replies)
     names = operators(polls).localCheckpoint()
     graphs = job_graphs(polls, plans, names).where(hours_where(start, end))
-
-    def find_stops() -> DataFrame:
-        return restart_events(polls, failures(replies), checkpoints(replies)).localCheckpoint()
-
-    def write() -> None:
-        write_hours(lake, JOB_GRAPHS, graphs, start, end)
-
-    with ThreadPoolExecutor() as pool:  # while one is planned or commits, the other keeps the cores busy
-        finding, writing = pool.submit(find_stops), pool.submit(write)
-    stops = finding.result()
+    with threads(lake.spark) as pool:
+        writing = pool.submit(write_hours, lake, JOB_GRAPHS, graphs, start, end)
+        stops = restart_events(polls, failures(replies), checkpoints(replies)).localCheckpoint()
     writing.result()
     return JobHistory(polls, names, source_vertices(plans), stops, _first_marked_hour(stops, start, looked_back))
 
 
-def write_samples(lake: Lake, settings: Settings, jobs: JobHistory, written: DataFrame, hours: Interval) -> DataFrame:
-    """Make silver.rescales and silver.observations for full hours; returns the observations written.
+def write_samples(lake: Lake, settings: Settings, jobs: JobHistory, written: DataFrame, hours: Interval) -> None:
+    """Make silver.rescales and silver.observations for full hours.
 
     Rescales are made again from ``late_allowance_h`` hours before, because a catch-up may end hours after its stop.
 
@@ -116,29 +117,24 @@ def write_samples(lake: Lake, settings: Settings, jobs: JobHistory, written: Dat
     is_source = F.coalesce("is_source", F.col("operator").startswith("Source: "))
     operators = jobs.names.join(jobs.sources, keys, "left").withColumn("is_source", is_source)
     metrics = read_hours(lake, BRONZE_METRICS, jobs.made_from - LOOKBACK, start).unionByName(written)
-    with keeping_partitions(lake.spark):
-        samples = vertex_samples(metrics, operators, settings.clusters).localCheckpoint()
+    samples = vertex_samples(metrics, operators, settings.clusters).localCheckpoint()
 
     def write_rescales() -> None:
         earlier = read_hours(lake, RESCALES, looked_back, start)
         found = rescales(stops, source_samples(samples), jobs.names, earlier, rules)
         write_hours(lake, RESCALES, found.where(hours_where(looked_back, end)), looked_back, end)
 
-    def write_observations() -> DataFrame:
+    with threads(lake.spark) as pool:
+        of_rescales = pool.submit(write_rescales)
         # A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
         unsettled = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(jobs.polls))
         touched = disturbed_windows(unsettled, window_length_s(settings.clusters), end, rules.settle_s)
         found = observations(samples, parallelism_changes(jobs.polls, end), touched)
         # A task writes a file for every hour: no more tasks than can run at once.
         tasks = lake.spark.sparkContext.defaultParallelism
-        rows = found.where(hours_where(jobs.made_from, end)).coalesce(tasks).localCheckpoint()
+        rows = found.where(hours_where(jobs.made_from, end)).coalesce(tasks)
         write_hours(lake, OBSERVATIONS, rows, jobs.made_from, end)
-        return rows
-
-    with ThreadPoolExecutor() as pool:
-        of_observations, of_rescales = pool.submit(write_observations), pool.submit(write_rescales)
     of_rescales.result()
-    return of_observations.result()
 
 
 def _look_back(settings: Settings, start: datetime) -> datetime:

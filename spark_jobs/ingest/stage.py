@@ -6,7 +6,7 @@ tables.  Lines are parsed once and kept; each table is written from them.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -15,69 +15,90 @@ from pyspark.sql import functions as F
 from include.intervals import Interval, format_utc
 from include.settings import Settings
 from include.stages import StageRequest
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, QUALITY, QUARANTINE
+from include.tables import (
+    BRONZE_JOB_EVENTS,
+    BRONZE_METRICS,
+    JOB_GRAPHS,
+    OBSERVATIONS,
+    QUALITY,
+    QUARANTINE,
+    RESCALES,
+)
 from spark_jobs.ingest.bronze import (
     event_rows,
+    kept_events,
     known_vertices,
     mark_repeated,
     mark_unknown,
     metrics_rows,
     repeated_keys,
 )
+from spark_jobs.ingest.job_replies import parsed_replies
 from spark_jobs.ingest.parsed_input import ParsedInput, read_input
-from spark_jobs.ingest.quality import file_quarantine, missing_windows, quality_rows, row_quarantine, with_lines
-from spark_jobs.ingest.raw_files import read_lines
+from spark_jobs.ingest.quality import file_quarantine, quality_rows, row_quarantine, window_counts, with_lines
+from spark_jobs.ingest.raw_files import read_contents
+from spark_jobs.ingest.raw_lines import read_lines
 from spark_jobs.ingest.silver import (
     LOOKBACK,
-    JobHistory,
-    hours_where,
     read_hours,
     write_hours,
     write_job_graphs,
     write_samples,
 )
-from spark_jobs.lake import Lake, timestamp_literal
+from spark_jobs.lake import Lake, planned_once, timestamp_literal
+from spark_jobs.session import threads
+
+Counts = dict[str, dict[str, Any]]  # per cluster, the columns of ops.quality by name
+WRITTEN = (BRONZE_METRICS, BRONZE_JOB_EVENTS, QUARANTINE, JOB_GRAPHS, RESCALES, OBSERVATIONS, QUALITY)
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
     """Ingest one interval; returns its counts."""
-    lake = Lake(spark, settings.paths.lake)
-    found = read_input(spark, settings, request.interval)
-    marked = _marked(lake, found)
-    start, end = found.start, found.interval.end
-    metrics = metrics_rows(_belonging(marked, found))
+    with planned_once(spark):
+        found, counts = _ingest(Lake(spark, settings.paths.lake), settings, request.interval)
+    return _summary(found, counts)
 
-    def write_metrics() -> None:
-        write_hours(lake, BRONZE_METRICS, metrics, start, end)
 
-    def write_events() -> JobHistory:
-        write_hours(lake, BRONZE_JOB_EVENTS, event_rows(_belonging(marked, found)), start, end)
-        return write_job_graphs(lake, settings, start, end)
+def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedInput, Counts]:
+    spark = lake.spark
+    with threads(spark) as pool:
+        prepared = pool.submit(lake.prepare, WRITTEN)
+        found = read_input(spark, settings, interval)
+        prepared.result()
+        marked = _marked(lake, found, pool)
+        hours = Interval(found.start, interval.end)
+        metrics, events = metrics_rows(_belonging(marked, found)), kept_events(_belonging(marked, found))
 
-    def write_quarantine() -> dict[str, dict[str, Any]]:
-        return _write_quarantine(lake, marked, found)
+        def write_metrics() -> None:
+            # The largest write takes half of the cores, so that all else goes on beside it.
+            tasks = max(1, spark.sparkContext.defaultParallelism // 2)
+            write_hours(lake, BRONZE_METRICS, metrics.coalesce(tasks), hours.start, hours.end)
 
-    with ThreadPoolExecutor() as pool:  # while one is planned or commits, the others keep the cores busy
-        of_metrics, of_events, of_quarantine = (
-            pool.submit(write_metrics),
-            pool.submit(write_events),
-            pool.submit(write_quarantine),
-        )
-        observed = write_samples(lake, settings, of_events.result(), metrics, Interval(start, end))
+        def write_silver() -> None:
+            write_samples(
+                lake, settings, write_job_graphs(lake, settings, parsed_replies(events), hours), metrics, hours
+            )
+
+        of_silver, of_metrics = pool.submit(write_silver), pool.submit(write_metrics)
+        of_quarantine = pool.submit(_write_quarantine, lake, marked, found)
+        write_hours(lake, BRONZE_JOB_EVENTS, event_rows(events), hours.start, hours.end)
     of_metrics.result()
+    of_silver.result()
     counts = of_quarantine.result()
-    of_interval = observed.where(hours_where(found.interval.start, found.interval.end)).localCheckpoint()
-    _add_counts(counts, missing_windows(of_interval))
-    _write_quality(lake, spark, found.interval, counts)
-    return _summary(found, counts, of_interval)
+    _add_counts(counts, window_counts(read_hours(lake, OBSERVATIONS, interval.start, interval.end)))
+    _write_quality(lake, spark, interval, counts)
+    return found, counts
 
 
-def _marked(lake: Lake, found: ParsedInput) -> DataFrame:
+def _marked(lake: Lake, found: ParsedInput, pool: Executor) -> DataFrame:
     """Return the parsed rows with every fault that needs a look at other rows, and ``duplicate``."""
     earlier = read_hours(lake, BRONZE_JOB_EVENTS, found.start - LOOKBACK, found.start)
-    with_known = mark_unknown(found.rows, known_vertices(found.rows, earlier).localCheckpoint())
-    repeated = repeated_keys(with_known).localCheckpoint()
-    if repeated.isEmpty():
+    finding = pool.submit(known_vertices(found.rows, earlier).localCheckpoint)
+    # Keys of unknown vertices may be among them: rows that have a fault are not looked at when repetitions are marked.
+    repeated = repeated_keys(found.rows).localCheckpoint()
+    none = repeated.isEmpty()
+    with_known = mark_unknown(found.rows, finding.result())
+    if none:
         return with_known.withColumn("duplicate", F.lit(False))
     return mark_repeated(with_known, repeated).localCheckpoint()
 
@@ -98,7 +119,7 @@ def _own(found: ParsedInput) -> Column:
     return (hour >= F.lit(found.interval.start)) & (hour < F.lit(found.interval.end))
 
 
-def _write_quarantine(lake: Lake, marked: DataFrame, found: ParsedInput) -> dict[str, dict[str, Any]]:
+def _write_quarantine(lake: Lake, marked: DataFrame, found: ParsedInput) -> Counts:
     """Write the quarantine of the interval's own directories, each broken line or value once.
 
     Returns the quality row of each cluster as far as it is known by now.
@@ -107,9 +128,9 @@ def _write_quarantine(lake: Lake, marked: DataFrame, found: ParsedInput) -> dict
 
     def lines(names: list[str]) -> DataFrame:
         files = [file for file in found.files if file.name in names]
-        return read_lines(lake.spark, files, skip_corrupt=bool(found.corrupt))
+        return read_lines(read_contents(lake.spark, files))
 
-    files = file_quarantine(lake.spark, found.files, found.corrupt)
+    files = file_quarantine(lake.spark, found.files)
     rows = row_quarantine(with_lines(own, lines)).unionByName(files).distinct().localCheckpoint()
     write_hours(lake, QUARANTINE, rows.repartition("date", "hour"), found.interval.start, found.interval.end)
     counts = {cluster: dict(of_cluster) for cluster, of_cluster in found.counts.items()}
@@ -122,29 +143,25 @@ def _write_quarantine(lake: Lake, marked: DataFrame, found: ParsedInput) -> dict
     return counts
 
 
-def _add_counts(counts: dict[str, dict[str, Any]], of_clusters: DataFrame) -> None:
+def _add_counts(counts: Counts, of_clusters: DataFrame) -> None:
     for row in of_clusters.collect():
         counts.setdefault(row["cluster"], {}).update(row.asDict())
 
 
-def _write_quality(lake: Lake, spark: SparkSession, interval: Interval, counts: dict[str, dict[str, Any]]) -> None:
+def _write_quality(lake: Lake, spark: SparkSession, interval: Interval, counts: Counts) -> None:
     start, end = (timestamp_literal(format_utc(moment)) for moment in (interval.start, interval.end))
     where = f"interval_start = {start} AND interval_end = {end}"
     lake.replace(QUALITY, quality_rows(spark, interval, counts), where)
 
 
-def _summary(found: ParsedInput, counts: dict[str, dict[str, Any]], observed: DataFrame) -> dict[str, object]:
+def _summary(found: ParsedInput, counts: Counts) -> dict[str, object]:
     def total(name: str) -> int:
         return sum(int(of_cluster.get(name) or 0) for of_cluster in counts.values())
 
-    seen = observed.agg(
-        F.count_distinct("cluster", "job").alias("jobs"), F.count(F.lit(1)).alias("observations")
-    ).first()
-    names = ("files", "rows", "metric_values", "late", "duplicate", "missing_windows", "not_measured", "quarantined")
+    names = ("files", "rows", "metric_values", "late", "duplicate", "not_measured", "quarantined")
+    of_windows = ("jobs", "observations", "missing_windows")
     return {
-        **{name: total(name) for name in names},
-        "jobs": seen["jobs"] if seen else 0,
-        "observations": seen["observations"] if seen else 0,
+        **{name: total(name) for name in (*names, *of_windows)},
         "start": format_utc(found.start),
         "end": format_utc(found.interval.end),
     }

@@ -14,19 +14,19 @@ from include.intervals import ceil_hour, floor_hour
 from include.settings import Cluster, Settings
 from spark_jobs.ingest.arrow_json import read_raw
 from spark_jobs.ingest.bodies import parse_bodies
-from spark_jobs.ingest.bronze import event_rows, metrics_rows
-from spark_jobs.ingest.envelopes import observed_within, parse_envelope
+from spark_jobs.ingest.bronze import kept_events, metrics_rows
+from spark_jobs.ingest.envelopes import parse_envelope
 from spark_jobs.ingest.job_replies import (
-    RUNNING,
     checkpoints,
     failures,
     job_polls,
-    job_replies,
     operators,
     parallelism_changes,
+    parsed_replies,
 )
 from spark_jobs.ingest.observations import observations
-from spark_jobs.ingest.raw_files import hour_range, list_files, read_lines
+from spark_jobs.ingest.raw_files import hour_range, list_files, read_contents
+from spark_jobs.ingest.reply_schema import RUNNING
 from spark_jobs.ingest.rescales import disturbed_windows, job_starts
 from spark_jobs.ingest.restarts import restart_events
 from spark_jobs.ingest.samples import vertex_samples, window_length_s
@@ -49,10 +49,9 @@ def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of:
     hours = hour_range(floor_hour(since), ceil_hour(as_of))
     # What was written before `since` cannot have been observed later.
     files = [file for file in list_files(spark, settings.paths.raw, hours) if file.modified_s >= since.timestamp()]
-    within = observed_within(int(since.timestamp() * 1000), int(as_of.timestamp() * 1000))
-    lines = read_lines(spark, files, skip_corrupt=True).where(within)
+    contents = read_contents(spark, files, since, as_of)
     # Kept before they are filtered: else every rule would be worked out once more for the filter.
-    rows = parse_bodies(parse_envelope(read_raw(lines, rules), rules), rules).localCheckpoint()
+    rows = parse_bodies(parse_envelope(read_raw(contents, rules), rules), rules).localCheckpoint()
     observed = F.col("observed_at").between(F.lit(since), F.lit(as_of))
     # A reply that stands in two files gives a second sample at the same moment: no time passed, so it adds nothing.
     return rows.where(F.col("fault").isNull() & observed).withColumn("duplicate", F.lit(False))
@@ -73,7 +72,7 @@ def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_
     span, longest = span_of(settings)
     # The sample before the first window tells what was counted until then.
     rows = recent_rows(spark, settings, as_of - span - longest, as_of)
-    replies = job_replies(event_rows(rows)).localCheckpoint()
+    replies = parsed_replies(kept_events(rows)).localCheckpoint()
     polls = job_polls(replies).localCheckpoint()
     names = operators(polls).localCheckpoint()
     samples = vertex_samples(metrics_rows(rows), _with_sources(names, graphs), settings.clusters)

@@ -13,6 +13,7 @@ from include.intervals import Interval, IntervalError
 from include.raw import Kind, hour_directory
 from include.stages import Stage, StageRequest
 from include.tables import BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES
+from spark_jobs.ingest import raw_files
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
 from tests.spark.raw_builders import SOURCE, VERTEX_IDS, WORK, PolledJob, metric, record, utc, write
@@ -122,6 +123,19 @@ def test_a_damaged_file_gives_what_can_be_read_and_its_name(spark, settings, lak
     run(spark, settings)
     assert good_rows(lake) == clean
     assert reasons(lake).get("corrupt_file") == 1
+
+
+def test_a_file_too_large_to_be_read_is_named(spark, settings, lake, job, monkeypatch):
+    raw = Path(settings.paths.raw)
+    write(raw, START, job.hour(START))
+    run(spark, settings)
+    clean = good_rows(lake)
+    large = hour_directory(raw, "c5m", START) / "large.jsonl"
+    large.write_text("\n".join(job.hour(START)) * 9)
+    monkeypatch.setattr(raw_files, "LARGEST_BYTES", large.stat().st_size - 1)
+    run(spark, settings)
+    assert good_rows(lake) == clean
+    assert reasons(lake) == {"file_too_large": 1}
 
 
 def test_conflicting_duplicates_keep_the_first(spark, settings, lake, job):

@@ -13,7 +13,7 @@ from spark_jobs.ingest.arrow_json import (
     SMALLEST_PART,
     keeps_rules,
     read_arrays,
-    read_batch,
+    read_columns,
     read_objects,
 )
 
@@ -145,13 +145,11 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
         "event": ("job", 200, json.dumps({"name": "orders", "vertices": []})),
     }
     lines = [json.dumps({"kind": kind, "status": status, "body": body}) for kind, status, body in replies.values()]
-    columns = {
-        "source_file": ["cluster=c/date=2026-11-20/hour=18/a.jsonl.gz"] * (len(lines) + 1),
-        "line": [*lines, "no record"],
-        "line_hash": [*range(len(lines)), 9],
-    }
     schema = pa.schema([(name, TYPES[kind]) for name, kind in READ_COLUMNS.items()])
-    found = read_batch(pa.RecordBatch.from_pydict(columns), schema, max_value=1e15).to_pylist()
+    texts, numbers = pa.array([*lines, "no record"]), pa.array(range(1, len(lines) + 2))
+    columns = read_columns(texts, numbers, (None, None), schema, max_value=1e15)
+    found = pa.Table.from_pydict(columns).to_pylist()
+    assert [row["line_number"] for row in found] == [1, 2, 3, 4, 5]
     bodies = [row["envelope"] and row["envelope"]["body"] for row in found]
     assert bodies == [None, *[body for _, _, body in list(replies.values())[1:]], None]
     assert [row["metrics"] for row in found] == [[metric], None, None, None, None]

@@ -1,0 +1,27 @@
+"""What is read of Flink's replies about a job: one schema for all kinds, whose fields do not meet."""
+
+from __future__ import annotations
+
+RUNNING = "RUNNING"
+# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
+STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
+_STATES = (RUNNING, *STOPPED)
+_CHECKPOINT = (
+    "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
+)
+_FIELDS = (
+    # of a job
+    "name STRING",
+    "state STRING",
+    f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in _STATES)}>",
+    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT>>",
+    # of its plan
+    "plan STRUCT<nodes: ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>",
+    # of its checkpoints
+    f"latest STRUCT<completed: {_CHECKPOINT}>",
+    f"history ARRAY<{_CHECKPOINT}>",
+    # of its exceptions
+    "exceptionHistory STRUCT<entries: ARRAY<STRUCT<exceptionName: STRING, stacktrace: STRING, timestamp: BIGINT>>>",
+)
+REPLY = f"STRUCT<{', '.join(_FIELDS)}>"
+"""What is read of a reply about a job, whichever its kind."""

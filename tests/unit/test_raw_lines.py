@@ -1,0 +1,58 @@
+"""The content of raw files as numbered lines, whatever their size, line ends and damage."""
+
+from __future__ import annotations
+
+import gzip
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.ingest import raw_lines
+from spark_jobs.ingest.raw_lines import DamagedFileError, numbered_lines
+
+TEXT = b'{"a":1}\n\n{"b":"\xc3\xa9"}\r\nlast'
+LINES = ['{"a":1}', "", '{"b":"é"}', "last"]
+
+
+def lines_of(name: str, content: bytes) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for first, lines in numbered_lines(name, pa.py_buffer(content)):
+        found += enumerate(lines.to_pylist(), first)
+    return found
+
+
+@pytest.mark.parametrize("piece", [1, 3, 8, 2**20])
+def test_lines_are_the_same_however_the_file_is_cut(monkeypatch, piece):
+    monkeypatch.setattr(raw_lines, "PIECE_BYTES", piece)
+    monkeypatch.setattr(raw_lines, "_FED_BYTES", piece)
+    numbered = list(enumerate(LINES, 1))
+    assert lines_of("x.jsonl", TEXT) == numbered
+    assert lines_of("x.jsonl.gz", gzip.compress(TEXT)) == numbered
+    assert lines_of("x.jsonl.gz", gzip.compress(TEXT[:5]) + gzip.compress(TEXT[5:])) == numbered
+    assert lines_of("x.jsonl", TEXT + b"\n") == numbered
+
+
+def test_an_empty_text_has_no_lines():
+    assert lines_of("x.jsonl.gz", gzip.compress(b"")) == []
+
+
+@pytest.mark.parametrize(
+    ("damaged", "says"),
+    [
+        (gzip.compress(TEXT)[:-4], "ends inside a gzip member"),
+        (gzip.compress(TEXT)[:-8] + bytes(8), "incorrect data check"),
+        (gzip.compress(TEXT) + b"rest", "incorrect header check"),
+        (TEXT, "incorrect header check"),
+    ],
+)
+def test_damage_is_told_after_the_whole_lines_before_it(damaged, says):
+    found: list[str] = []
+    pieces = (lines.to_pylist() for _, lines in numbered_lines("x.jsonl.gz", pa.py_buffer(damaged)))
+    with pytest.raises(DamagedFileError, match=says):
+        found.extend(line for piece in pieces for line in piece)
+    assert found == LINES[: len(found)]
+
+
+def test_what_is_no_utf8_stays_as_it_came():
+    [(_, lines)] = numbered_lines("x.jsonl", pa.py_buffer(b"\xff\xfe\n"))
+    assert lines.cast(pa.binary()).to_pylist() == [b"\xff\xfe"]
