@@ -6,8 +6,8 @@ Notation: P origins (oldest first), n series, H bins of horizon, G groups of lea
     w (P, H)      weight of an error at a moment: 0 until its bin has come, then 1/2 per HALF_LIFE_S of its age
     theta (L, n)  how much a level is raised, because too much came above it lately
 
-The offset of a quantile is the weighted quantile of e, half of it from the lead's own group and half from all leads of
-the series: a week holds too few errors per group to stand alone.  Newer errors weigh more, since load drifts
+The offset of a quantile is the weighted quantile of e, most of it from the lead's own group and the rest from all leads
+of the series: a week holds too few errors per group to stand alone.  Newer errors weigh more, since load drifts
 (Barber et al. 2023, "Conformal prediction beyond exchangeability"); the level of an upper quantile is raised from q to
 q (1 + 1/m), Eq. 7 there, where m is the number of independent errors that the weights are worth.
 
@@ -36,7 +36,7 @@ SAMPLE_S = 25 * 60
 CORRELATED_S = HOUR_S
 """About how long an error of the forecast lasts."""
 HALF_LIFE_S = 3 * DAY_S
-OWN_SHARE = 0.5
+OWN_SHARE = 0.85
 """Share of the lead's own group in an offset; the rest comes from all leads."""
 MEMORY_S = DAY_S
 """W: theta forgets over this time."""
