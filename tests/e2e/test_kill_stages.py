@@ -28,7 +28,7 @@ REQUESTS = (
     StageRequest(Stage.APPLY, AS_OF),
 )
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture
