@@ -11,6 +11,7 @@ from include.tables.measured import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,
     JOB_GRAPHS,
+    MEASURED,
     OBSERVATIONS,
     QUALITY,
     QUARANTINE,
@@ -39,6 +40,7 @@ __all__ = [
     "FORECAST_SCORES",
     "JOB_GRAPHS",
     "LOOKS",
+    "MEASURED",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
     "PARALLELISM",
@@ -53,13 +55,7 @@ __all__ = [
 ]
 
 TABLES: tuple[Table, ...] = (
-    BRONZE_METRICS,
-    BRONZE_JOB_EVENTS,
-    QUARANTINE,
-    QUALITY,
-    OBSERVATIONS,
-    JOB_GRAPHS,
-    RESCALES,
+    *MEASURED,
     MODEL_VERSIONS,
     FORECASTS,
     FORECAST_SCORES,

@@ -150,3 +150,14 @@ RESCALES = Table(
         "downtime_not_negative": "downtime_s IS NULL OR downtime_s >= 0",
     },
 )
+
+MEASURED: tuple[Table, ...] = (
+    BRONZE_METRICS,
+    BRONZE_JOB_EVENTS,
+    QUARANTINE,
+    QUALITY,
+    OBSERVATIONS,
+    JOB_GRAPHS,
+    RESCALES,
+)
+"""What ingestion writes."""

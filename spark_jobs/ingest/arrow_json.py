@@ -145,12 +145,12 @@ def read_columns(
 def _inside(observed_at_ms: pa.Int64Array, wanted: tuple[int | None, int | None]) -> pa.BooleanArray:
     """Whether a line may have been observed within the bounds; one that does not say when is kept for the rules."""
     since_ms, until_ms = wanted
-    inside = pc.is_valid(observed_at_ms)
+    outside = pa.repeat(False, len(observed_at_ms))
     if since_ms is not None:
-        inside = pc.and_(inside, pc.greater_equal(observed_at_ms, since_ms))
+        outside = pc.or_(outside, pc.less(observed_at_ms, since_ms))
     if until_ms is not None:
-        inside = pc.and_(inside, pc.less(observed_at_ms, until_ms))
-    return pc.or_(pc.fill_null(inside, True), pc.is_null(observed_at_ms))
+        outside = pc.or_(outside, pc.greater_equal(observed_at_ms, until_ms))
+    return pc.invert(pc.fill_null(outside, False))
 
 
 def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:

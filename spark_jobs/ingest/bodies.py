@@ -14,14 +14,12 @@ from include.settings import Ingest
 from include.tables import AGGREGATES
 from spark_jobs.ingest.arrow_json import AGGREGATIONS, SHARE_LIMIT_MS, SUBTASK_AGGREGATIONS, TIME_SHARES
 from spark_jobs.ingest.envelopes import FAULT, JSON_OPTIONS, fault
-from spark_jobs.ingest.reply_schema import REPLY
+from spark_jobs.ingest.reply_schema import REPLY, VERTEX_IDS
 
 VALUE_FAULTS = "ARRAY<STRUCT<reason: STRING, detail: STRING, raw: STRING>>"
 _AS_TEXT = AGGREGATES.replace("DOUBLE", "STRING")
 # What the rules look at in a reply that is an object: other fields may be of any type.
-_RULED = (
-    "name STRING, vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>, _corrupt STRING"
-)
+_RULED = f"name STRING, {VERTEX_IDS}, _corrupt STRING"
 
 
 def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:

@@ -8,17 +8,17 @@ from pyspark.sql import functions as F
 from include.raw import Kind
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from spark_jobs.ingest.envelopes import FAULT, fault
+from spark_jobs.ingest.reply_schema import VERTEX_IDS
 from spark_jobs.lake import date_hour_columns
 
 _KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
 _VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
-_IDS_OF_JOB = "vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>"
 
 
 def known_vertices(rows: DataFrame, earlier_events: DataFrame) -> DataFrame:
     """Return the vertices that a ``job`` or ``plan`` reply named: among parsed rows, or earlier in bronze."""
     earlier = earlier_events.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
-        F.col("cluster").alias("cluster_dir"), "job_id", F.from_json("body", _IDS_OF_JOB).alias("event")
+        F.col("cluster").alias("cluster_dir"), "job_id", F.from_json("body", VERTEX_IDS).alias("event")
     )
     earlier_ids = earlier.select(
         "cluster_dir", "job_id", F.coalesce("event.plan.nodes.id", "event.vertices.id").alias("vertex_ids")

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from include.intervals import Interval, floor_hour
-from include.settings import Settings
+from include.settings import Ingest, Settings
 from spark_jobs.ingest.arrow_json import read_raw
 from spark_jobs.ingest.bodies import parse_bodies
 from spark_jobs.ingest.envelopes import parse_envelope
@@ -54,17 +54,16 @@ def read_input(spark: SparkSession, settings: Settings, interval: Interval) -> P
     own = files(start, end)
     ahead_of_file = read_contents(spark, files(start - ahead, start), start, end)
     behind_file = read_contents(spark, files(end, end + allowance), None, end)
-    rows = _parse(read_contents(spark, own).unionByName(ahead_of_file).unionByName(behind_file), settings)
+    rows = parse(read_contents(spark, own).unionByName(ahead_of_file).unionByName(behind_file), rules)
     counts = {row["cluster"]: row.asDict() for row in line_counts(rows, interval).collect()}
     late = [found["first_late"] for found in counts.values() if found["first_late"] is not None]
     first = min([start, *(floor_hour(moment.astimezone(start.tzinfo)) for moment in late)])
     if first < start:
-        rows = rows.unionByName(_parse(read_contents(spark, files(first - ahead, start), first, start), settings))
+        rows = rows.unionByName(parse(read_contents(spark, files(first - ahead, start), first, start), rules))
     return ParsedInput(rows, interval, first, own, counts)
 
 
-def _parse(contents: DataFrame, settings: Settings) -> DataFrame:
+def parse(contents: DataFrame, rules: Ingest) -> DataFrame:
     """Parse the lines of files once, and keep them."""
-    rules = settings.ingest
     # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
     return parse_bodies(parse_envelope(read_raw(contents, rules), rules), rules).localCheckpoint()

@@ -25,3 +25,5 @@ _FIELDS = (
 )
 REPLY = f"STRUCT<{', '.join(_FIELDS)}>"
 """What is read of a reply about a job, whichever its kind."""
+VERTEX_IDS = "vertices ARRAY<STRUCT<id: STRING>>, plan STRUCT<nodes: ARRAY<STRUCT<id: STRING>>>"
+"""Where replies name their vertices, whatever type their other fields have."""

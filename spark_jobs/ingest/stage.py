@@ -15,15 +15,7 @@ from pyspark.sql import functions as F
 from include.intervals import Interval, format_utc
 from include.settings import Settings
 from include.stages import StageRequest
-from include.tables import (
-    BRONZE_JOB_EVENTS,
-    BRONZE_METRICS,
-    JOB_GRAPHS,
-    OBSERVATIONS,
-    QUALITY,
-    QUARANTINE,
-    RESCALES,
-)
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, MEASURED, OBSERVATIONS, QUALITY, QUARANTINE
 from spark_jobs.ingest.bronze import (
     event_rows,
     kept_events,
@@ -49,7 +41,6 @@ from spark_jobs.lake import Lake, planned_once, timestamp_literal
 from spark_jobs.session import threads
 
 Counts = dict[str, dict[str, Any]]  # per cluster, the columns of ops.quality by name
-WRITTEN = (BRONZE_METRICS, BRONZE_JOB_EVENTS, QUARANTINE, JOB_GRAPHS, RESCALES, OBSERVATIONS, QUALITY)
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
@@ -62,12 +53,13 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
 def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedInput, Counts]:
     spark = lake.spark
     with threads(spark) as pool:
-        prepared = pool.submit(lake.prepare, WRITTEN)
+        prepared = pool.submit(lake.prepare, MEASURED)
         found = read_input(spark, settings, interval)
         prepared.result()
         marked = _marked(lake, found, pool)
         hours = Interval(found.start, interval.end)
-        metrics, events = metrics_rows(_belonging(marked, found)), kept_events(_belonging(marked, found))
+        belonging = _belonging(marked, found)
+        metrics, events = metrics_rows(belonging), kept_events(belonging)
 
         def write_metrics() -> None:
             # The largest write takes half of the cores, so that all else goes on beside it.
@@ -75,9 +67,8 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
             write_hours(lake, BRONZE_METRICS, metrics.coalesce(tasks), hours.start, hours.end)
 
         def write_silver() -> None:
-            write_samples(
-                lake, settings, write_job_graphs(lake, settings, parsed_replies(events), hours), metrics, hours
-            )
+            jobs = write_job_graphs(lake, settings, parsed_replies(events), hours)
+            write_samples(lake, settings, jobs, metrics, hours)
 
         of_silver, of_metrics = pool.submit(write_silver), pool.submit(write_metrics)
         of_quarantine = pool.submit(_write_quarantine, lake, marked, found)
@@ -158,10 +149,9 @@ def _summary(found: ParsedInput, counts: Counts) -> dict[str, object]:
     def total(name: str) -> int:
         return sum(int(of_cluster.get(name) or 0) for of_cluster in counts.values())
 
-    names = ("files", "rows", "metric_values", "late", "duplicate", "not_measured", "quarantined")
-    of_windows = ("jobs", "observations", "missing_windows")
+    of_lines = ("files", "rows", "metric_values", "late", "duplicate", "not_measured", "quarantined")
     return {
-        **{name: total(name) for name in (*names, *of_windows)},
+        **{name: total(name) for name in (*of_lines, "jobs", "observations", "missing_windows")},
         "start": format_utc(found.start),
         "end": format_utc(found.interval.end),
     }

@@ -12,10 +12,7 @@ from pyspark.sql import functions as F
 
 from include.intervals import ceil_hour, floor_hour
 from include.settings import Cluster, Settings
-from spark_jobs.ingest.arrow_json import read_raw
-from spark_jobs.ingest.bodies import parse_bodies
 from spark_jobs.ingest.bronze import kept_events, metrics_rows
-from spark_jobs.ingest.envelopes import parse_envelope
 from spark_jobs.ingest.job_replies import (
     checkpoints,
     failures,
@@ -25,6 +22,7 @@ from spark_jobs.ingest.job_replies import (
     parsed_replies,
 )
 from spark_jobs.ingest.observations import observations
+from spark_jobs.ingest.parsed_input import parse
 from spark_jobs.ingest.raw_files import hour_range, list_files, read_contents
 from spark_jobs.ingest.reply_schema import RUNNING
 from spark_jobs.ingest.rescales import disturbed_windows, job_starts
@@ -45,13 +43,11 @@ def span_of(settings: Settings) -> tuple[timedelta, timedelta]:
 
 def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of: datetime) -> DataFrame:
     """Return the sound lines observed in ``[since, as_of)``, parsed and kept."""
-    rules = settings.ingest
     hours = hour_range(floor_hour(since), ceil_hour(as_of))
     # What was written before `since` cannot have been observed later.
     files = [file for file in list_files(spark, settings.paths.raw, hours) if file.modified_s >= since.timestamp()]
-    contents = read_contents(spark, files, since, as_of)
     # Kept before they are filtered: else every rule would be worked out once more for the filter.
-    rows = parse_bodies(parse_envelope(read_raw(contents, rules), rules), rules).localCheckpoint()
+    rows = parse(read_contents(spark, files, since, as_of), settings.ingest)
     observed = F.col("observed_at").between(F.lit(since), F.lit(as_of))
     # A reply that stands in two files gives a second sample at the same moment: no time passed, so it adds nothing.
     return rows.where(F.col("fault").isNull() & observed).withColumn("duplicate", F.lit(False))
