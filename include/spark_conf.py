@@ -32,10 +32,12 @@ def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
         # Delta reads its log in 50 tasks by default: far too many for tables of this size.
-        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Rows of up to so many partitions go straight to a file each; without it every write sorts its rows first.
         "spark.sql.maxConcurrentOutputFileWriters": "16",
+        # Rows that are sorted by the keys of an aggregate are summed as they come, without a table of its groups.
+        "spark.sql.execution.replaceHashWithSortAgg": "true",
         # By default each sort and each broadcast takes 64 MB at once, also for a hundred rows.
         "spark.buffer.pageSize": "4m",
         # Unused, as tables are addressed by path; by default Spark would make it in the working directory.
@@ -48,10 +50,12 @@ def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
         # With one compiler Java reserves 48 MB for code, too little for what Spark generates: a JVM without room for it
         # loses tasks' results and waits for them for ever. 240 MB is what it reserves otherwise.
         # What Spark generates for a wide table has methods that Java by itself leaves to its interpreter.  A heap that
-        # has its size from the start, in large pages, spares collections and page faults while it grows.
+        # has its size from the start, in large pages, spares collections and page faults while it grows; so does room
+        # for some 30,000 classes.  What outlives a collection are mostly rows that are kept: they are moved once.
         "spark.driver.extraJavaOptions": " ".join(
             (
                 "-XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods -XX:ReservedCodeCacheSize=240m",
+                "-XX:MetaspaceSize=256m -XX:MaxTenuringThreshold=0",
                 f"-XX:+UseParallelGC -XX:+UseTransparentHugePages -Xms{settings.spark.driver_memory}",
             )
         ),

@@ -16,7 +16,8 @@ from include.tables import Table
 
 CREATED_WITHIN_S = 10
 """Delta creates a table's log and its first commit well within this time."""
-_ADAPTIVE = "spark.sql.adaptive.enabled"
+_ADAPTIVE = ("spark.sql.adaptive.enabled", "true")
+_PARTITIONS = ("spark.sql.shuffle.partitions", "200")
 
 
 class Lake:
@@ -53,6 +54,9 @@ class Lake:
             builder = builder.addColumn(column, kind)
         for name, expression in table.checks.items():
             builder = builder.property(f"delta.constraints.{name}", expression)
+        # Of every column by default, which takes as long as the checks; rows are sought by partition and key.
+        sought = [key for key in table.keys if key not in table.partition_by]
+        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(sought))
         if table.partition_by:
             builder = builder.partitionedBy(*table.partition_by)
         builder.execute()
@@ -120,14 +124,18 @@ def planned_once(spark: SparkSession) -> Iterator[None]:
     """Queries inside are planned once, not again after each shuffle as adaptive execution does.
 
     With many small shuffles a query is then one Spark job instead of a dozen, and a checkpoint keeps what is known of
-    its partitions, so that later groupings need no shuffle. The setting is the whole session's.
+    its partitions, so that later groupings need no shuffle. As many partitions as there are cores at most: each task
+    writes the code of its projections anew. The settings are the whole session's.
     """
-    before = spark.conf.get(_ADAPTIVE, "true") or "true"
-    spark.conf.set(_ADAPTIVE, "false")
+    before = {key: spark.conf.get(key, default) or default for key, default in (_ADAPTIVE, _PARTITIONS)}
+    partitions = min(int(before[_PARTITIONS[0]]), spark.sparkContext.defaultParallelism)
+    spark.conf.set(_ADAPTIVE[0], "false")
+    spark.conf.set(_PARTITIONS[0], str(partitions))
     try:
         yield
     finally:
-        spark.conf.set(_ADAPTIVE, before)
+        for key, value in before.items():
+            spark.conf.set(key, value)
 
 
 def empty(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:

@@ -12,10 +12,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
-from spark_jobs.ingest.samples import GAUGES, window_start
+from spark_jobs.ingest.samples import GAUGES, VERTEX_KEY
 from spark_jobs.lake import date_hour_columns
 
-_WINDOW_KEY = ("cluster", "job", "operator", "job_id", "vertex_id", "is_source", "window_s", "window_start")
+_WINDOW_KEY = (*VERTEX_KEY, "window_start")  # in the order of samples
+_SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "window_start")
 _SHARES = {"busy": "busy_share", "idle": "idle_share", "backpressured": "backpressured_share"}
 
 
@@ -31,9 +32,7 @@ def observations(samples: DataFrame, changes: DataFrame, disturbed_windows: Data
     with_parallelism = _with_parallelism(windows, changes)
     disturbed = F.broadcast(disturbed_windows.withColumn("disturbed", F.lit(True)))
     marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
-    # A job that was submitted anew inside a window has samples under two ids: the later one stands.
-    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(F.desc("last_at"), "job_id")
-    unique = marked.withColumn("rank", F.row_number().over(latest)).where("rank = 1")
+    unique = marked.join(F.broadcast(_superseded(samples)), list(_SUPERSEDED_KEY), "left_anti")
     flagged = unique.withColumn("disturbed", F.coalesce("disturbed", F.lit(False)))
     rated = flagged.withColumns(_observed()).withColumns(_derived())
     return rated.select("*", *date_hour_columns("window_start")).select(*OBSERVATIONS.columns)
@@ -45,19 +44,27 @@ def _ratio(total: Column, duration: Column) -> Column:
 
 def _windows(samples: DataFrame) -> DataFrame:
     """Sum the differences that end in each window: with several polls they telescope to last minus first."""
-    dated = samples.withColumn("window_start", window_start("observed_at"))
     sums = []
     for difference in ("d_in_total", "d_out_total", "d_pending"):
         sums += [F.sum(difference).alias(difference), _elapsed(difference).alias(f"{difference}_dt_s")]
     for share in ("d_busy_total_ms", "d_busy_max_total_ms", "d_idle_total_ms", "d_backpressured_total_ms"):
         sums += [F.sum(share).alias(share), _elapsed(share).alias(f"{share}_dt_s")]
-    return dated.groupBy(*_WINDOW_KEY).agg(
+    return samples.groupBy(*_WINDOW_KEY).agg(
         F.count(F.lit(1)).cast("INT").alias("samples"),
-        F.max("observed_at").alias("last_at"),
         F.max_by("pending", F.when(F.col("pending").isNotNull(), F.col("observed_at"))).alias("pending"),
         *[F.mean(gauge).alias(gauge) for gauge in GAUGES],
         *sums,
     )
+
+
+def _superseded(samples: DataFrame) -> DataFrame:
+    """Return the windows of former ids: a job submitted anew inside a window has samples under two, the later stands.
+
+    Looked for among resubmitted jobs alone: they are few, and all windows would have to be sorted.
+    """
+    lasts = samples.where("is_resubmitted").groupBy(*_SUPERSEDED_KEY).agg(F.max("observed_at").alias("last_at"))
+    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(F.desc("last_at"), "job_id")
+    return lasts.withColumn("rank", F.row_number().over(latest)).where("rank > 1").drop("rank", "last_at")
 
 
 def _elapsed(difference: str) -> Column:

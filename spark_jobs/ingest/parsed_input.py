@@ -8,19 +8,24 @@ widen the interval: their hours are made again from all their files.  Thereby br
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from include.intervals import Interval, floor_hour
 from include.settings import Ingest, Settings
+from include.tables import BRONZE_JOB_EVENTS
 from spark_jobs.ingest.arrow_json import read_raw
 from spark_jobs.ingest.bodies import parse_bodies
+from spark_jobs.ingest.bronze import known_vertices, repeated_keys
 from spark_jobs.ingest.envelopes import parse_envelope
+from spark_jobs.ingest.hours import LOOKBACK, read_hours
 from spark_jobs.ingest.quality import line_counts
 from spark_jobs.ingest.raw_files import RawFile, hour_range, list_files, read_contents
+from spark_jobs.lake import Lake
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class ParsedInput:
         start: start of the hours to write, earlier than the interval's when late rows widened it.
         files: the raw files of the interval's own directories.
         counts: per cluster, the columns of :func:`spark_jobs.ingest.quality.line_counts`.
+        known: from :func:`spark_jobs.ingest.bronze.known_vertices`.
+        has_repeated: whether a key stands more than once among rows without fault.
     """
 
     rows: DataFrame
@@ -40,27 +47,38 @@ class ParsedInput:
     start: datetime
     files: list[RawFile]
     counts: dict[str, dict[str, Any]]
+    known: DataFrame
+    has_repeated: bool
 
 
-def read_input(spark: SparkSession, settings: Settings, interval: Interval) -> ParsedInput:
+def read_input(lake: Lake, settings: Settings, interval: Interval, pool: Executor) -> ParsedInput:
     """Read and parse everything that belongs to an interval, widened by late rows."""
     rules, start, end = settings.ingest, interval.start, interval.end
     ahead = timedelta(hours=1 if rules.max_clock_skew_s else 0)
     allowance = timedelta(hours=rules.late_allowance_h)
 
     def files(since: datetime, until: datetime) -> list[RawFile]:
-        return list_files(spark, settings.paths.raw, hour_range(since, until))
+        return list_files(lake.spark, settings.paths.raw, hour_range(since, until))
+
+    def contents(since: datetime, until: datetime, *observed: datetime | None) -> DataFrame:
+        return read_contents(lake.spark, files(since, until), *observed)
+
+    def known(rows: DataFrame, first: datetime) -> DataFrame:
+        return known_vertices(rows, read_hours(lake, BRONZE_JOB_EVENTS, first - LOOKBACK, first)).localCheckpoint()
 
     own = files(start, end)
-    ahead_of_file = read_contents(spark, files(start - ahead, start), start, end)
-    behind_file = read_contents(spark, files(end, end + allowance), None, end)
-    rows = parse(read_contents(spark, own).unionByName(ahead_of_file).unionByName(behind_file), rules)
+    around = contents(start - ahead, start, start, end).unionByName(contents(end, end + allowance, None, end))
+    rows = parse(read_contents(lake.spark, own).unionByName(around), rules)
+    # Side by side, as if no row were late: they seldom are.
+    of_known, unrepeated = pool.submit(known, rows, start), pool.submit(repeated_keys(rows).isEmpty)
     counts = {row["cluster"]: row.asDict() for row in line_counts(rows, interval).collect()}
     late = [found["first_late"] for found in counts.values() if found["first_late"] is not None]
     first = min([start, *(floor_hour(moment.astimezone(start.tzinfo)) for moment in late)])
-    if first < start:
-        rows = rows.unionByName(parse(read_contents(spark, files(first - ahead, start), first, start), rules))
-    return ParsedInput(rows, interval, first, own, counts)
+    if first == start:
+        return ParsedInput(rows, interval, start, own, counts, of_known.result(), not unrepeated.result())
+    widened = rows.unionByName(parse(contents(first - ahead, start, first, start), rules))
+    repeats = not repeated_keys(widened).isEmpty()
+    return ParsedInput(widened, interval, first, own, counts, known(widened, first), repeats)
 
 
 def parse(contents: DataFrame, rules: Ingest) -> DataFrame:

@@ -30,6 +30,7 @@ _METRICS = {
     "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
     "pending": ("pendingRecords", "sum"),
 }
+VERTEX_KEY = ("cluster", "job", "operator", "job_id", "vertex_id", "is_source", "window_s")
 OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
 COUNTERS = ("in_total", "out_total", "busy_total_ms", "busy_max_total_ms", "idle_total_ms", "backpressured_total_ms")
 GAUGES = tuple(column for column in _METRICS if column not in (*COUNTERS, "pending"))
@@ -60,16 +61,22 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
         clusters: the settings of the clusters, for the window length.
 
     Returns:
-        Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``d_pending`` and the gauges.
+        Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``d_pending`` and the gauges,
+        in the order of ``VERTEX_KEY`` and time, so that those of a window follow each other; ``is_resubmitted`` when
+        the job has run under several ids.
     """
     # A reply without metrics (a vertex that is being deployed) is no measurement.
     given = metrics.where(F.size("metrics") > 0)
     measured = given.select("cluster", "job_id", "vertex_id", "observed_at", *_wide_columns())
     keys = ["cluster", "job_id", "vertex_id"]
-    named = measured.join(F.broadcast(operators), keys).withColumn("window_s", window_length_s(clusters))
+    ids = Window.partitionBy("cluster", "job")
+    several = F.min("job_id").over(ids) < F.max("job_id").over(ids)
+    named = measured.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys)
+    dated = named.withColumn("window_s", window_length_s(clusters))
+    dated = dated.withColumn("window_start", window_start("observed_at"))
     # One shuffle for all that follows: every later grouping of a stage holds (cluster, job, operator).
-    placed = named.repartition("cluster", "job", "operator")
-    by_vertex = Window.partitionBy("cluster", "job", "operator", "job_id").orderBy("observed_at")
+    placed = dated.repartition("cluster", "job", "operator")
+    by_vertex = Window.partitionBy(*VERTEX_KEY).orderBy("window_start", "observed_at")
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
     return _with_differences(placed.withColumn("before", before)).drop("before", *COUNTERS)
 

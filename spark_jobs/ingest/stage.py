@@ -6,36 +6,38 @@ tables.  Lines are parsed once and kept; each table is written from them.
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+from concurrent.futures import Future
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from include.intervals import Interval, format_utc
 from include.settings import Settings
 from include.stages import StageRequest
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, MEASURED, OBSERVATIONS, QUALITY, QUARANTINE
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, MEASURED, QUALITY, QUARANTINE
 from spark_jobs.ingest.bronze import (
     event_rows,
     kept_events,
-    known_vertices,
     mark_repeated,
     mark_unknown,
     metrics_rows,
     repeated_keys,
 )
+from spark_jobs.ingest.hours import hours_where, write_hours
 from spark_jobs.ingest.job_replies import parsed_replies
 from spark_jobs.ingest.parsed_input import ParsedInput, read_input
 from spark_jobs.ingest.quality import file_quarantine, quality_rows, row_quarantine, window_counts, with_lines
 from spark_jobs.ingest.raw_files import read_contents
 from spark_jobs.ingest.raw_lines import read_lines
 from spark_jobs.ingest.silver import (
-    LOOKBACK,
-    read_hours,
-    write_hours,
+    job_history,
+    job_observations,
+    job_samples,
+    unsettled_windows,
     write_job_graphs,
-    write_samples,
+    write_observations,
+    write_rescales,
 )
 from spark_jobs.lake import Lake, planned_once, timestamp_literal
 from spark_jobs.session import threads
@@ -54,9 +56,9 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
     spark = lake.spark
     with threads(spark) as pool:
         prepared = pool.submit(lake.prepare, MEASURED)
-        found = read_input(spark, settings, interval)
+        found = read_input(lake, settings, interval, pool)
         prepared.result()
-        marked = _marked(lake, found, pool)
+        marked = _marked(found)
         hours = Interval(found.start, interval.end)
         belonging = _belonging(marked, found)
         metrics, events = metrics_rows(belonging), kept_events(belonging)
@@ -66,32 +68,37 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
             tasks = max(1, spark.sparkContext.defaultParallelism // 2)
             write_hours(lake, BRONZE_METRICS, metrics.coalesce(tasks), hours.start, hours.end)
 
-        def write_silver() -> None:
-            jobs = write_job_graphs(lake, settings, parsed_replies(events), hours)
-            write_samples(lake, settings, jobs, metrics, hours)
+        def write_silver() -> tuple[list[Row], list[Future[None]]]:
+            jobs = job_history(lake, settings, parsed_replies(events), hours)
+            of_graphs = pool.submit(write_job_graphs, lake, jobs, hours)
+            of_unsettled = pool.submit(unsettled_windows(settings, jobs, hours).localCheckpoint)
+            samples = job_samples(lake, settings, jobs, metrics, hours)
+            of_rescales = pool.submit(write_rescales, lake, settings, jobs, samples, hours)
+            seen = job_observations(jobs, samples, of_unsettled.result(), hours).localCheckpoint()
+            of_observations = pool.submit(write_observations, lake, seen, jobs, hours)
+            windows = window_counts(seen.where(hours_where(interval.start, interval.end))).collect()
+            return windows, [of_graphs, of_rescales, of_observations]
 
         of_silver, of_metrics = pool.submit(write_silver), pool.submit(write_metrics)
         of_quarantine = pool.submit(_write_quarantine, lake, marked, found)
         write_hours(lake, BRONZE_JOB_EVENTS, event_rows(events), hours.start, hours.end)
-    of_metrics.result()
-    of_silver.result()
-    counts = of_quarantine.result()
-    _add_counts(counts, window_counts(read_hours(lake, OBSERVATIONS, interval.start, interval.end)))
-    _write_quality(lake, spark, interval, counts)
+        of_metrics.result()
+        counts = of_quarantine.result()
+        windows, writing = of_silver.result()
+        _add_counts(counts, windows)
+        _write_quality(lake, spark, interval, counts)  # while the last tables are written
+        for written in writing:
+            written.result()
     return found, counts
 
 
-def _marked(lake: Lake, found: ParsedInput, pool: Executor) -> DataFrame:
+def _marked(found: ParsedInput) -> DataFrame:
     """Return the parsed rows with every fault that needs a look at other rows, and ``duplicate``."""
-    earlier = read_hours(lake, BRONZE_JOB_EVENTS, found.start - LOOKBACK, found.start)
-    finding = pool.submit(known_vertices(found.rows, earlier).localCheckpoint)
-    # Keys of unknown vertices may be among them: rows that have a fault are not looked at when repetitions are marked.
-    repeated = repeated_keys(found.rows).localCheckpoint()
-    none = repeated.isEmpty()
-    with_known = mark_unknown(found.rows, finding.result())
-    if none:
+    with_known = mark_unknown(found.rows, found.known)
+    if not found.has_repeated:
         return with_known.withColumn("duplicate", F.lit(False))
-    return mark_repeated(with_known, repeated).localCheckpoint()
+    # Keys of unknown vertices may be among them: rows that have a fault are not looked at when repetitions are marked.
+    return mark_repeated(with_known, repeated_keys(found.rows).localCheckpoint()).localCheckpoint()
 
 
 def _belonging(marked: DataFrame, found: ParsedInput) -> DataFrame:
@@ -129,13 +136,13 @@ def _write_quarantine(lake: Lake, marked: DataFrame, found: ParsedInput) -> Coun
         of_cluster = counts.setdefault(file.cluster, {})
         of_cluster["files"] = of_cluster.get("files", 0) + 1
     repeated = own.where("duplicate").groupBy(F.col("cluster_dir").alias("cluster"))
-    _add_counts(counts, repeated.agg(F.count(F.lit(1)).alias("duplicate")))
-    _add_counts(counts, rows.groupBy("cluster").agg(F.count(F.lit(1)).alias("quarantined")))
+    _add_counts(counts, repeated.agg(F.count(F.lit(1)).alias("duplicate")).collect())
+    _add_counts(counts, rows.groupBy("cluster").agg(F.count(F.lit(1)).alias("quarantined")).collect())
     return counts
 
 
-def _add_counts(counts: Counts, of_clusters: DataFrame) -> None:
-    for row in of_clusters.collect():
+def _add_counts(counts: Counts, of_clusters: list[Row]) -> None:
+    for row in of_clusters:
         counts.setdefault(row["cluster"], {}).update(row.asDict())
 
 

@@ -1,0 +1,66 @@
+"""Windows of jobs that ran under several ids: what one window says, and that no other is lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from include.settings import Cluster
+from spark_jobs.ingest.observations import observations
+from spark_jobs.ingest.samples import vertex_samples
+from spark_jobs.lake import empty
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+FORMER, LATER = "a" * 32, "b" * 32
+METRIC = "STRUCT<id: STRING, min: DOUBLE, max: DOUBLE, avg: DOUBLE, sum: DOUBLE, skew: DOUBLE>"
+POLLED = f"cluster STRING, job_id STRING, vertex_id STRING, observed_at TIMESTAMP, metrics ARRAY<{METRIC}>"
+NAMED = "cluster STRING, job_id STRING, vertex_id STRING, job STRING, operator STRING, is_source BOOLEAN"
+CHANGES = {
+    "cluster": "STRING",
+    "job_id": "STRING",
+    "vertex_id": "STRING",
+    "parallelism": "INT",
+    "valid_from": "TIMESTAMP",
+    "valid_to": "TIMESTAMP",
+}
+DISTURBED = {"cluster": "STRING", "job_id": "STRING", "window_start": "TIMESTAMP"}
+
+
+def polled(job_id, vertex, second, records):
+    metrics = [("numRecordsIn", 0.0, records, records, float(records), 0.0)]
+    return ("c", job_id, vertex * 32, START + timedelta(seconds=second), metrics)
+
+
+def named(job_id, vertex, job):
+    return ("c", job_id, vertex * 32, job, "map", False)
+
+
+def test_of_two_ids_in_one_window_the_later_stands(spark):
+    polls = spark.createDataFrame(
+        [
+            *[polled(FORMER, "1", second, 10.0 * second) for second in (0, 30, 60, 90, 130)],
+            *[polled(LATER, "1", second, 7.0 * (second - 140)) for second in (140, 160, 190)],
+            *[polled("c" * 32, "2", second, 5.0 * second) for second in (0, 30, 60, 90, 130)],
+        ],
+        POLLED,
+    )
+    names = [named(FORMER, "1", "rides"), named(LATER, "1", "rides"), named("c" * 32, "2", "fares")]
+    samples = vertex_samples(polls, spark.createDataFrame(names, NAMED), {"c": Cluster(window_s=60)})
+    found = observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
+    seen = {
+        (row["job"], int((row["window_start"].replace(tzinfo=UTC) - START).total_seconds())): row
+        for row in found.collect()
+    }
+    assert {key: row["job_id"] for key, row in seen.items()} == {
+        ("fares", 0): "c" * 32,
+        ("fares", 60): "c" * 32,
+        ("fares", 120): "c" * 32,
+        ("rides", 0): FORMER,
+        ("rides", 60): FORMER,
+        ("rides", 120): LATER,
+        ("rides", 180): LATER,
+    }
+    rates = {key: row["observed_processing_rate_per_s"] for key, row in seen.items()}
+    assert rates["fares", 60] == 5.0
+    assert rates["rides", 60] == 10.0
+    assert rates["rides", 120] == 7.0
+    assert seen["rides", 120]["samples"] == 2
