@@ -16,8 +16,8 @@ from include.tables import Table
 
 CREATED_WITHIN_S = 10
 """Delta creates a table's log and its first commit well within this time."""
-_ADAPTIVE = ("spark.sql.adaptive.enabled", "true")
-_PARTITIONS = ("spark.sql.shuffle.partitions", "200")
+_ADAPTIVE = "spark.sql.adaptive.enabled"
+_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Lake:
@@ -127,15 +127,14 @@ def planned_once(spark: SparkSession) -> Iterator[None]:
     its partitions, so that later groupings need no shuffle. As many partitions as there are cores at most: each task
     writes the code of its projections anew. The settings are the whole session's.
     """
-    before = {key: spark.conf.get(key, default) or default for key, default in (_ADAPTIVE, _PARTITIONS)}
-    partitions = min(int(before[_PARTITIONS[0]]), spark.sparkContext.defaultParallelism)
-    spark.conf.set(_ADAPTIVE[0], "false")
-    spark.conf.set(_PARTITIONS[0], str(partitions))
+    adaptive, partitions = spark.conf.get(_ADAPTIVE) or "true", spark.conf.get(_PARTITIONS) or "200"
+    spark.conf.set(_ADAPTIVE, "false")
+    spark.conf.set(_PARTITIONS, str(min(int(partitions), spark.sparkContext.defaultParallelism)))
     try:
         yield
     finally:
-        for key, value in before.items():
-            spark.conf.set(key, value)
+        spark.conf.set(_ADAPTIVE, adaptive)
+        spark.conf.set(_PARTITIONS, partitions)
 
 
 def empty(spark: SparkSession, columns: Mapping[str, str]) -> DataFrame:

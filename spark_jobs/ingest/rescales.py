@@ -10,8 +10,9 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.settings import Ingest
+from include.settings import Ingest, Settings
 from include.tables import RESCALES
+from spark_jobs.ingest.samples import window_length_s
 from spark_jobs.lake import date_hour_columns
 
 _EVENT_KEY = ("cluster", "job", "started_at")
@@ -56,6 +57,21 @@ def job_starts(polls: DataFrame) -> DataFrame:
     started = first.agg(F.min("running_at").alias("ended_at"), F.min("observed_at").alias("polled_at"))
     fresh = F.unix_seconds("polled_at") - F.unix_seconds("ended_at") <= _FRESH_START_S
     return started.where(fresh).select("cluster", "job_id", F.col("ended_at").alias("started_at"), "ended_at")
+
+
+def unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime) -> DataFrame:
+    """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started.
+
+    A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
+
+    Args:
+        stops: from :func:`spark_jobs.ingest.restarts.restart_events`.
+        polls: from :func:`spark_jobs.ingest.job_replies.job_polls`.
+        settings: of clusters and ingestion.
+        horizon: end of the data.
+    """
+    events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(polls))
+    return disturbed_windows(events, window_length_s(settings.clusters), horizon, settings.ingest.settle_s)
 
 
 def disturbed_windows(events: DataFrame, window_s: Column, horizon: datetime, settle_s: int) -> DataFrame:

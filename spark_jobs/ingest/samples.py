@@ -52,6 +52,11 @@ def window_start(moment: str) -> Column:
     return F.timestamp_seconds(seconds - seconds % F.col("window_s"))
 
 
+def source_or_named() -> Column:
+    """Return ``is_source``; an operator that no plan tells of is known by the name Flink gives sources."""
+    return F.coalesce("is_source", F.col("operator").startswith("Source: "))
+
+
 def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[str, Cluster]) -> DataFrame:
     """Return bronze rows as wide samples with the differences to the sample before.
 
@@ -72,8 +77,8 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
     ids = Window.partitionBy("cluster", "job")
     several = F.min("job_id").over(ids) < F.max("job_id").over(ids)
     named = measured.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys)
-    dated = named.withColumn("window_s", window_length_s(clusters))
-    dated = dated.withColumn("window_start", window_start("observed_at"))
+    sized = named.withColumn("window_s", window_length_s(clusters))
+    dated = sized.withColumn("window_start", window_start("observed_at"))
     # One shuffle for all that follows: every later grouping of a stage holds (cluster, job, operator).
     placed = dated.repartition("cluster", "job", "operator")
     by_vertex = Window.partitionBy(*VERTEX_KEY).orderBy("window_start", "observed_at")

@@ -23,9 +23,9 @@ from spark_jobs.ingest.job_replies import (
     plan_replies,
 )
 from spark_jobs.ingest.observations import observations
-from spark_jobs.ingest.rescales import disturbed_windows, job_starts, rescales
+from spark_jobs.ingest.rescales import rescales
 from spark_jobs.ingest.restarts import restart_events
-from spark_jobs.ingest.samples import source_samples, vertex_samples, window_length_s
+from spark_jobs.ingest.samples import source_or_named, source_samples, vertex_samples
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
 
@@ -77,10 +77,8 @@ def job_history(lake: Lake, settings: Settings, seen: DataFrame, hours: Interval
 
 
 def _with_sources(names: DataFrame, plans: DataFrame) -> DataFrame:
-    # Without a plan yet, a source is known by the name that Flink gives it.
-    is_source = F.coalesce("is_source", F.col("operator").startswith("Source: "))
     found = names.join(source_vertices(plans), ["cluster", "job_id", "vertex_id"], "left")
-    return found.withColumn("is_source", is_source)
+    return found.withColumn("is_source", source_or_named())
 
 
 def write_job_graphs(lake: Lake, jobs: JobHistory, hours: Interval) -> None:
@@ -109,13 +107,6 @@ def write_rescales(lake: Lake, settings: Settings, jobs: JobHistory, samples: Da
     earlier = read_hours(lake, RESCALES, looked_back, hours.start)
     found = rescales(jobs.stops, source_samples(samples), jobs.names, earlier, settings.ingest)
     write_hours(lake, RESCALES, found.where(hours_where(looked_back, hours.end)), looked_back, hours.end)
-
-
-def unsettled_windows(settings: Settings, jobs: JobHistory, hours: Interval) -> DataFrame:
-    """Return the windows in which a job stopped or started."""
-    # A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
-    unsettled = jobs.stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(jobs.polls))
-    return disturbed_windows(unsettled, window_length_s(settings.clusters), hours.end, settings.ingest.settle_s)
 
 
 def job_observations(jobs: JobHistory, samples: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:

@@ -30,11 +30,11 @@ from spark_jobs.ingest.parsed_input import ParsedInput, read_input
 from spark_jobs.ingest.quality import file_quarantine, quality_rows, row_quarantine, window_counts, with_lines
 from spark_jobs.ingest.raw_files import read_contents
 from spark_jobs.ingest.raw_lines import read_lines
+from spark_jobs.ingest.rescales import unsettled_windows
 from spark_jobs.ingest.silver import (
     job_history,
     job_observations,
     job_samples,
-    unsettled_windows,
     write_job_graphs,
     write_observations,
     write_rescales,
@@ -71,7 +71,7 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
         def write_silver() -> tuple[list[Row], list[Future[None]]]:
             jobs = job_history(lake, settings, parsed_replies(events), hours)
             of_graphs = pool.submit(write_job_graphs, lake, jobs, hours)
-            of_unsettled = pool.submit(unsettled_windows(settings, jobs, hours).localCheckpoint)
+            of_unsettled = pool.submit(unsettled_windows(jobs.stops, jobs.polls, settings, hours.end).localCheckpoint)
             samples = job_samples(lake, settings, jobs, metrics, hours)
             of_rescales = pool.submit(write_rescales, lake, settings, jobs, samples, hours)
             seen = job_observations(jobs, samples, of_unsettled.result(), hours).localCheckpoint()

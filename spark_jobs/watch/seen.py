@@ -25,9 +25,9 @@ from spark_jobs.ingest.observations import observations
 from spark_jobs.ingest.parsed_input import parse
 from spark_jobs.ingest.raw_files import hour_range, list_files, read_contents
 from spark_jobs.ingest.reply_schema import RUNNING
-from spark_jobs.ingest.rescales import disturbed_windows, job_starts
+from spark_jobs.ingest.rescales import unsettled_windows
 from spark_jobs.ingest.restarts import restart_events
-from spark_jobs.ingest.samples import vertex_samples, window_length_s
+from spark_jobs.ingest.samples import source_or_named, vertex_samples
 from spark_jobs.plan.inputs import JOB
 from spark_jobs.plan.windows import windows_between
 
@@ -71,11 +71,11 @@ def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_
     replies = parsed_replies(kept_events(rows)).localCheckpoint()
     polls = job_polls(replies).localCheckpoint()
     names = operators(polls).localCheckpoint()
-    samples = vertex_samples(metrics_rows(rows), _with_sources(names, graphs), settings.clusters)
+    # Kept, as it is read twice: the windows, and those of former ids.
+    samples = vertex_samples(metrics_rows(rows), _with_sources(names, graphs), settings.clusters).localCheckpoint()
     stops = restart_events(polls, failures(replies), checkpoints(replies))
-    unsettled = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(polls))
-    touched = disturbed_windows(unsettled, window_length_s(settings.clusters), as_of, settings.ingest.settle_s)
-    found = observations(samples, parallelism_changes(polls, as_of), touched)
+    unsettled = unsettled_windows(stops, polls, settings, as_of)
+    found = observations(samples, parallelism_changes(polls, as_of), unsettled)
     windows = windows_between(found, as_of - span, as_of)
     listed = F.to_json(F.collect_list(F.struct(*[name for name in windows.columns if name not in JOB])))
     return _last_polls(polls, names).join(windows.groupBy(*JOB).agg(listed.alias("windows")), JOB, "left")
@@ -86,10 +86,7 @@ def _with_sources(names: DataFrame, graphs: DataFrame) -> DataFrame:
     known = graphs.select(*JOB, F.explode(F.from_json("operators", _GRAPH)).alias("one")).select(
         *JOB, "one.operator", (F.coalesce(F.size("one.upstream"), F.lit(0)) <= 0).alias("is_source")
     )
-    named = F.col("operator").startswith("Source: ")
-    return names.join(F.broadcast(known), [*JOB, "operator"], "left").withColumn(
-        "is_source", F.coalesce("is_source", named)
-    )
+    return names.join(F.broadcast(known), [*JOB, "operator"], "left").withColumn("is_source", source_or_named())
 
 
 def _last_polls(polls: DataFrame, names: DataFrame) -> DataFrame:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from include.settings import Cluster
+from include.tables import AGGREGATES
 from spark_jobs.ingest.observations import observations
 from spark_jobs.ingest.samples import vertex_samples
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 FORMER, LATER = "a" * 32, "b" * 32
-METRIC = "STRUCT<id: STRING, min: DOUBLE, max: DOUBLE, avg: DOUBLE, sum: DOUBLE, skew: DOUBLE>"
-POLLED = f"cluster STRING, job_id STRING, vertex_id STRING, observed_at TIMESTAMP, metrics ARRAY<{METRIC}>"
+POLLED = f"cluster STRING, job_id STRING, vertex_id STRING, observed_at TIMESTAMP, metrics {AGGREGATES}"
 NAMED = "cluster STRING, job_id STRING, vertex_id STRING, job STRING, operator STRING, is_source BOOLEAN"
 CHANGES = {
     "cluster": "STRING",
