@@ -11,9 +11,11 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from include.byte_code import add_byte_code
 from include.jars import ALL_JARS, Jar, unusable_jars
 from include.preflight import Jdk, PreflightError, check_python, find_jdk
 
@@ -24,6 +26,8 @@ JARS = CACHE / "jars"
 FLINK = CACHE / "flink"
 REQUIREMENTS = ROOT / "requirements.txt"
 UV = "uv==0.13.8"
+# Byte code at once: where Python may not write any, each of the many programs of a run would compile what it imports.
+INSTALL_OPTIONS = ("--compile-bytecode",)
 FLINK_LIBRARIES = "apache-flink-libraries==2.1.3"
 
 
@@ -69,7 +73,8 @@ def _stamp_matches(stamp: Path, content: str) -> bool:
 
 
 def _requirements_hash() -> str:
-    return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    """Return a hash of what is installed and how."""
+    return hashlib.sha256(REQUIREMENTS.read_bytes() + " ".join(INSTALL_OPTIONS).encode()).hexdigest()
 
 
 def _works(command: Sequence[str | Path]) -> bool:
@@ -87,7 +92,7 @@ def install_python_packages() -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
     run([python, "-m", "pip", "install", "--quiet", UV], network)
-    run([VENV / "bin" / "uv", "pip", "install", "--python", python, "-r", REQUIREMENTS], network)
+    run([VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--python", python, "-r", REQUIREMENTS], network)
     assert_pyspark()
     (VENV / ".tidewise-requirements").write_text(_requirements_hash())
 
@@ -105,6 +110,26 @@ def assert_pyspark() -> None:
             f"pyspark {found or 'does not import'}, {pinned('pyspark')} is pinned: another package wrote into its"
             " folder; remove .venv and run `make setup` again"
         )
+
+
+def _spark_zip() -> Path:
+    """Return the zip from which spark-submit has drivers and workers import PySpark, though it is installed."""
+    return next(VENV.glob("lib/python*/site-packages/pyspark/python/lib/pyspark.zip"))
+
+
+def _has_byte_code() -> bool:
+    with zipfile.ZipFile(_spark_zip()) as packed:
+        return "pyspark/__init__.pyc" in packed.namelist()
+
+
+def compile_spark_zip() -> None:
+    """Put byte code into Spark's own zip, whole or not at all: a second less for every driver and every worker."""
+    target = _spark_zip()
+    partial = target.with_suffix(".partial")
+    shutil.copy(target, partial)
+    with zipfile.ZipFile(partial, "a") as packed:
+        add_byte_code(packed)
+    partial.replace(target)
 
 
 def _maven(jar: Jar) -> list[str]:
@@ -163,6 +188,7 @@ def main() -> int:
             lambda: _stamp_matches(stamp, _requirements_hash()),
             install_python_packages,
         )
+        step("Byte code into Spark's Python zip", _has_byte_code, compile_spark_zip)
         step("Spark's further jars into .cache/jars", lambda: not unusable_jars(JARS), lambda: fetch_jars(jdk))
         step(
             "Flink into .cache/flink",

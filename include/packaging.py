@@ -11,9 +11,10 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from include.byte_code import add_byte_code, write_entry
+
 PACKAGES = ("include", "models", "spark_jobs")
 KEPT_ARCHIVES = 5
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name: the same code gives the same bytes
 
 
 class PackagingError(RuntimeError):
@@ -24,7 +25,7 @@ def build_package(root: Path, archive: Path) -> Path:
     """Zip the project's packages and return the zip's path: ``archive`` with a hash of the code before its suffix.
 
     A running application reads modules from its zip at any time, so a zip is never changed: other code gets another
-    name.  Nothing is written when the zip of this code is there.
+    name.  Nothing is written when the zip of this code is there.  It holds byte code, too, of the Python that wrote it.
 
     Raises:
         PackagingError: a package is missing below ``root``.
@@ -35,7 +36,10 @@ def build_package(root: Path, archive: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         _write(root, files, temporary)
-        temporary.replace(target)
+        if target.exists():  # written by another process meanwhile, and perhaps in use by now
+            temporary.unlink()
+        else:
+            temporary.replace(target)
         _forget_old(archive, keep=target)
     return target
 
@@ -61,10 +65,8 @@ def _content_hash(root: Path, files: list[Path]) -> str:
 def _write(root: Path, files: list[Path], target: Path) -> None:
     with zipfile.ZipFile(target, "w") as packed:
         for path in files:
-            entry = zipfile.ZipInfo(path.relative_to(root).as_posix(), _EARLIEST)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            packed.writestr(entry, path.read_bytes())
+            write_entry(packed, path.relative_to(root).as_posix(), path.read_bytes())
+        add_byte_code(packed)
 
 
 def _forget_old(archive: Path, *, keep: Path) -> None:

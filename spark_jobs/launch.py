@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,8 +36,12 @@ def main(argv: Sequence[str]) -> int:
     request = replace(StageRequest.parse(argv), started_at=datetime.now(UTC), started_on_s=started)
     try:
         settings = load_settings()
-        spark = start_session(settings, request.stage)
-        summary = importlib.import_module(f"spark_jobs.{request.stage}.stage").run(spark, settings, request)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            # While Java starts, Python would only wait.
+            of_stage = pool.submit(importlib.import_module, f"spark_jobs.{request.stage}.stage")
+            spark = start_session(settings, request.stage)
+            stage = of_stage.result()
+        summary = stage.run(spark, settings, request)
     except Exception as error:
         headline = str(error).splitlines()[0] if str(error) else ""
         print(f"tidewise: stage {request.stage} failed: {type(error).__name__}: {headline}", file=sys.stderr)

@@ -11,6 +11,7 @@ from include.packaging import KEPT_ARCHIVES, PACKAGES, PackagingError, build_pac
 from include.settings import PROJECT, Paths, Settings, Spark
 from include.stages import Stage
 from include.submission import anchor, anchored, prepare_submission, stage_environment
+from include.version import code_version
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def test_holds_the_packages_and_nothing_else(project):
     (project / "cli" / "run.py").write_text("")
     with zipfile.ZipFile(build_package(project, project / "out" / "code.zip")) as packed:
         names = packed.namelist()
-    assert names == sorted(names)
-    assert set(names) == {f"{package}/{file}.py" for package in PACKAGES for file in ("__init__", "one")}
+    files = [f"{package}/{file}.py" for package in PACKAGES for file in ("__init__", "one")]
+    assert names == [*files, *(f"{file}c" for file in files)]
 
 
 def test_a_folder_that_is_not_the_project_is_refused(tmp_path):
@@ -71,11 +72,26 @@ def test_a_folder_that_is_not_the_project_is_refused(tmp_path):
         build_package(tmp_path, tmp_path / "code.zip")
 
 
+def _printed(code: str, package: Path, folder: Path) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.check_output(command, cwd=folder, env={"PYTHONPATH": str(package)}, text=True)
+
+
 def test_the_projects_own_zip_imports_without_the_checkout(tmp_path):
     package = build_package(PROJECT, tmp_path / "tidewise.zip")
     code = "import include.stages, include.version as v; print(include.stages.__file__, v.code_version())"
-    printed = subprocess.check_output([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(package)})
-    assert str(package) in printed.decode()
+    # Its modules are not compiled again, and its version is that of the same code in a checkout.
+    assert _printed(code, package, tmp_path) == f"{package}/include/stages.pyc {code_version()}\n"
+
+
+def test_byte_code_of_another_python_is_passed_over(project):
+    package = build_package(project, project / "out" / "code.zip")
+    other = package.with_name("other.zip")
+    with zipfile.ZipFile(package) as packed, zipfile.ZipFile(other, "w") as rewritten:
+        for name in packed.namelist():
+            content = packed.read(name)
+            rewritten.writestr(name, b"\0\0\r\n" + content[4:] if name.endswith(".pyc") else content)
+    assert _printed("import models.one as one; print(one.NAME)", other, project / "out") == "models\n"
 
 
 def test_locations_are_anchored_only_when_they_are_local_and_relative():
