@@ -54,11 +54,12 @@ class Lake:
             builder = builder.addColumn(column, kind)
         for name, expression in table.checks.items():
             builder = builder.property(f"delta.constraints.{name}", expression)
-        # Of every column by default, which takes as long as the checks; rows are sought by partition and key.
-        sought = [key for key in table.keys if key not in table.partition_by]
-        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(sought))
+        # Least and largest values, by default of every column, take as long as the checks; rows are sought by partition
+        # and key, and in a file of a partition, which holds every job, those of the keys tell nothing.
         if table.partition_by:
-            builder = builder.partitionedBy(*table.partition_by)
+            builder = builder.partitionedBy(*table.partition_by).property("delta.dataSkippingNumIndexedCols", "0")
+        else:
+            builder = builder.property("delta.dataSkippingStatsColumns", ",".join(table.keys))
         builder.execute()
 
     def prepare(self, tables: Iterable[Table]) -> None:

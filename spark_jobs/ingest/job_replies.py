@@ -130,4 +130,4 @@ def _of(replies: DataFrame, kind: Kind) -> DataFrame:
 
 def _vector(vertices: Column) -> Column:
     pairs = F.transform(vertices, lambda v: F.struct(v["id"].alias("vertex_id"), v["parallelism"].alias("parallelism")))
-    return F.array_sort(F.filter(pairs, lambda pair: pair["parallelism"] >= 1))
+    return F.sort_array(F.filter(pairs, lambda pair: pair["parallelism"] >= 1))

@@ -8,7 +8,7 @@ widen the interval: their hours are made again from all their files.  Thereby br
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -38,7 +38,7 @@ class ParsedInput:
         start: start of the hours to write, earlier than the interval's when late rows widened it.
         files: the raw files of the interval's own directories.
         counts: per cluster, the columns of :func:`spark_jobs.ingest.quality.line_counts`.
-        known: from :func:`spark_jobs.ingest.bronze.known_vertices`.
+        known: will be what :func:`spark_jobs.ingest.bronze.known_vertices` returns.
         has_repeated: whether a key stands more than once among rows without fault.
     """
 
@@ -47,7 +47,7 @@ class ParsedInput:
     start: datetime
     files: list[RawFile]
     counts: dict[str, dict[str, Any]]
-    known: DataFrame
+    known: Future[DataFrame]
     has_repeated: bool
 
 
@@ -75,10 +75,10 @@ def read_input(lake: Lake, settings: Settings, interval: Interval, pool: Executo
     late = [found["first_late"] for found in counts.values() if found["first_late"] is not None]
     first = min([start, *(floor_hour(moment.astimezone(start.tzinfo)) for moment in late)])
     if first == start:
-        return ParsedInput(rows, interval, start, own, counts, of_known.result(), not unrepeated.result())
+        return ParsedInput(rows, interval, start, own, counts, of_known, not unrepeated.result())
     widened = rows.unionByName(parse(contents(first - ahead, start, first, start), rules))
     repeats = not repeated_keys(widened).isEmpty()
-    return ParsedInput(widened, interval, first, own, counts, known(widened, first), repeats)
+    return ParsedInput(widened, interval, first, own, counts, pool.submit(known, widened, first), repeats)
 
 
 def parse(contents: DataFrame, rules: Ingest) -> DataFrame:

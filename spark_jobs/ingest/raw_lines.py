@@ -52,32 +52,34 @@ def numbered_lines(name: str, content: pa.Buffer) -> Iterator[tuple[int, pa.Stri
         DamagedFileError: after all whole lines before the damage.
     """
     number = 1
-    for piece in _pieces(_decompressed(content) if name.endswith(".gz") else _slices(content)):
-        lines = _split(piece)
+    for text, end in _pieces(_decompressed(content) if name.endswith(".gz") else _slices(content)):
+        lines = _split(text, end)
         yield number, lines
         number += len(lines)
 
 
-def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut at the last newline of each chunk instead of where it ends."""
+def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Cut at the last newline of each chunk instead of where it ends; a piece is a text up to its ``end``."""
     carried = b""
     for chunk in chunks:
         text = carried + chunk
         end = text.rfind(b"\n") + 1
         if end:
-            yield text[:end]
+            yield text, end
         carried = text[end:]
     if carried:
-        yield carried
+        yield carried, len(carried)
 
 
-def _split(piece: bytes) -> pa.StringArray:
-    if b"\r" in piece:
-        piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    parts = pc.split_pattern(pa.array([piece], pa.binary()), b"\n").values
+def _split(text: bytes, end: int) -> pa.StringArray:
+    if text.find(b"\r", 0, end) >= 0:
+        text = text[:end].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        end = len(text)
+    bounds = pa.array([0, end], pa.int32()).buffers()[1]
+    piece = pa.Array.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(text)])  # no copy
     # What is no UTF-8 stays as it came: the reader of JSON refuses it.
-    lines = parts.view(pa.string())
-    return lines[: len(lines) - 1] if piece.endswith(b"\n") else lines
+    lines = pc.split_pattern(piece, b"\n").values.view(pa.string())
+    return lines[: len(lines) - 1] if text[end - 1 : end] == b"\n" else lines
 
 
 def _slices(content: pa.Buffer) -> Iterator[bytes]:

@@ -37,7 +37,7 @@ def restart_events(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame
     yet); ``detected_at`` (the reply that showed it); ``kind, cause``; ``vector_before, vector_after``; ``checkpoint_at,
     state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
     """
-    changes = _transitions(polls)
+    changes = _transitions(polls).localCheckpoint()  # few, of many replies, and used twice
     stops = _stops(polls, failures)
     incidents = _incidents(changes, stops, checkpoints)
     by_job = Window.partitionBy("cluster", "job").orderBy("started_at")

@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
-from spark_jobs.ingest.bodies import metric_name
 
 # column -> (metric, aggregation over the subtasks)
 _METRICS = {
@@ -30,7 +29,8 @@ _METRICS = {
     "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
     "pending": ("pendingRecords", "sum"),
 }
-VERTEX_KEY = ("cluster", "job", "operator", "job_id", "vertex_id", "is_source", "window_s")
+# Ids first: when rows are sorted, most of them differ in the first bytes that are compared.
+VERTEX_KEY = ("job_id", "vertex_id", "cluster", "job", "operator", "is_source", "window_s")
 OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
 COUNTERS = ("in_total", "out_total", "busy_total_ms", "busy_max_total_ms", "idle_total_ms", "backpressured_total_ms")
 GAUGES = tuple(column for column in _METRICS if column not in (*COUNTERS, "pending"))
@@ -72,12 +72,12 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
     """
     # A reply without metrics (a vertex that is being deployed) is no measurement.
     given = metrics.where(F.size("metrics") > 0)
-    measured = given.select("cluster", "job_id", "vertex_id", "observed_at", *_wide_columns())
     keys = ["cluster", "job_id", "vertex_id"]
     ids = Window.partitionBy("cluster", "job")
     several = F.min("job_id").over(ids) < F.max("job_id").over(ids)
-    named = measured.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys)
-    sized = named.withColumn("window_s", window_length_s(clusters))
+    named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys)
+    measured = named.select(*keys, "job", "operator", "is_source", "is_resubmitted", "observed_at", *_wide_columns())
+    sized = measured.withColumn("window_s", window_length_s(clusters))
     dated = sized.withColumn("window_start", window_start("observed_at"))
     # One shuffle for all that follows: every later grouping of a stage holds (cluster, job, operator).
     placed = dated.repartition("cluster", "job", "operator")
@@ -104,23 +104,26 @@ def source_samples(samples: DataFrame) -> DataFrame:
 
 
 def _wide_columns() -> list[Column]:
-    """Return each metric's aggregation: found by its name, the backlog also by ``<operator>.<name>``.
-
-    A position in the array of ids is compiled code; a lambda over the array, interpreted per element, is kept for the
-    one metric that needs it.
-    """
+    """Return each metric's aggregation: found by its name, a source's backlog by ``<operator>.<name>``."""
     columns = []
     for column, (metric, aggregation) in _METRICS.items():
         if metric == OPERATOR_METRIC:
-            # Of the few sources only; looked for first in compiled code.
-            is_there = F.array_join("metrics.id", " ").contains(OPERATOR_METRIC)
-            shown = F.filter("metrics", lambda m: metric_name(m) == OPERATOR_METRIC)
-            found = F.when(is_there, F.get(shown, F.lit(0)))
+            place = F.when(F.col("is_source"), _place_by_last_name(metric))
         else:
-            position = F.array_position("metrics.id", metric).cast("INT")
-            found = F.get("metrics", F.when(position > 0, position - 1))
-        columns.append(found[aggregation].alias(column))
+            place = F.array_position("metrics.id", metric).cast("INT") - 1
+        columns.append(F.get("metrics", place)[aggregation].alias(column))  # null at -1
     return columns
+
+
+def _place_by_last_name(metric: str) -> Column:
+    """Return the place of the first metric whose id ends with a dot and this name, or is the name; -1 without one.
+
+    By the ids as one text: a lambda over the array is not compiled, nor is the projection that holds it.
+    """
+    end = "\x1f"  # in no id
+    text = F.concat(F.lit("."), F.array_join("metrics.id", f"{end}."), F.lit(end))
+    before = F.substring_index(text, f".{metric}{end}", 1)
+    return F.when(before == text, -1).otherwise(F.length(before) - F.length(F.replace(before, F.lit(end))))
 
 
 def _with_differences(samples: DataFrame) -> DataFrame:

@@ -58,10 +58,14 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
         prepared = pool.submit(lake.prepare, MEASURED)
         found = read_input(lake, settings, interval, pool)
         prepared.result()
-        marked = _marked(found)
         hours = Interval(found.start, interval.end)
-        belonging = _belonging(marked, found)
-        metrics, events = metrics_rows(belonging), kept_events(belonging)
+        of_marked = pool.submit(_marked, found)
+        # Which vertices are known matters to their metrics alone: replies about jobs need not wait for it.
+        replies = of_marked.result() if found.has_repeated else _unrepeated(found.rows)
+        events = kept_events(_belonging(replies, found))
+        of_jobs = pool.submit(job_history, lake, settings, parsed_replies(events), hours)
+        marked = of_marked.result()
+        metrics = metrics_rows(_belonging(marked, found))
 
         def write_metrics() -> None:
             # The largest write takes half of the cores, so that all else goes on beside it.
@@ -69,7 +73,7 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
             write_hours(lake, BRONZE_METRICS, metrics.coalesce(tasks), hours.start, hours.end)
 
         def write_silver() -> tuple[list[Row], list[Future[None]]]:
-            jobs = job_history(lake, settings, parsed_replies(events), hours)
+            jobs = of_jobs.result()
             of_graphs = pool.submit(write_job_graphs, lake, jobs, hours)
             of_unsettled = pool.submit(unsettled_windows(jobs.stops, jobs.polls, settings, hours.end).localCheckpoint)
             samples = job_samples(lake, settings, jobs, metrics, hours)
@@ -94,11 +98,15 @@ def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedI
 
 def _marked(found: ParsedInput) -> DataFrame:
     """Return the parsed rows with every fault that needs a look at other rows, and ``duplicate``."""
-    with_known = mark_unknown(found.rows, found.known)
+    with_known = mark_unknown(found.rows, found.known.result())
     if not found.has_repeated:
-        return with_known.withColumn("duplicate", F.lit(False))
+        return _unrepeated(with_known)
     # Keys of unknown vertices may be among them: rows that have a fault are not looked at when repetitions are marked.
     return mark_repeated(with_known, repeated_keys(found.rows).localCheckpoint()).localCheckpoint()
+
+
+def _unrepeated(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("duplicate", F.lit(False))
 
 
 def _belonging(marked: DataFrame, found: ParsedInput) -> DataFrame:

@@ -64,3 +64,20 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
     assert rates["rides", 60] == 10.0
     assert rates["rides", 120] == 7.0
     assert seen["rides", 120]["samples"] == 2
+
+
+def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
+    def shown(*ids):
+        return [(name, 0.0, 1.0, 1.0, float(place), 0.0) for place, name in enumerate(ids, 1)]
+
+    replies = [
+        shown("numRecordsOut", "xpendingRecords", "Source__a.b.pendingRecords"),
+        shown("pendingRecords", "numRecordsOut"),
+        shown("numRecordsOut", "Source__pendingRecords.numLate"),
+        shown("Source__a.pendingRecords"),  # of no source
+    ]
+    polls = [("c", FORMER, str(place) * 32, START, metrics) for place, metrics in enumerate(replies)]
+    names = [("c", FORMER, str(place) * 32, "rides", f"v{place}", place < 3) for place in range(len(replies))]
+    frames = spark.createDataFrame(polls, POLLED), spark.createDataFrame(names, NAMED)
+    samples = vertex_samples(*frames, {"c": Cluster(window_s=60)}).orderBy("operator")
+    assert [row["pending"] for row in samples.collect()] == [3.0, 1.0, None, None]
