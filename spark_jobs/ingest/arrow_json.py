@@ -130,9 +130,9 @@ def read_columns(
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
     successful = pc.equal(status, _HTTP_OK)
     is_metrics = pc.equal(kind, str(Kind.VERTEX_METRICS))
-    metrics = read_arrays(_where(pc.and_(successful, is_metrics), body), schema.field("metrics").type)
+    metrics = read_arrays(body, schema.field("metrics").type, pc.and_(successful, is_metrics))
     metrics = pc.if_else(keeps_rules(metrics, max_value), metrics, pa.scalar(None, metrics.type))
-    event = read_objects(_where(pc.and_not(successful, is_metrics), body), schema.field("event").type)
+    event = read_objects(body, schema.field("event").type, pc.and_not(successful, is_metrics))
     return {
         "line": _where(pc.invert(pc.or_(pc.is_valid(metrics), pc.is_valid(event))), lines),
         "line_number": numbers,
@@ -154,7 +154,9 @@ def _inside(observed_at_ms: pa.Int64Array, wanted: tuple[int | None, int | None]
 
 
 def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
-    return pc.if_else(condition, texts, pa.scalar(None, pa.string()))
+    """Return the texts where a condition holds, null elsewhere."""
+    # Arrow's own `if_else` leaves the text of what is null in the buffer, which Spark would be sent.
+    return texts.take(pc.if_else(condition, pa.array(np.arange(len(texts))), pa.scalar(None, pa.int64())))
 
 
 def _with_body(envelope: pa.StructArray, body: pa.StringArray) -> pa.StructArray:
@@ -164,10 +166,10 @@ def _with_body(envelope: pa.StructArray, body: pa.StringArray) -> pa.StructArray
     return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pc.is_null(envelope))
 
 
-def read_objects(texts: pa.StringArray, kind: pa.StructType) -> pa.StructArray:
+def read_objects(texts: pa.StringArray, kind: pa.StructType, wanted: pa.BooleanArray | None = None) -> pa.StructArray:
     """Return each text as an object with the fields of ``kind``; null where it is not one, or not in plain JSON.
 
-    A field that is missing is null; one that ``kind`` does not name is passed over.
+    A field that is missing is null; one that ``kind`` does not name is passed over. So are texts that are not wanted.
     """
     plain = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
 
@@ -175,11 +177,11 @@ def read_objects(texts: pa.StringArray, kind: pa.StructType) -> pa.StructArray:
         table = _documents(some, "", "", pa.schema(list(kind)))
         return pa.StructArray.from_arrays([table[field.name].combine_chunks() for field in kind], fields=list(kind))
 
-    return _spread(texts, plain, kind, read)
+    return _spread(texts, plain if wanted is None else pc.and_(wanted, plain), kind, read)
 
 
-def read_arrays(texts: pa.StringArray, kind: pa.ListType) -> pa.ListArray:
-    """Return each text as an array of ``kind``; null where it is not one, or not in plain JSON."""
+def read_arrays(texts: pa.StringArray, kind: pa.ListType, wanted: pa.BooleanArray | None = None) -> pa.ListArray:
+    """Return each text as an array of ``kind``; null where it is not one, or not in plain JSON, or not wanted."""
     bracketed = pc.and_(pc.starts_with(texts, "["), pc.ends_with(texts, "]"))
     # Arrow takes these words for numbers, Spark only some of them.
     has_words = pc.or_(_holds(texts, "NaN"), _holds(texts, "Inf"))
@@ -188,7 +190,8 @@ def read_arrays(texts: pa.StringArray, kind: pa.ListType) -> pa.ListArray:
         table = _documents(some, f'{{"{_ARRAY}":', "}", pa.schema([(_ARRAY, kind)]))
         return table[_ARRAY].combine_chunks()
 
-    return _spread(texts, pc.and_not(bracketed, has_words), kind, read)
+    plain = pc.and_not(bracketed, has_words)
+    return _spread(texts, plain if wanted is None else pc.and_(wanted, plain), kind, read)
 
 
 def _holds(texts: pa.StringArray, word: str) -> pa.BooleanArray:
@@ -231,7 +234,7 @@ def _spread(
     texts: pa.StringArray, chosen: pa.BooleanArray, kind: pa.DataType, read: Callable[[pa.StringArray], pa.Array]
 ) -> pa.Array:
     """Return what was read of the chosen texts, each in its place, null elsewhere."""
-    some = texts.filter(chosen)
+    some = texts if pc.all(chosen, min_count=0, skip_nulls=False).as_py() else texts.filter(chosen)
     found = pa.concat_arrays([pa.array([], kind), *_parts(some, kind, read)])
     if len(found) == len(texts):
         return found

@@ -155,3 +155,6 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
     assert [row["metrics"] for row in found] == [[metric], None, None, None, None]
     assert [row["envelope"] is None for row in found] == [False, False, False, False, True]
     assert [row["line"] is None for row in found] == [True, False, False, True, False]
+    # Nor is the text of what is null sent along.
+    kept = [line for row in found if (line := row["line"])]
+    assert columns["line"].buffers()[2].size == len("".join(kept))
