@@ -10,12 +10,12 @@ import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name: the same code gives the same bytes
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name: the same code gives the same bytes
 
 
 def write_entry(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
     """Add a file to a zip, compressed and without the time of writing."""
-    entry = zipfile.ZipInfo(name, EARLIEST)
+    entry = zipfile.ZipInfo(name, _EARLIEST)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
     packed.writestr(entry, content)

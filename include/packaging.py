@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from include.byte_code import add_byte_code, write_entry
@@ -30,12 +30,12 @@ def build_package(root: Path, archive: Path) -> Path:
     Raises:
         PackagingError: a package is missing below ``root``.
     """
-    files = list(_files(root))
-    target = archive.with_stem(f"{archive.stem}-{_content_hash(root, files)}")
+    files = list(packed_files(root))
+    target = archive.with_stem(f"{archive.stem}-{content_hash(files)}")
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        _write(root, files, temporary)
+        _write(files, temporary)
         if target.exists():  # written by another process meanwhile, and perhaps in use by now
             temporary.unlink()
         else:
@@ -44,28 +44,33 @@ def build_package(root: Path, archive: Path) -> Path:
     return target
 
 
-def _files(root: Path) -> Iterator[Path]:
+def packed_files(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every file that is packed, in order.
+
+    Raises:
+        PackagingError: a package is missing below ``root``.
+    """
     for package in PACKAGES:
         if not (root / package / "__init__.py").is_file():
             raise PackagingError(f"no package {package} in {root}: run from the project's own checkout")
         for path in sorted((root / package).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
-                yield path
+                yield path.relative_to(root).as_posix(), path.read_bytes()
 
 
-def _content_hash(root: Path, files: list[Path]) -> str:
+def content_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return a hash over names and contents."""
     digest = hashlib.sha256()
-    for path in files:
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+    for name, content in files:
+        digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()[:12]
 
 
-def _write(root: Path, files: list[Path], target: Path) -> None:
+def _write(files: Iterable[tuple[str, bytes]], target: Path) -> None:
     with zipfile.ZipFile(target, "w") as packed:
-        for path in files:
-            write_entry(packed, path.relative_to(root).as_posix(), path.read_bytes())
+        for name, content in files:
+            write_entry(packed, name, content)
         add_byte_code(packed)
 
 

@@ -177,29 +177,31 @@ def read_objects(texts: pa.StringArray, kind: pa.StructType, wanted: pa.BooleanA
         table = _documents(some, "", "", pa.schema(list(kind)))
         return pa.StructArray.from_arrays([table[field.name].combine_chunks() for field in kind], fields=list(kind))
 
-    return _spread(texts, plain if wanted is None else pc.and_(wanted, plain), kind, read)
+    return _spread(texts, plain, wanted, kind, read)
 
 
 def read_arrays(texts: pa.StringArray, kind: pa.ListType, wanted: pa.BooleanArray | None = None) -> pa.ListArray:
     """Return each text as an array of ``kind``; null where it is not one, or not in plain JSON, or not wanted."""
     bracketed = pc.and_(pc.starts_with(texts, "["), pc.ends_with(texts, "]"))
     # Arrow takes these words for numbers, Spark only some of them.
-    has_words = pc.or_(_holds(texts, "NaN"), _holds(texts, "Inf"))
+    has_words = _hold_any(texts, "NaN", "Inf")
 
     def read(some: pa.StringArray) -> pa.ListArray:
         table = _documents(some, f'{{"{_ARRAY}":', "}", pa.schema([(_ARRAY, kind)]))
         return table[_ARRAY].combine_chunks()
 
-    plain = pc.and_not(bracketed, has_words)
-    return _spread(texts, plain if wanted is None else pc.and_(wanted, plain), kind, read)
+    return _spread(texts, pc.and_not(bracketed, has_words), wanted, kind, read)
 
 
-def _holds(texts: pa.StringArray, word: str) -> pa.BooleanArray:
-    """Whether each text holds a word; found out with one fast search when none does, as is the rule."""
+def _hold_any(texts: pa.StringArray, *words: str) -> pa.BooleanArray:
+    """Whether each text holds any of the words; found out with fast searches when none does, as is the rule."""
     buffer = texts.buffers()[2]
-    if buffer is None or word.encode() not in buffer.to_pybytes():
-        return pa.repeat(False, len(texts))
-    return pc.match_substring(texts, word)
+    content = b"" if buffer is None else buffer.to_pybytes()
+    found = pa.repeat(False, len(texts))
+    for word in words:
+        if word.encode() in content:
+            found = pc.or_(found, pc.match_substring(texts, word))
+    return found
 
 
 def keeps_rules(metrics: pa.ListArray, max_value: float) -> pa.BooleanArray:
@@ -231,9 +233,14 @@ def _numbers(values: pa.DoubleArray) -> npt.NDArray[np.float64]:
 
 
 def _spread(
-    texts: pa.StringArray, chosen: pa.BooleanArray, kind: pa.DataType, read: Callable[[pa.StringArray], pa.Array]
+    texts: pa.StringArray,
+    plain: pa.BooleanArray,
+    wanted: pa.BooleanArray | None,
+    kind: pa.DataType,
+    read: Callable[[pa.StringArray], pa.Array],
 ) -> pa.Array:
-    """Return what was read of the chosen texts, each in its place, null elsewhere."""
+    """Return what was read of the plain texts that are wanted (all when None), each in its place, null elsewhere."""
+    chosen = plain if wanted is None else pc.and_(wanted, plain)
     some = texts if pc.all(chosen, min_count=0, skip_nulls=False).as_py() else texts.filter(chosen)
     found = pa.concat_arrays([pa.array([], kind), *_parts(some, kind, read)])
     if len(found) == len(texts):

@@ -69,13 +69,13 @@ def parse_bodies(parsed: DataFrame, rules: Ingest) -> DataFrame:
     )
 
 
-def metric_name(metric: Column) -> Column:
+def _metric_name(metric: Column) -> Column:
     """Return a metric's name without its operator's prefix (``Source__x.pendingRecords`` -> ``pendingRecords``)."""
     return F.substring_index(metric["id"], ".", -1)
 
 
 def _is_share(metric: Column) -> Column:
-    return metric_name(metric).isin(*TIME_SHARES)
+    return _metric_name(metric).isin(*TIME_SHARES)
 
 
 def _any(conditions: list[Column]) -> Column:

@@ -79,7 +79,7 @@ def _split(text: bytes, end: int) -> pa.StringArray:
     piece = pa.Array.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(text)])  # no copy
     # What is no UTF-8 stays as it came: the reader of JSON refuses it.
     lines = pc.split_pattern(piece, b"\n").values.view(pa.string())
-    return lines[: len(lines) - 1] if text[end - 1 : end] == b"\n" else lines
+    return lines[: len(lines) - 1] if text.endswith(b"\n", 0, end) else lines
 
 
 def _slices(content: pa.Buffer) -> Iterator[bytes]:
