@@ -23,15 +23,17 @@ from models.simulation.testbed import Testbed, Window, observations
 
 # What the planner is told of the experiment.  It knows neither downtimes nor failures, so nothing is sent ahead and
 # nothing is kept for them.  The prices are the exchange rate between its two figures: with 0.03, a reconfiguration is
-# worth 1.35 slots of 90 for the 600 s of a rate; a rate that is not sustained costs 2, that is 67 of them.
+# worth 1.35 slots of 90 for the 600 s of a rate; a rate that is not sustained costs 4, that is 133 of them.
 SETTINGS: Final = {
     "failures_per_day": 0.0,
     "lead_margin_s": 0.0,
     "max_lead_s": 0,
     "apply_every_s": round(WATCH_S),
     "rescale_weight": 0.03,
-    "late_weight": 0.2,
+    "rescale_margin": 1.0,  # the rates are certain
+    "late_weight": 0.4,
     "overload_tolerance": 0.0,  # every rate is to be sustained
+    "overload_slots_share": 0.0,  # what the net adds is what is needed
     "net_overload": 10.0,  # abilities are measured with up to 19% noise: only records that wait prove a shortage
     "net_target": 0.85,
 }

@@ -78,6 +78,7 @@ ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
     "planner_no_uncertainty": _changed(Certain()),
     "planner_no_recovery": _changed(WithoutRecovery()),
     "planner_no_lead": _changed(max_lead_s=0),
+    "planner_no_margin": _changed(rescale_margin=1.0),
     "planner_no_overload_net": _changed(net_utilisation=_NEVER),
     "planner_no_net": _changed(net_utilisation=_NEVER, net_rescues=False),
     FLEET: _borrowing,

@@ -1,6 +1,9 @@
 """What a configuration costs in a bin and what a change to it costs, all in one unit.
 
-    cost = w_res x slots / slots_max per minute  +  w_late per late minute  +  w_rescale per rescale
+    cost = w_res x slots / slots_max per minute  +  w_late per late minute  +  margin x w_rescale per rescale
+
+What a change would save is an estimate, picked from many for being the largest, and the next plan may take the change
+back: it must promise ``rescale_margin`` times its price.
 
 Late minutes come from three sides: load above capacity, both uncertain; a failure, whose backlog takes the longer to
 work off the less head-room there is (Phoebe III-B); the rescale itself.
@@ -97,7 +100,7 @@ def tables(outlook: Outlook, configurations: Ints, now: Moment, options: Planner
         stage=options.late_weight * late
         + overloaded
         + failures[:, None] * _failure(recovery, room, slots, now, options),
-        switch=options.rescale_weight + options.late_weight * rescale,
+        switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
         minutes=minutes,
         slot_price=options.resource_weight / now.slots_max,
     )

@@ -136,6 +136,24 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
     assert slots(0.04) < slots(0.4) < slots(4.0)
 
 
+def test_a_change_must_promise_a_multiple_of_its_price():
+    # Waves that are worth their rescales by little, waves that are worth them by much.
+    t = np.arange(144)
+    outlook = outlook_of(9000.0 + np.where(t < 72, 1500.0, 5000.0) * np.sin(2 * np.pi * t / 12))
+    configurations = candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
+
+    def changes(margin: float) -> tuple[int, int]:
+        costs = tables(outlook, configurations, Moment(0, 32, 0.0), Options(rescale_margin=margin))
+        path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).chosen[0]
+        at = np.flatnonzero(np.diff(path))
+        return int((at < 72).sum()), int((at >= 72).sum())
+
+    eager, patient = changes(1.0), changes(3.0)
+    assert patient[0] < eager[0]
+    assert patient[1] > 0
+    assert changes(1e6) == (0, 0)
+
+
 def test_prices_keep_a_budget_and_cost_little():
     draws = np.random.default_rng(5)
     jobs, bins, slots = 12, 24, np.arange(1, 11)
