@@ -19,8 +19,8 @@ from models.planner.programme import solve
 from models.simulation.spec import FloatArray, IntArray
 
 _AROUND = Disturbances()
-# What it expects to save it will save; and it sees which bins follow a slight excess.
-_CERTAIN: Final = {"rescale_margin": 1.0, "overload_tolerance": 0.02}
+# No net comes after it; what it expects to save it will save; it sees which bins follow a slight excess.
+_CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "overload_tolerance": 0.02}
 
 
 def clairvoyant_script(
@@ -42,8 +42,9 @@ def clairvoyant_script(
     """
     spec, graph = job.spec, job.spec.graph()
     window_s = len(job.rates_per_s) * job.step_s // len(rates_per_s)
-    changed = {"bin_s": window_s, "failures_per_day": float(around.failures_per_day), "net_rescues": False}
-    known = options.model_copy(update={**changed, **_CERTAIN})
+    known = options.model_copy(
+        update={"bin_s": window_s, "failures_per_day": float(around.failures_per_day), **_CERTAIN}
+    )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}
     asked = demand(graph, job_selectivity(job), SourceForecast(job.start_s, window_s, quantiles))
     bounds = job_bounds(graph, true_curves(job, around.capacity_noise), limits(spec), known)

@@ -251,6 +251,7 @@ def _spread(
 
 
 def _parts(texts: pa.StringArray, kind: pa.DataType, read: Callable[[pa.StringArray], pa.Array]) -> Iterator[pa.Array]:
+    """Yield what was read, part by part; where Arrow refuses a text, the few around it are null, for Spark's reader."""
     if not len(texts):
         return
     try:
