@@ -1,0 +1,122 @@
+"""Traces on which nothing was tuned, from public repositories that are not part of this one.
+
+``python -m benchmarks.replay.unseen DIR OUT``: DIR holds clones of the repositories in :data:`SOURCES` under their last
+names, OUT gets a CSV file of five-minute counts per trace, ready for ``python -m benchmarks.replay --trace OUT/*.csv``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+BIN = pd.Timedelta(minutes=5)
+SOURCES = (
+    "https://github.com/numenta/NAB",
+    "https://github.com/nimamahmoudi/worldcup98-dataset",
+    "https://github.com/reconfigurable-ml-pipeline/web-service-datasets",
+)
+_SECONDS = "web-service-datasets/dataset"
+_MINUTES = "worldcup98-dataset/invocation_count.csv"
+
+
+class UnseenError(ValueError):
+    """A clone lacks a file, or the file is not what it was; the message names it."""
+
+
+def per_second(path: Path, start: str, days: int) -> pd.Series:
+    """Return five-minute sums of a packed text of counts per second, from its first second on.
+
+    Args:
+        path: a tar.bz2 archive of one text, counts separated by blanks.
+        start: when the text begins; it bears no times itself.
+        days: so many days of it.
+
+    Raises:
+        UnseenError: the archive is missing, holds no text of numbers, or is shorter.
+    """
+    try:
+        with tarfile.open(path) as archive:
+            text = archive.extractfile(archive.getmembers()[0])
+            counts = np.array(text.read().split() if text else [], float)
+    except (OSError, tarfile.TarError, IndexError, ValueError) as error:
+        raise UnseenError(f"{path}: {error}") from error
+    width = int(BIN.total_seconds())
+    wanted = days * 86_400
+    if len(counts) < wanted:
+        raise UnseenError(f"{path}: {len(counts)} seconds, {wanted} are needed for {days} days")
+    sums = counts[:wanted].reshape(-1, width).sum(axis=1)
+    return pd.Series(sums, pd.date_range(start, periods=len(sums), freq=BIN))
+
+
+def per_minute(path: Path, first: str, after: str) -> pd.Series:
+    """Return five-minute sums in ``[first, after)`` of a CSV file with ``period`` and ``count``, several rows a minute.
+
+    Raises:
+        UnseenError: the file is missing, lacks these columns, or does not reach that far.
+    """
+    try:
+        rows = pd.read_csv(path, parse_dates=["period"]).set_index("period")["count"]
+    except (OSError, ValueError, KeyError) as error:
+        raise UnseenError(f"{path}: {error}") from error
+    begin, end = pd.Timestamp(first), pd.Timestamp(after)
+    if rows.empty or rows.index.min() > begin or rows.index.max() < end - BIN:
+        raise UnseenError(f"{path}: does not cover {first} to {after}")
+    return rows[(rows.index >= begin) & (rows.index < end)].resample(BIN).sum()
+
+
+def as_it_is(path: Path) -> pd.Series:
+    """Return a series of the benchmark of anomalies, ``timestamp`` and ``value``.
+
+    Raises:
+        UnseenError: the file is missing or lacks these columns.
+    """
+    try:
+        return pd.read_csv(path, parse_dates=["timestamp"]).set_index("timestamp")["value"]
+    except (OSError, ValueError, KeyError) as error:
+        raise UnseenError(f"{path}: {error}") from error
+
+
+# The first day of the tweets is not known: a Monday, so that weekdays exist at all.
+TRACES: Mapping[str, Callable[[Path], pd.Series]] = {
+    "nasa": lambda top: per_second(top / _SECONDS / "nasa/workload.tbz2", "1995-07-01", 27),
+    "tweets": lambda top: per_second(top / _SECONDS / "twitter_trace/workload.tbz2", "2021-08-02", 21),
+    "worldcup_may": lambda top: per_minute(top / _MINUTES, "1998-05-11", "1998-06-01"),
+    "worldcup_june": lambda top: per_minute(top / _MINUTES, "1998-06-10", "1998-07-01"),
+    "load_balancer": lambda top: as_it_is(top / "NAB/data/realAWSCloudwatch/elb_request_count_8c0756.csv"),
+    "mentions": lambda top: as_it_is(top / "NAB/data/realTweets/Twitter_volume_AAPL.csv"),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    about = "Write traces on which nothing was tuned, from clones of " + ", ".join(SOURCES)
+    found = argparse.ArgumentParser(prog="python -m benchmarks.replay.unseen", description=about)
+    found.add_argument("clones", type=Path, metavar="DIR", help="holds the clones")
+    found.add_argument("out", type=Path, metavar="OUT", help="folder for the CSV files")
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write every trace, or none."""
+    options = parser().parse_args(argv)
+    try:
+        made = {name: read(options.clones) for name, read in TRACES.items()}
+    except UnseenError as error:
+        print(f"unseen: {error}", file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, series in made.items():
+        path = options.out / f"{name}.csv"
+        series.rename("count").rename_axis("time").to_csv(path)
+        print(f"{path}: {len(series)} rows, {series.index[0]} to {series.index[-1]}, mean {series.mean():,.0f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
