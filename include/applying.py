@@ -48,6 +48,7 @@ class DueStep:
     parallelism_to: Mapping[str, int]
     expected_recovery_s: float | None
     superseded: bool = False
+    of_net: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,15 @@ class Surroundings:
         now: the moment of judging.
         mode: of the cluster.
         has_rest_url: whether the cluster can be reached at all.
-        running: operator -> running parallelism; None when the job is not known, empty when it is not RUNNING.
+        running: operator -> running parallelism; None when the job is not known, empty when it is not RUNNING.  Of a
+            job that restarts: what it is to come back with.
         observed_until: end of its last window of metrics.
         load_per_s: what its sources should emit now; None when it was not measured.
         forecast_q50_per_s, forecast_q90_per_s: what the plan's forecast says for now.
         last_rescale_at: when its parallelism last changed or was asked to.
         slots_max: most slots that the job may have.
         free_slots: of the cluster; None when the cluster was not asked.
+        restarting: whether the job failed and is being brought back.
     """
 
     now: datetime
@@ -78,6 +81,7 @@ class Surroundings:
     last_rescale_at: datetime | None
     slots_max: int
     free_slots: int | None = None
+    restarting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,16 @@ def _unknown_job(case: Case) -> str | None:
 
 
 def _not_running(case: Case) -> str | None:
-    return "the job or one of its vertices is not RUNNING" if case.around.running == {} else None
+    """Refuse, but for the safety net's enlarging of a job that restarts: it comes back with that, without another stop.
+
+    A plan's step was made for a job that runs.
+    """
+    if case.around.running == {}:
+        return "the job or one of its vertices is not RUNNING"
+    enlarges = case.step.of_net and added_slots(case.step, case.around) > 0
+    if case.around.restarting and not enlarges:
+        return "the job restarts; meanwhile only the safety net may enlarge it"
+    return None
 
 
 def _unknown_operator(case: Case) -> str | None:

@@ -145,6 +145,7 @@ class Planner(_Section):
     rescale_margin: float = Field(3.0, ge=1, description="a planned one must promise to save so many times that")
     late_after_s: float = Field(60.0, gt=0, description="a job is late while a record waits for longer")
     failures_per_day: float = Field(1.0, ge=0, description="expected of a job; their catch-up needs head-room")
+    failure_margin: float = Field(2.0, ge=1, description="lateness after a failure counts so many times in a plan")
     overload_tolerance: float = Field(0.0, ge=0, lt=1, description="share above capacity that makes no job late")
     overload_late_share: float = Field(0.06, gt=0, le=1, description="late share of an hour until the net ends it")
     overload_slots_share: float = Field(0.3, ge=0, description="of all slots, added by the net for an hour")
@@ -159,6 +160,7 @@ class Planner(_Section):
     net_rescues: bool = Field(
         True, description="enlarge a job for as long as it works off a backlog, if that is cheaper"
     )
+    net_restarts: bool = Field(True, description="the same already while it restarts after a failure")
     reactive_utilisation: float = Field(0.8, gt=0, le=1, description="what a step aims at that follows what is seen")
     reactive_utilisation_most: float = Field(0.9, gt=0, le=1, description="above it a job without plan is enlarged")
     reactive_saving: float = Field(0.1, ge=0, lt=1, description="share of slots that a fall without plan must save")

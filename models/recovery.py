@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import EventKind, Floats, Ints
+from models.job_models import EventKind, Floats, Ints, RecoveryModel
 
 # What is known before any event: DS2 reports 30-50 s for a redeployment, Phoebe 90-130 s for a failure.
 DOWNTIME_PRIOR_S: Final[dict[EventKind, float]] = {"rescale": 40.0, "restart": 90.0}
@@ -23,6 +23,15 @@ CHECKPOINT_AGE_PRIOR_S = 30.0
 PRIOR_EVENTS = 2.0
 _SHORTEST_S = 0.1
 _MAD_TO_SD = 1.4826
+UNTRAINED: Final = RecoveryModel(
+    downtime_rescale_s=DOWNTIME_PRIOR_S["rescale"],
+    downtime_rescale_sd_s=DOWNTIME_PRIOR_S["rescale"] * DOWNTIME_PRIOR_LOG_SD,
+    downtime_restart_s=DOWNTIME_PRIOR_S["restart"],
+    downtime_restart_sd_s=DOWNTIME_PRIOR_S["restart"] * DOWNTIME_PRIOR_LOG_SD,
+    checkpoint_interval_s=CHECKPOINT_AGE_PRIOR_S,
+    events=0,
+)
+"""Of a job before any event of it or of the fleet."""
 
 
 @dataclass(frozen=True, slots=True)

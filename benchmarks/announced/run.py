@@ -15,8 +15,10 @@ from include.settings import Planner as Settings
 from models.planner.demand import LEVELS, SourceForecast
 from models.policies.conttune.history import History
 from models.policies.conttune.reading import fresh_windows, learn
-from models.policies.planner.net import NetMemory, Sight, look
+from models.policies.planner.memory import NetMemory
+from models.policies.planner.net import look
 from models.policies.planner.policy import Planner
+from models.policies.planner.sight import Sight
 from models.policies.protocol import Situation
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations

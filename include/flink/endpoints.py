@@ -38,6 +38,8 @@ JOB_METRICS = (
     "numberOfCompletedCheckpoints",
     "numberOfFailedCheckpoints",
 )
+# A job that ran and is in one of them is being brought back; the adaptive scheduler takes requirements meanwhile.
+RESTARTING_STATES = frozenset({"RESTARTING", "CREATED"})
 TERMINAL_STATES = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
 
 

@@ -12,7 +12,8 @@ from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.planner.demand import LEVELS, MEDIAN
 from models.policies.planner.agenda import agenda
-from models.policies.planner.net import NetMemory, accepted
+from models.policies.planner.memory import NetMemory
+from models.policies.planner.net import accepted
 from models.policies.planner.policy import Planner
 from models.policies.protocol import Schedule, Situation
 
@@ -79,6 +80,8 @@ ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
     "planner_no_recovery": _changed(WithoutRecovery()),
     "planner_no_lead": _changed(max_lead_s=0),
     "planner_no_margin": _changed(rescale_margin=1.0),
+    "planner_no_failure_margin": _changed(failure_margin=1.0),
+    "planner_no_restart_net": _changed(net_restarts=False),
     "planner_no_overload_net": _changed(net_utilisation=_NEVER),
     "planner_no_net": _changed(net_utilisation=_NEVER, net_rescues=False),
     FLEET: _borrowing,

@@ -20,7 +20,7 @@ from models.simulation.spec import FloatArray, IntArray
 
 _AROUND = Disturbances()
 # No net comes after it; what it expects to save it will save; it sees which bins follow a slight excess.
-_CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "overload_tolerance": 0.02}
+_CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "failure_margin": 1.0, "overload_tolerance": 0.02}
 
 
 def clairvoyant_script(

@@ -82,6 +82,7 @@ class Disturbances:
         failures_per_day: at moments that are uniform in a day.
         failure_downtime_s, failure_downtime_sd: of a failure, mean and relative deviation; Phoebe's failures are
             noticed and restarted within 90-130 s.
+        failure_noticed_s: until then Flink shows a failed job as running (its default `heartbeat.timeout`).
         checkpoint_interval_s, checkpoint_duration_s: what came in since the last completed one is processed again.
         measurement_noise: relative deviation of a window's true rates.
         capacity_noise, capacity_memory_s: relative deviation and memory of what an operator really processes.
@@ -92,6 +93,7 @@ class Disturbances:
     failures_per_day: int = 1
     failure_downtime_s: float = 125.0
     failure_downtime_sd: float = 0.08
+    failure_noticed_s: float = 50.0
     checkpoint_interval_s: float = 60.0
     checkpoint_duration_s: float = 5.0
     measurement_noise: float = 0.05

@@ -11,6 +11,7 @@ import numpy as np
 from models.evaluation.ablations import ABLATIONS
 from models.evaluation.clairvoyant import clairvoyant_script
 from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScriptedDriver
+from models.evaluation.planner_driver import PlannerDriver
 from models.evaluation.workload import Workload, limits, sufficient
 from models.evaluation.world import Conditions, Contender
 from models.policies.registry import POLICIES, policy
@@ -51,7 +52,8 @@ def contenders(chosen: Sequence[str], workload: Workload, conditions: Conditions
         ValueError: a name is not known.
     """
     check_names(chosen)
-    return [Contender(name, _driver(name, workload, conditions)) for name in chosen]
+    made = [(name, _driver(name, workload, conditions)) for name in chosen]
+    return [Contender(name, driver, isinstance(driver, PlannerDriver)) for name, driver in made]
 
 
 def _driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any]:

@@ -67,6 +67,11 @@ class View:
         return bool(self._world.engine.rows.down_until[self._row] <= self._world.engine.now_s)
 
     @property
+    def restarting(self) -> bool:
+        """Whether the job failed and Flink has noticed: its adaptive scheduler takes new requirements meanwhile."""
+        return bool(self._world.engine.restarting[self._row])
+
+    @property
     def load_per_s(self) -> Mapping[str, float]:
         """Source -> mean rate of the last window, what the REST API shows now; empty before the first window."""
         count = self._world.recorder.count

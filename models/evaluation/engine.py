@@ -16,7 +16,7 @@ same figures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -187,11 +187,24 @@ class Engine:
         """(J,) whether each contender's job runs."""
         return np.asarray(self.rows.down_until <= self.now_s)
 
+    @property
+    def restarting(self) -> BoolArray:
+        """(J,) whether each contender's job failed, is noticed to have failed, and does not run yet."""
+        failed = np.array([events[-1:] != [] and events[-1].kind == "restart" for events in self.events], bool)
+        return failed & ~self.up & (self.rows.down_from + self.setting.around.failure_noticed_s <= self.now_s)
+
     def rescale(self, row: int, target: IntArray) -> None:
-        """Stop a running job with a savepoint and bring it back with another parallelism, (O,)."""
+        """Stop a running job with a savepoint and bring it back with another parallelism, (O,).
+
+        A job that is down comes back with it: no stop of its own, but no sooner than a rescale that begins now.
+        """
         rows, at = self.rows, self.now_s
         downtime_s = float(self.setting.luck[int(self.seed_of_row[row])].rescale_downtime_s[self.window])
         rows.parallelism[row] = target
+        if rows.down_until[row] > at:
+            until, event = max(float(rows.down_until[row]), at + downtime_s), self.events[row][-1]
+            rows.down_until[row], self.events[row][-1] = until, replace(event, downtime_s=until - event.at_s)
+            return
         rows.down_from[row], rows.down_until[row] = at, at + downtime_s
         rows.restored[row] = self._arrived[self.window * self.setting.cadence.steps] - rows.backlog[row]
         self.events[row].append(Event("rescale", at, downtime_s, 0.0))

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.evaluation.drivers import View
-from models.policies.planner.net import NetMemory, Sight, look, unplanned
+from models.policies.planner.memory import NetMemory
+from models.policies.planner.net import look, unplanned
 from models.policies.planner.policy import Planner
+from models.policies.planner.sight import Sight
+from models.recovery import UNTRAINED
 
 SEEN_H = 0.5  # what a look needs: the windows since the last one, and some for a restart in between
 
@@ -37,10 +40,11 @@ class PlannerDriver:
             graph=view.graph,
             running=view.running,
             up=view.up,
+            restarting=view.restarting,
             observations=view.observations(SEEN_H),
             slots_max=view.slots_max,
             options=view.options.model_copy(update=dict(self.changed)),
-            **({} if view.models is None else {"rescale_s": view.models.recovery.downtime_rescale_s}),
+            recovery=UNTRAINED if view.models is None else view.models.recovery,
         )
         told, after = look(sight, memory)
         return told.wanted, after

@@ -34,10 +34,18 @@ class ContenderError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A driver under a name."""
+    """A driver under a name.
+
+    Attributes:
+        name: of the contender.
+        driver: its mind.
+        asks_in_restarts: its wishes reach a job that restarts after a failure, as those of the safety net do; the
+            apply stage refuses other steps for a job that does not run.
+    """
 
     name: str
     driver: Driver[Any]
+    asks_in_restarts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +189,8 @@ class World:
             target = np.clip(asked, 1, self.limits).astype(np.int64)
             if (target == current).all():
                 continue
-            if not view.up or now_s - self._rescaled_s[row] < self._conditions.apply.cooldown_s:
+            reached = view.up or (contender.asks_in_restarts and view.restarting)
+            if not reached or now_s - self._rescaled_s[row] < self._conditions.apply.cooldown_s:
                 self._refused[row] += 1
                 continue
             self.engine.rescale(row, target)

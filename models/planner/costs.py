@@ -99,7 +99,7 @@ def tables(outlook: Outlook, configurations: Ints, now: Moment, options: Planner
         slots=slots,
         stage=options.late_weight * late
         + overloaded
-        + failures[:, None] * _failure(recovery, room, slots, now, options),
+        + options.failure_margin * failures[:, None] * _failure(recovery, room, slots, now, options),
         switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
         minutes=minutes,
         slot_price=options.resource_weight / now.slots_max,

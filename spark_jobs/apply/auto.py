@@ -77,9 +77,11 @@ class AutoApplier:
             if seen is None and reachable:
                 told.append("waiting")
                 continue
-            free = seen.free_slots - taken[case.step.cluster] if seen else None
-            now = self.clock()
-            around = case.surroundings(now, self.settings, running=seen.running if seen else {}, free_slots=free)
+            now, at_hand = self.clock(), seen or Seen({}, None)
+            free = None if at_hand.free_slots is None else at_hand.free_slots - taken[case.step.cluster]
+            around = case.surroundings(
+                now, self.settings, running=at_hand.running, free_slots=free, restarting=at_hand.restarting
+            )
             verdict = guard(case.step, around, self.settings)
             if verdict is None:
                 taken[case.step.cluster] += max(added_slots(case.step, around), 0)

@@ -45,11 +45,18 @@ class DueCase:
             parallelism_to=row["parallelism_to"],
             expected_recovery_s=row["expected_recovery_s"],
             superseded=row["superseded"],
+            of_net=row["of_net"],
         )
         return cls(step, mode_of(settings, step.cluster), _maybe_at(row["decided_at_s"]), row)
 
     def surroundings(
-        self, now: datetime, settings: Settings, *, running: Mapping[str, int] | None, free_slots: int | None = None
+        self,
+        now: datetime,
+        settings: Settings,
+        *,
+        running: Mapping[str, int] | None,
+        free_slots: int | None = None,
+        restarting: bool = False,
     ) -> Surroundings:
         """Return what is known when the step is judged."""
         cluster = settings.cluster(self.step.cluster)
@@ -65,6 +72,7 @@ class DueCase:
             last_rescale_at=_maybe_at(self.row["last_rescale_at_s"]),
             slots_max=cluster.slots_max,
             free_slots=free_slots,
+            restarting=restarting,
         )
 
     def outcome_row(self, outcome: Outcome, decided_at: datetime, refusal: str | None = None) -> dict[str, Any]:

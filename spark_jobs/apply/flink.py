@@ -10,6 +10,7 @@ from typing import Any
 
 from include.applying import DueStep
 from include.flink.client import FlinkClient, FlinkError, FlinkRefused, FlinkUnreachable
+from include.flink.endpoints import RESTARTING_STATES
 from include.settings import Apply
 
 Clock = Callable[[], datetime]
@@ -17,10 +18,18 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a cluster says of a job before a step: its parallelism (None: no such job) and the cluster's free slots."""
+    """What a cluster says of a job before a step.
+
+    Attributes:
+        running: its parallelism, of a job that restarts the one it is to come back with; empty when it is neither
+            RUNNING nor restarting, None when there is no such job.
+        free_slots: of the cluster, beside those that the job has or comes back to; None when it was not asked.
+        restarting: whether the job is being brought back.
+    """
 
     running: Mapping[str, int] | None
-    free_slots: int
+    free_slots: int | None
+    restarting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +53,20 @@ class Outcome:
 
 
 def look(client: FlinkClient, job_id: str) -> Seen:
-    """Ask the cluster for a job's running parallelism and for free slots.
+    """Ask the cluster for a job's parallelism and for free slots.
 
     Raises:
         FlinkUnreachable: the cluster did not reply.
     """
     free = int(client.overview().get("slots-available", 0))
     try:
-        return Seen(client.running_parallelism(job_id), free)
+        job = client.job(job_id)
+        if job["state"] not in RESTARTING_STATES:
+            return Seen(_running(job), free)
+        bounds = _bounds(client, job)
+        # While it waits for slots it has none: those that it had are free, or gone with their TaskManager.
+        held = 0 if job["state"] == "RESTARTING" else max(bounds.values(), default=0)
+        return Seen(bounds, free - held, restarting=True)
     except FlinkRefused as refused:
         if refused.status == 404:
             return Seen(None, free)
@@ -60,10 +75,14 @@ def look(client: FlinkClient, job_id: str) -> Seen:
 
 def already_asked(client: FlinkClient, step: DueStep) -> bool:
     """Whether the job's resource requirements are the step's already: it was sent, whoever sent it."""
-    bounds = client.resource_requirements(step.job_id)
-    names = {vertex["id"]: vertex["name"] for vertex in client.job(step.job_id)["vertices"]}
-    asked = {names.get(vertex): int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
-    return asked == dict(step.parallelism_to)
+    return _bounds(client, client.job(step.job_id)) == dict(step.parallelism_to)
+
+
+def _bounds(client: FlinkClient, job: Mapping[str, Any]) -> dict[str, int]:
+    """Return operator -> upper bound of a job's resource requirements."""
+    names = {vertex["id"]: vertex["name"] for vertex in job["vertices"]}
+    bounds = client.resource_requirements(str(job["jid"]))
+    return {names[vertex]: int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
 
 
 def send(client: FlinkClient, step: DueStep, options: Apply, clock: Clock) -> Outcome:
@@ -111,7 +130,9 @@ def confirm(
             running, seen = {}, str(error)
         if running and running == dict(step.parallelism_to):
             outage_s = time.monotonic() - down_since if down_since is not None else None
-            downtime_s = None if sent is None else _longest(outage_s, _downtime_s(before, job))
+            # A job that was down already stood still for another reason.
+            own = sent is not None and before.get("state") == "RUNNING"
+            downtime_s = _longest(outage_s, _downtime_s(before, job)) if own else None
             return Outcome("confirmed", "runs as planned", running, requested_at, clock(), downtime_s)
         if time.monotonic() - started >= options.confirm_timeout_s:
             detail = f"after {options.confirm_timeout_s:g} s the cluster shows {seen}; are there enough slots?"

@@ -23,6 +23,7 @@ STEP = [
     "expected_recovery_s",
     "forecast_version",
 ]
+_OF_NET = {"superseded": False, "held": False, "of_net": True}
 LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean over at least this long
 
 
@@ -64,7 +65,8 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: dat
     superseded = (F.col("rank") > 1) | (~goes & ~waits)
     is_past = F.col("valid_until") <= moment(as_of)
     starts = told.withColumn("parallelism_from", F.coalesce("looked_at", "parallelism_from"))
-    return starts.select(*STEP, superseded.alias("superseded"), (waits & ~superseded & ~is_past).alias("held"))
+    held = waits & ~superseded & ~is_past
+    return starts.select(*STEP, superseded.alias("superseded"), held.alias("held"), F.lit(False).alias("of_net"))
 
 
 def looks_now(looks: DataFrame, as_of: datetime) -> DataFrame:
@@ -80,7 +82,7 @@ def net_steps(looks: DataFrame, applied: DataFrame) -> DataFrame:
             "expected_recovery_s": F.lit(None).cast("double"),
             "forecast_version": F.lit(None).cast("string"),
         }
-    ).select(*STEP, F.lit(False).alias("superseded"), F.lit(False).alias("held"))
+    ).select(*STEP, *[F.lit(value).alias(name) for name, value in _OF_NET.items()])
 
 
 def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: datetime) -> DataFrame:
@@ -109,7 +111,8 @@ def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: d
         .withColumn("valid_until", F.coalesce("valid_until", "apply_at"))
     )
     superseded = F.isnull("in_force").alias("superseded")
-    return claims.select(*STEP, superseded, F.lit(False).alias("held"), _seconds("decided_at"))
+    held, of_net = F.lit(False).alias("held"), F.col("forecast_version").isNull().alias("of_net")
+    return claims.select(*STEP, superseded, held, of_net, _seconds("decided_at"))
 
 
 def with_surroundings(steps: DataFrame, lake: Lake, looks: DataFrame, as_of: datetime) -> DataFrame:
@@ -140,7 +143,9 @@ def with_surroundings(steps: DataFrame, lake: Lake, looks: DataFrame, as_of: dat
     times = [_seconds(name) for name in ("as_of", "apply_at", "valid_until", "observed_until", "last_rescale_at")]
     kept = [name for name in STEP if name not in {"as_of", "apply_at", "valid_until", "forecast_version"}]
     claimed = ["decided_at_s"] if "decided_at_s" in steps.columns else []
-    return banded.select(*kept, "superseded", *claimed, *times, "running", "load_per_s", "q50_per_s", "q90_per_s")
+    return banded.select(
+        *kept, "superseded", "of_net", *claimed, *times, "running", "load_per_s", "q50_per_s", "q90_per_s"
+    )
 
 
 def current_load(observations: DataFrame, as_of: datetime) -> DataFrame:

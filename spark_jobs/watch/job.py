@@ -19,11 +19,14 @@ from include.intervals import format_utc
 from include.settings import Settings
 from include.watching import WATCHED, unseen_after
 from models.bundle import BundleError, FleetBundle
+from models.job_models import RecoveryModel
 from models.policies.memory import dump
 from models.policies.planner.agenda import Due
-from models.policies.planner.net import Look, NetMemory, Sight, accepted, look, unplanned, unseen
+from models.policies.planner.memory import Look, NetMemory
+from models.policies.planner.net import accepted, look, unplanned, unseen
 from models.policies.planner.policy import Planner
-from models.recovery import DOWNTIME_PRIOR_S
+from models.policies.planner.sight import Sight
+from models.recovery import UNTRAINED
 from spark_jobs.plan.memories import recall
 from spark_jobs.plan.state import graph_of
 from spark_jobs.plan.windows import WINDOW, observations_of
@@ -51,7 +54,7 @@ class WatchTask:
     Attributes:
         settings: of the run.
         as_of: the moment of looking.
-        bundle: models of the fleet, for the downtime of a rescale; None when there is no champion.
+        bundle: models of the fleet, for downtimes; None when there is no champion.
     """
 
     settings: Settings
@@ -63,14 +66,15 @@ class WatchTask:
         """Epoch seconds of the moment of looking, rounded up."""
         return math.ceil(self.as_of.timestamp())
 
-    def rescale_s(self, cluster: str, job: str) -> float:
-        """Return the downtime that the job's rescale is expected to take."""
+    def recovery(self, cluster: str, job: str) -> RecoveryModel:
+        """Return how long the job's rescales and restarts are expected to take."""
         try:
             if self.bundle is not None:
-                return float(self.bundle.value.for_job(cluster, job).recovery.downtime_rescale_s)
+                found: RecoveryModel = self.bundle.value.for_job(cluster, job).recovery
+                return found
         except BundleError:  # a job that no training saw
             log.info("%s/%s is in no model yet", cluster, job)
-        return DOWNTIME_PRIOR_S["rescale"]
+        return UNTRAINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class JobView:
     Attributes:
         job_id: as last ingested.
         operators: the graph.
-        seen_job_id, state, polled_at_s, running, windows: see :func:`spark_jobs.watch.seen.what_is_seen`.
+        seen_job_id, state, polled_at_s, running, restarting, windows: see :func:`spark_jobs.watch.seen.what_is_seen`.
         plan_as_of_s, steps: see :func:`spark_jobs.watch.inputs.newest_steps`.
         plan_memory: what that plan left for the net; None when it was refused.
         look_memory, look_plan_as_of_s: what the look before left, and which plan it knew.
@@ -94,6 +98,7 @@ class JobView:
     state: str | None = None
     polled_at_s: int | None = None
     running: Mapping[str, int] | None = None
+    restarting: bool = False
     windows: str | None = None
     plan_as_of_s: int | None = None
     steps: tuple[Mapping[str, Any], ...] = ()
@@ -194,17 +199,18 @@ def sight_of(task: WatchTask, view: JobView) -> Sight:
         raise NotSeenError(str(error)) from error
     running = dict(view.running or {})
     up = is_up(view.state)
-    if up and set(running) != set(graph.names):
+    if (up or view.restarting) and set(running) != set(graph.names):
         raise NotSeenError("its operators are not those of the graph that was ingested last")
     return Sight(
         now_s=task.as_of_s,
         graph=graph,
         running=running,
         up=up,
+        restarting=view.restarting,
         observations=observations_of(graph, _windows(view.windows)),
         slots_max=task.settings.cluster(view.cluster).slots_max,
         options=task.settings.planner,
-        rescale_s=task.rescale_s(view.cluster, view.job),
+        recovery=task.recovery(view.cluster, view.job),
     )
 
 

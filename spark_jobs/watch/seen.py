@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from include.flink.endpoints import RESTARTING_STATES
 from include.intervals import ceil_hour, floor_hour
 from include.settings import Cluster, Settings
 from spark_jobs.ingest.bronze import kept_events, metrics_rows
@@ -56,8 +57,9 @@ def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of:
 def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_of: datetime) -> DataFrame:
     """Return a row per job that was polled lately.
 
-    Columns: ``cluster, job, seen_job_id, state, polled_at_s, running`` (JSON, operator -> parallelism at the last poll)
-    and ``windows`` (JSON, one entry per operator and window; null without any).
+    Columns: ``cluster, job, seen_job_id, state, polled_at_s, running`` (JSON, operator -> parallelism at the last poll
+    in state RUNNING, else at the last one), ``restarting`` (it ran lately and is being brought back) and ``windows``
+    (JSON, one entry per operator and window; null without any).
 
     Args:
         spark: the session.
@@ -90,22 +92,29 @@ def _with_sources(names: DataFrame, graphs: DataFrame) -> DataFrame:
 
 
 def _last_polls(polls: DataFrame, names: DataFrame) -> DataFrame:
-    """Return the last ``job`` reply of each job with its parallelism by operator."""
+    """Return the last ``job`` reply of each job with its parallelism by operator.
+
+    While it waits for slots, Flink shows a parallelism that is not real: then what it ran with counts.
+    """
+    ran_at = F.when(F.col("state") == RUNNING, F.col("observed_at"))
     last = polls.groupBy(*JOB).agg(
-        F.max_by(F.struct("job_id", "state", "vector", "observed_at"), "observed_at").alias("last")
+        F.max_by(F.struct("job_id", "state", "vector", "observed_at"), "observed_at").alias("last"),
+        F.max_by(F.struct("job_id", "vector"), ran_at).alias("ran"),
     )
+    is_same = F.coalesce(F.col("ran.job_id") == F.col("last.job_id"), F.lit(False))
     vertices = last.select(
         *JOB,
         F.col("last.job_id").alias("job_id"),
         F.col("last.state").alias("state"),
         F.unix_timestamp("last.observed_at").alias("polled_at_s"),
-        F.explode_outer("last.vector").alias("vertex"),
+        (is_same & F.col("last.state").isin(*sorted(RESTARTING_STATES))).alias("restarting"),
+        F.explode_outer(F.when(is_same, F.col("ran.vector")).otherwise(F.col("last.vector"))).alias("vertex"),
     ).withColumn("vertex_id", F.col("vertex.vertex_id"))
     named = vertices.join(
         names.select("cluster", "job_id", "vertex_id", "operator"), ["cluster", "job_id", "vertex_id"]
     )
     pairs = F.collect_list(F.struct("operator", "vertex.parallelism"))
-    return named.groupBy(*JOB, F.col("job_id").alias("seen_job_id"), "state", "polled_at_s").agg(
+    return named.groupBy(*JOB, F.col("job_id").alias("seen_job_id"), "state", "polled_at_s", "restarting").agg(
         F.to_json(F.map_from_entries(pairs)).alias("running")
     )
 

@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from include.applying import DueStep
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
 from include.flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
 from include.flink.source import RestSource, collect_once
 from include.raw import Kind
-from include.settings import Cluster, Paths, Settings
+from include.settings import Apply, Cluster, Paths, Settings
+from spark_jobs.apply.flink import look, send
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +127,41 @@ def test_the_job_survives_its_taskmanager_and_replays(flink_cluster):
 
     assert eventually(counted_the_failure)
     assert client.checkpoints(job_id)["latest"]["restored"] is not None
+
+
+def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile(flink_cluster):
+    """What the safety net counts on: the change needs no stop of its own."""
+    client, job_id = flink_cluster.client, flink_cluster.job_id
+    before = client.job_metrics(job_id)
+    step = DueStep(
+        step_id="n",
+        plan_as_of=datetime.now(UTC),
+        cluster="live",
+        job=flink_cluster.job_name,
+        job_id=job_id,
+        apply_at=datetime.now(UTC),
+        valid_until=datetime.now(UTC) + timedelta(minutes=5),
+        parallelism_from={SOURCE: 1, ENRICH: 1, AGGREGATE: 1, SINK: 1},
+        parallelism_to={SOURCE: 1, ENRICH: 2, AGGREGATE: 1, SINK: 1},
+        expected_recovery_s=None,
+        of_net=True,
+    )
+    assert look(client, job_id).running == step.parallelism_from
+    flink_cluster.cluster.kill_taskmanager()
+    assert eventually(lambda: look(client, job_id).restarting, within_s=60)
+    assert look(client, job_id).running == step.parallelism_from
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(send, client, step, Apply(), lambda: datetime.now(UTC))
+        time.sleep(3)
+        flink_cluster.cluster.start_taskmanager()
+        outcome = sent.result()
+    assert (outcome.status, outcome.parallelism, outcome.downtime_s) == ("confirmed", step.parallelism_to, None)
+    assert eventually(lambda: int(client.job_metrics(job_id)["numRestarts"]) > int(before["numRestarts"]))
+    after = client.job_metrics(job_id)
+    assert int(after["numRestarts"]) == int(before["numRestarts"]) + 1
+    assert int(after["numRescales"]) == int(before["numRescales"])
+    client.set_parallelism(job_id, {ENRICH: 1})
+    client.wait_for_parallelism(job_id, {ENRICH: 1}, timeout_s=60)
 
 
 def test_collect_once_writes_the_live_cluster_and_names_the_dead_one(flink_cluster, tmp_path):

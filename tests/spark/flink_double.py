@@ -7,6 +7,7 @@ them, or at what fits into the slots; meanwhile it is RESTARTING.  Tests against
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class JobManagerDouble:
     _bounds: dict[str, int] = field(default_factory=dict)
     _restarted_at: float = 0.0
     _ready_at: float = 0.0
+    _failed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -44,8 +46,13 @@ class JobManagerDouble:
         self.running = {vertex: min(bound, self.slots) for vertex, bound in self._bounds.items()}
         return True
 
+    def fail(self) -> None:
+        """Fail the job: it waits for slots, has none meanwhile, and comes back ``delay_s`` after the next request."""
+        self._restarted_at, self._ready_at, self._failed = time.time(), math.inf, True
+
     def overview(self) -> dict[str, Any]:
-        used = max(self.running.values())
+        waits = self._failed and not self.settle()
+        used = 0 if waits else max(self.running.values())
         return {"slots-total": self.slots, "slots-available": self.slots - used, "taskmanagers": 1}
 
     def job(self) -> dict[str, Any]:
@@ -53,7 +60,7 @@ class JobManagerDouble:
         stamps = {"CREATED": 1, "RESTARTING": int(self._restarted_at * 1000), "RUNNING": 2}
         if runs:
             stamps["RUNNING"] = int(self._ready_at * 1000)
-        state = "RUNNING" if runs else "RESTARTING"
+        state = "RUNNING" if runs else "CREATED" if self._failed else "RESTARTING"
         return {
             "jid": self.job_id,
             "state": state,
@@ -71,11 +78,12 @@ class JobManagerDouble:
         if body.keys() != self.vertices.keys():
             return 400, {"errors": ["The request must name every vertex of the job."]}
         with self._lock:
-            self.settle()
+            was_up = self.settle()
             self._bounds = {vertex: int(bound["parallelism"]["upperBound"]) for vertex, bound in body.items()}
             self.puts.append({self.vertices[vertex]: bound for vertex, bound in self._bounds.items()})
-            self._restarted_at = time.time()
-            self._ready_at = self._restarted_at + self.delay_s
+            self._ready_at = time.time() + self.delay_s
+            if was_up:
+                self._restarted_at = time.time()
         return 200, {}
 
 

@@ -317,3 +317,60 @@ def test_a_lost_reply_is_looked_into_before_anything_is_sent_again(
     flink.drop_reply_of_put = False
     assert run_at(spark, live, LATER)["confirmed"] == 1
     assert flink.puts == [TARGET]
+
+
+def net_row(target: dict[str, int] = TARGET) -> dict[str, Any]:
+    """Return a step of the safety net's own, of the look of this moment."""
+    return {
+        "as_of": NOW,
+        "cluster": fleet.CLUSTER,
+        "job": JOB,
+        "job_id": fleet.job_id(JOB),
+        "decision": "net",
+        "step_id": "n1",
+        "apply_at": NOW,
+        "valid_until": NOW + timedelta(minutes=5),
+        "parallelism_from": fleet.RUNNING,
+        "parallelism_to": target,
+        "reason": "the job restarts after a failure",
+        "seen": True,
+        "observations_until": NOW - timedelta(minutes=2),
+        "plan_as_of": fleet.AS_OF,
+        "date": NOW.date(),
+    }
+
+
+@pytest.mark.parametrize("of_net", [True, False])
+def test_a_job_that_restarts_takes_only_what_the_net_enlarges(
+    spark: SparkSession,
+    live: Settings,
+    lake: Lake,
+    planned: Callable[..., None],
+    flink: JobManagerDouble,
+    of_net: bool,
+) -> None:
+    planned(plan_row(status="hold", apply_at=None) if of_net else plan_row())
+    if of_net:
+        fleet.write(lake, tables.LOOKS, [net_row()])
+    flink.fail()
+    found = run_at(spark, live)
+    if of_net:
+        assert found["confirmed"] == 1
+        assert flink.puts == [TARGET]
+        row = applied(lake)["n1"]
+        assert (row["status"], row["parallelism_confirmed"]) == ("confirmed", TARGET)
+        assert row["realised_downtime_s"] is None  # the failure's, not the step's
+    else:
+        assert applied(lake)["s1"]["refusal"] == "not_running"
+        assert flink.puts == []
+
+
+def test_what_a_job_that_restarts_comes_back_with_has_to_fit(
+    spark: SparkSession, live: Settings, lake: Lake, planned: Callable[..., None], flink: JobManagerDouble
+) -> None:
+    planned(plan_row(status="hold", apply_at=None))
+    fleet.write(lake, tables.LOOKS, [net_row()])
+    flink.slots = 4  # its own three are among the free ones while it waits for slots
+    flink.fail()
+    assert run_at(spark, live)["refused"] == 1
+    assert applied(lake)["n1"]["refusal"] == "exceeds_slots"

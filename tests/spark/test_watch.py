@@ -13,17 +13,30 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from include import tables, watching
+from include.raw import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
 from models.policies.planner.agenda import Due
-from models.policies.planner.net import NetMemory
+from models.policies.planner.memory import NetMemory
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
 from spark_jobs.report.realised import due_steps
 from spark_jobs.watch import stage as watch
 from tests.spark import synthetic_fleet as fleet
-from tests.spark.raw_builders import JOB_ID, SINK, SOURCE, UPSTREAM, VERTEX_IDS, WORK, PolledJob, utc, write
+from tests.spark.raw_builders import (
+    JOB_ID,
+    SINK,
+    SOURCE,
+    UPSTREAM,
+    VERTEX_IDS,
+    WORK,
+    PolledJob,
+    job_body,
+    record,
+    utc,
+    write,
+)
 
 pytestmark = pytest.mark.spark
 PLANNED = utc("2026-11-20T18:15:00")
@@ -98,6 +111,20 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
     return row, key | {"policy": "planner", "memory": memory}
 
 
+@dataclass
+class Failing(PolledJob):
+    """Has hardly any head-room, and fails shortly before the moment of looking; Flink then shows other parallelism."""
+
+    busy_ms: float = 950.0
+    failed_at: datetime = NOW - timedelta(seconds=80)
+
+    def poll(self, at: datetime) -> list[str]:
+        if at < self.failed_at:
+            return super().poll(at)
+        waiting = job_body(dict.fromkeys(self.parallelism, 1), self.running_at, state="CREATED", RUNNING=0)
+        return [record(at, Kind.JOB, waiting, cluster=self.cluster)]
+
+
 def looks(lake: Lake, as_of: datetime = NOW) -> dict[str, Row]:
     rows = lake.read(tables.LOOKS).collect()
     return {row["cluster"]: row for row in rows if row["as_of"].timestamp() == as_of.timestamp()}
@@ -169,3 +196,22 @@ def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings,
     kept = load(NetMemory, found["falls_above_forecast"]["memory"])
     assert [dict(step.parallelism) for step in kept.due] == [LESS]
     assert load(NetMemory, found["rises"]["memory"]).due == ()
+
+
+def test_a_job_that_failed_is_enlarged_while_it_restarts(spark: SparkSession, settings: Settings, lake: Lake) -> None:
+    step, memory = plan("failed", None)
+    fleet.write(lake, tables.PLANS, [step])
+    fleet.write(lake, tables.POLICY_MEMORY, [memory])
+    fleet.write(lake, tables.JOB_GRAPHS, graph_rows("failed"))
+    poll(settings, Failing(PLANNED - timedelta(days=1), "failed"))
+
+    before = NOW - timedelta(minutes=5)
+    watch.run(spark, settings, StageRequest(Stage.WATCH, before))
+    assert looks(lake, before)["failed"]["decision"] == "wait"
+    assert watch.run(spark, settings, StageRequest(Stage.WATCH, NOW))["net"] == 1
+    own = looks(lake)["failed"]
+    assert own["decision"] == "net"
+    assert own["parallelism_from"] == RUNNING  # what it ran with, not what Flink shows while it waits for slots
+    assert own["slots"] == settings.cluster("failed").slots_max
+    assert "restarts after a failure" in own["reason"]
+    assert load(NetMemory, own["memory"]).back_to == RUNNING

@@ -63,6 +63,10 @@ CASES: list[tuple[Refusal, dict[str, Any], dict[str, Any]]] = [
     (Refusal.NO_REST_URL, {}, {"has_rest_url": False}),
     (Refusal.UNKNOWN_JOB, {}, {"running": None}),
     (Refusal.NOT_RUNNING, {}, {"running": {}}),
+    (Refusal.NOT_RUNNING, {"of_net": True}, {"running": {}}),
+    (Refusal.NOT_RUNNING, {}, {"restarting": True}),
+    (Refusal.NOT_RUNNING, {"of_net": True, "parallelism_to": {"src": 1, "map": 2}}, {"restarting": True}),
+    (Refusal.EXCEEDS_SLOTS, {"of_net": True}, {"restarting": True, "free_slots": 1}),
     (Refusal.UNKNOWN_OPERATOR, {}, {"running": {"src": 1, "mapper": 3}}),
     (Refusal.UNKNOWN_OPERATOR, {}, {"running": {"src": 1, "map": 3, "sink": 1}}),
     (Refusal.PARALLELISM_CHANGED, {}, {"running": {"src": 1, "map": 4}}),
@@ -105,6 +109,7 @@ def test_every_refusal_has_a_rule_and_a_case() -> None:
         ({}, {"load_per_s": 50.0}),
         ({}, {"load_per_s": None}),
         ({}, {"forecast_q50_per_s": None}),
+        ({"of_net": True}, {"restarting": True}),
     ],
 )
 def test_the_edge_of_each_rule_passes(settings: Settings, step: dict[str, Any], around: dict[str, Any]) -> None:

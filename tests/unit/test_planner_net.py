@@ -11,11 +11,16 @@ from include.settings import Planner
 from models.policies.memory import dump, load
 from models.policies.observed import MEASURES, Observations
 from models.policies.planner.agenda import Due
-from models.policies.planner.net import NetMemory, Sight, accepted, look
+from models.policies.planner.memory import NetMemory
+from models.policies.planner.net import accepted, look
+from models.policies.planner.sight import Sight
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 RUNNING = {"source": 1, "map": 8}
 ABILITY_PER_S = 8000.0  # of `map` at 8
+
+
+WIDEST = {"source": 4, "map": 32}
 
 
 def sight(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 8, disturbed: bool = False) -> Sight:
@@ -32,11 +37,11 @@ def sight(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 8, 
     seen = Observations(
         window_start_s=np.array([now_s - 600, now_s - 300]),
         window_s=300,
-        parallelism=np.tile([1, slots], (2, 1)),
+        parallelism=np.tile([max(slots // 8, 1), slots], (2, 1)),
         disturbed=np.array([False, disturbed]),
         **values,
     )
-    return Sight(now_s, GRAPH, {"source": 1, "map": slots}, True, seen, 32, Planner())
+    return Sight(now_s, GRAPH, {"source": max(slots // 8, 1), "map": slots}, True, seen, 32, Planner())
 
 
 def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
@@ -51,8 +56,8 @@ def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
 def test_a_backlog_is_worked_off_enlarged_and_the_job_comes_back():
     memory = look(sight(600, 7600.0), NetMemory(planned=True))[1]  # 5% of head-room
     told, memory = look(sight(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    assert told.wanted == {"source": 4, "map": 32}
-    assert memory.back_to == RUNNING
+    assert told.wanted == WIDEST
+    assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDEST)
     told, memory = look(sight(1500, 7600.0, lag_s=90.0, slots=32), memory)
     assert told.wanted is None
     told, memory = look(sight(1800, 7600.0, lag_s=1.0, slots=32), memory)
@@ -78,9 +83,49 @@ def test_without_a_plan_a_fall_needs_patience():
     assert told.wanted == {"source": 1, "map": 4}  # 3,000 / 0.8
 
 
+def test_an_enlarging_that_was_refused_is_forgotten():
+    """Else the job would be sent back, when the backlog is gone, to what it has left by a plan's step meanwhile."""
+    memory = look(sight(600, 7600.0), NetMemory(planned=True))[1]
+    _, memory = look(sight(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    told, memory = look(sight(1500, 7600.0, slots=12), memory)
+    assert told.wanted is None
+    assert (memory.back_to, memory.enlarged_to) == (None, None)
+
+
 def test_a_job_that_stands_still_is_left_alone():
     stopped = replace(sight(600, 9900.0, lag_s=100.0), up=False)
     assert look(stopped, NetMemory(planned=True))[0].wanted is None
+
+
+def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
+    memory = look(sight(600, 7600.0), NetMemory(planned=True))[1]  # 5% of head-room
+    down = replace(sight(1200, 7600.0), up=False)
+    assert look(down, memory)[0].wanted is None
+    told, after = look(replace(down, restarting=True), memory)
+    assert told.wanted == WIDEST
+    assert "restarts after a failure; its backlog of some 120 s" in told.reason  # 90 s of downtime, 30 s once more
+    assert (after.back_to, after.enlarged_to) == (RUNNING, WIDEST)
+    assert look(replace(down, restarting=True), after)[0].wanted is None  # once
+    for off in ({"net_rescues": False}, {"net_restarts": False}):
+        assert look(replace(down, restarting=True, options=Planner(**off)), memory)[0].wanted is None
+    told, after = look(sight(1800, 7600.0, slots=32), after)
+    assert told.wanted == RUNNING
+
+
+def test_a_job_that_restarts_with_head_room_is_left_to_itself():
+    memory = look(sight(600, 4000.0), NetMemory(planned=True))[1]
+    told, after = look(replace(sight(1200, 4000.0), up=False, restarting=True), memory)
+    assert (told.wanted, after.back_to) == (None, None)
+    assert "not worth" in told.reason
+
+
+def test_a_fall_waits_until_the_job_is_no_longer_late():
+    low = {"source": 1, "map": 5}
+    due = (Due(600, 4200, low, 9e9, "the load falls", load_before_most_per_s=9e9),)
+    memory = look(sight(300, 4000.0), NetMemory(planned=True))[1]
+    told, after = look(sight(600, 4000.0, lag_s=90.0), replace(memory, due=due))
+    assert (told.wanted, after.due) == (None, due)
+    assert look(sight(900, 4000.0, lag_s=30.0), after)[0].wanted == low
 
 
 def test_the_memory_survives_its_table():

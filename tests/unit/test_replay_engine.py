@@ -135,6 +135,39 @@ def test_a_rescale_of_less_than_the_target_is_not_late_and_loses_nothing() -> No
     assert found[0].in_per_s[0, 0] == pytest.approx(200.0, rel=1e-9)  # it caught up within the window
 
 
+def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> None:
+    around = Disturbances(
+        failures_per_day=1,
+        capacity_noise=0.0,
+        failure_downtime_s=400.0,
+        failure_downtime_sd=0.0,
+        failure_noticed_s=50.0,
+    )
+    one = engine(LINE, np.full((30 * 288, 1), 200.0), [[1, 4, 1]], around)
+    at = float(one.setting.luck[0].failure_at_s[0])
+    while one.now_s < at + 50.0:
+        assert not one.restarting[0]
+        one.advance()
+    assert one.restarting[0]  # the first look after it was noticed
+    asked_at, (event,) = one.now_s, one.events[0]
+    one.rescale(0, np.array([1, 8, 1]))
+    (event,) = one.events[0]
+    again_at = max(at + 400.0, asked_at + float(one.setting.luck[0].rescale_downtime_s[one.window]))
+    assert (event.kind, event.at_s + event.downtime_s) == ("restart", pytest.approx(again_at))
+    assert one.rows.down_until[0] == pytest.approx(again_at)
+    window = one.advance()
+    assert window.parallelism[0].tolist() == [1, 8, 1]
+    one.advance()
+    assert one.up[0]
+    assert not one.restarting[0]
+
+
+def test_a_job_that_is_rescaled_does_not_restart_after_a_failure() -> None:
+    one = engine(LINE, np.full((90, 1), 200.0), [[1, 4, 1]])
+    one.rescale(0, np.array([1, 5, 1]))
+    assert not one.restarting[0]
+
+
 def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
     one = engine(LINE, np.full((60, 1), 400.0), [[1, 2, 1]])
     found = [one.advance() for _ in range(2)]

@@ -125,6 +125,25 @@ def test_rescales_wait_for_the_job_and_the_cooldown() -> None:
     assert probe.seen[5]["running"] == 16  # clipped to the slots
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_only_the_net_reaches_a_job_that_restarts(asks: bool) -> None:
+    around = replace(CALM, failures_per_day=1, failure_downtime_s=400.0, failure_downtime_sd=0.0)
+
+    @dataclass
+    class Rescuer(Probe):
+        def tick(self, view: View, memory: int) -> tuple[Mapping[str, int] | None, int]:
+            super().tick(view, memory)
+            return ({"work": 16} if view.restarting else None), memory + 1
+
+    probe = Rescuer()
+    outcome = World(workload(1.0), [Contender("probe", probe, asks)], [0], Conditions(around=around)).run()
+    down = [n for n, view in enumerate(probe.seen) if not view["up"]]
+    assert down
+    assert (outcome.ledger.rescales.sum() > 0) == asks
+    assert (outcome.refused.sum() > 0) != asks
+    assert (probe.seen[down[-1] + 1]["running"] == 16) == asks
+
+
 def test_the_running_configuration_is_no_rescale() -> None:
     probe = Probe()
     first = run(probe, 0.02).ledger.slots[0, 0]

@@ -16,7 +16,8 @@ from include.settings import Apply, Cluster, Paths, Planner, Settings
 from models.policies.conttune.history import Known
 from models.policies.memory import dump, load
 from models.policies.planner.agenda import Due
-from models.policies.planner.net import NetMemory, unseen
+from models.policies.planner.memory import NetMemory
+from models.policies.planner.net import unseen
 from spark_jobs.watch.job import JobView, WatchTask, look_row, memory_of
 
 NOW = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)

@@ -19,7 +19,9 @@ from models.planner.segments import Segment
 from models.planner.steps import Circumstances, place
 from models.policies.now import now
 from models.policies.planner.agenda import agenda
-from models.policies.planner.net import NetMemory, Sight, accepted, lag_s, learnt, look, unplanned
+from models.policies.planner.memory import NetMemory
+from models.policies.planner.net import accepted, learnt, look, unplanned
+from models.policies.planner.sight import Sight, lag_s
 from models.policies.protocol import Decision, Schedule, Situation
 
 
@@ -88,7 +90,7 @@ def sight_of(situation: Situation) -> Sight:
         observations=situation.observations,
         slots_max=situation.slots_max,
         options=situation.options,
-        rescale_s=situation.models.recovery.downtime_rescale_s,
+        recovery=situation.models.recovery,
     )
 
 
