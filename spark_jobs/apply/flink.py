@@ -61,16 +61,19 @@ def look(client: FlinkClient, job_id: str) -> Seen:
     free = int(client.overview().get("slots-available", 0))
     try:
         job = client.job(job_id)
-        if job["state"] not in RESTARTING_STATES:
-            return Seen(_running(job), free)
-        bounds = _bounds(client, job)
-        # While it waits for slots it has none: those that it had are free, or gone with their TaskManager.
-        held = 0 if job["state"] == "RESTARTING" else max(bounds.values(), default=0)
-        return Seen(bounds, free - held, restarting=True)
     except FlinkRefused as refused:
         if refused.status == 404:
             return Seen(None, free)
         raise
+    if job["state"] not in RESTARTING_STATES:
+        return Seen(_running(job), free)
+    try:
+        bounds = _bounds(client, job)
+    except FlinkRefused:  # without the adaptive scheduler there are no requirements
+        return Seen({}, free)
+    # While it waits for slots it has none: those that it had are free, or gone with their TaskManager.
+    held = 0 if job["state"] == "RESTARTING" else max(bounds.values(), default=0)
+    return Seen(bounds, free - held, restarting=True)
 
 
 def already_asked(client: FlinkClient, step: DueStep) -> bool:
@@ -82,7 +85,7 @@ def _bounds(client: FlinkClient, job: Mapping[str, Any]) -> dict[str, int]:
     """Return operator -> upper bound of a job's resource requirements."""
     names = {vertex["id"]: vertex["name"] for vertex in job["vertices"]}
     bounds = client.resource_requirements(str(job["jid"]))
-    return {names[vertex]: int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
+    return {names.get(vertex, vertex): int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
 
 
 def send(client: FlinkClient, step: DueStep, options: Apply, clock: Clock) -> Outcome:

@@ -28,6 +28,7 @@ class JobManagerDouble:
     delay_s: float = 0.3
     puts: list[dict[str, int]] = field(default_factory=list)
     drop_reply_of_put: bool = False
+    adaptive: bool = True  # else there are no resource requirements
     url: str = ""
     _bounds: dict[str, int] = field(default_factory=dict)
     _restarted_at: float = 0.0
@@ -95,8 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
         replies = {
             "/overview": self.double.overview,
             job: self.double.job,
-            f"{job}/resource-requirements": self.double.requirements,
         }
+        if self.double.adaptive:
+            replies[f"{job}/resource-requirements"] = self.double.requirements
         found = replies.get(self.path)
         self._reply(*((200, found()) if found else (404, {"errors": ["Job could not be found."]})))
 

@@ -365,6 +365,17 @@ def test_a_job_that_restarts_takes_only_what_the_net_enlarges(
         assert flink.puts == []
 
 
+def test_without_the_adaptive_scheduler_a_job_that_restarts_is_left_alone(
+    spark: SparkSession, live: Settings, lake: Lake, planned: Callable[..., None], flink: JobManagerDouble
+) -> None:
+    planned(plan_row(status="hold", apply_at=None))
+    fleet.write(lake, tables.LOOKS, [net_row()])
+    flink.adaptive = False
+    flink.fail()
+    assert run_at(spark, live)["refused"] == 1
+    assert applied(lake)["n1"]["refusal"] == "not_running"
+
+
 def test_what_a_job_that_restarts_comes_back_with_has_to_fit(
     spark: SparkSession, live: Settings, lake: Lake, planned: Callable[..., None], flink: JobManagerDouble
 ) -> None:
