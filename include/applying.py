@@ -35,7 +35,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DueStep:
-    """A step whose time has come; the fields of its row in ``gold.plans``, or in ``gold.looks`` for the net's own."""
+    """A step whose time has come: the fields of its row in ``gold.plans``, or in ``gold.looks`` if it is ``of_net``."""
 
     step_id: str
     plan_as_of: datetime

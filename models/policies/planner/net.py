@@ -138,9 +138,8 @@ def _steer(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, Net
     if used > most and (
         not memory.planned or lag_s(sight.observations) > options.net_lag_s or used > options.net_overload
     ):
-        wanted = conttune_step(
-            sight, reading, memory, options.net_target if memory.planned else options.reactive_utilisation
-        )
+        target = options.net_target if memory.planned else options.reactive_utilisation
+        wanted = conttune_step(sight, reading, memory, target)
         if max(wanted.values()) > max(sight.running.values()):
             why = f"load uses {100 * used:.0f}% of what the running configuration can process"
             held_s = sight.now_s + (options.net_hold_s if memory.planned else 0)
