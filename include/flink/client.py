@@ -84,6 +84,11 @@ class FlinkClient:
         """Return the bounds in force, vertex id -> {parallelism: {lowerBound, upperBound}} (adaptive scheduler)."""
         return self._object(endpoints.job_path(job_id, "resource-requirements"))
 
+    def upper_bounds(self, job_id: str) -> dict[str, int]:
+        """Return vertex id -> upper bound of its parallelism."""
+        bounds = self.resource_requirements(job_id)
+        return {vertex: int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
+
     def put_resource_requirements(self, job_id: str, upper_bounds: Mapping[str, int]) -> None:
         """Set the upper bound of every vertex, named by vertex id; sent once, never repeated."""
         path = endpoints.job_path(job_id, "resource-requirements")
@@ -102,19 +107,14 @@ class FlinkClient:
         unknown = set(targets) - set(names.values())
         if unknown:
             raise FlinkError(f"job {job_id} has no operator {sorted(unknown)}; it has {sorted(names.values())}")
-        bounds = self.resource_requirements(job_id)
-        present = {vertex: int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
+        present = self.upper_bounds(job_id)
         wanted = {vertex: targets.get(name, present[vertex]) for vertex, name in names.items()}
         self.put_resource_requirements(job_id, wanted)
         return {names[vertex]: bound for vertex, bound in wanted.items()}
 
     def running_parallelism(self, job_id: str) -> dict[str, int]:
         """Return operator name -> parallelism; empty unless the job and all its vertices are RUNNING."""
-        job = self.job(job_id)
-        vertices = job.get("vertices", [])
-        if job["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in vertices):
-            return {}
-        return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
+        return endpoints.running_parallelism(self.job(job_id))
 
     def wait_for_parallelism(
         self,

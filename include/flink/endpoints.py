@@ -97,5 +97,13 @@ def sources_of(job: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(node["id"] for node in nodes if not node.get("inputs"))
 
 
+def running_parallelism(job: Mapping[str, Any]) -> dict[str, int]:
+    """Return operator name -> parallelism of a ``/jobs/:jobid`` reply; empty unless it and all vertices are RUNNING."""
+    vertices = job.get("vertices", [])
+    if job["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in vertices):
+        return {}
+    return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
+
+
 def _joined(names: Iterable[str]) -> str:
     return ",".join(quote(name, safe="._-") for name in names)

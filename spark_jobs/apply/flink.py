@@ -10,7 +10,7 @@ from typing import Any
 
 from include.applying import DueStep
 from include.flink.client import FlinkClient, FlinkError, FlinkRefused, FlinkUnreachable
-from include.flink.endpoints import RESTARTING_STATES
+from include.flink.endpoints import RESTARTING_STATES, running_parallelism
 from include.settings import Apply
 
 Clock = Callable[[], datetime]
@@ -66,7 +66,7 @@ def look(client: FlinkClient, job_id: str) -> Seen:
             return Seen(None, free)
         raise
     if job["state"] not in RESTARTING_STATES:
-        return Seen(_running(job), free)
+        return Seen(running_parallelism(job), free)
     try:
         bounds = _bounds(client, job)
     except FlinkRefused:  # without the adaptive scheduler there are no requirements
@@ -84,8 +84,7 @@ def already_asked(client: FlinkClient, step: DueStep) -> bool:
 def _bounds(client: FlinkClient, job: Mapping[str, Any]) -> dict[str, int]:
     """Return operator -> upper bound of a job's resource requirements."""
     names = {vertex["id"]: vertex["name"] for vertex in job["vertices"]}
-    bounds = client.resource_requirements(str(job["jid"]))
-    return {names.get(vertex, vertex): int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
+    return {names.get(vertex, vertex): bound for vertex, bound in client.upper_bounds(str(job["jid"])).items()}
 
 
 def send(client: FlinkClient, step: DueStep, options: Apply, clock: Clock) -> Outcome:
@@ -126,7 +125,7 @@ def confirm(
     while True:
         try:
             job = client.job(step.job_id)
-            running = _running(job)
+            running = running_parallelism(job)
             seen = str(running or f"job {job['state']}, not all vertices RUNNING")
             down_since = down_since if running or down_since is not None else time.monotonic()
         except FlinkError as error:
@@ -141,13 +140,6 @@ def confirm(
             detail = f"after {options.confirm_timeout_s:g} s the cluster shows {seen}; are there enough slots?"
             return Outcome("failed", detail, running or None, requested_at)
         time.sleep(options.poll_every_s)
-
-
-def _running(job: Mapping[str, Any]) -> dict[str, int]:
-    vertices = job.get("vertices", [])
-    if job["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in vertices):
-        return {}
-    return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
 
 
 def _downtime_s(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | None:

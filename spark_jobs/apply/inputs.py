@@ -99,10 +99,11 @@ def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: d
     own = looks.where(lately(as_of) & (F.col("decision") == "net"))
     in_force = newest_plans(plans, as_of).select("step_id").unionByName(own.select("step_id"))
     newest = in_force.withColumn("in_force", F.lit(True))
+    no_forecast = F.lit(None).cast("string").alias("forecast_version")
     details = (
         plans.where(lately(as_of))
-        .select("step_id", "valid_until", "forecast_version")
-        .unionByName(own.select("step_id", "valid_until", F.lit(None).cast("string").alias("forecast_version")))
+        .select("step_id", "valid_until", "forecast_version", F.lit(False).alias("of_net"))
+        .unionByName(own.select("step_id", "valid_until", no_forecast, F.lit(True).alias("of_net")))
     )
     claims = (
         applied.where(F.col("status") == "claimed")
@@ -111,8 +112,8 @@ def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: d
         .withColumn("valid_until", F.coalesce("valid_until", "apply_at"))
     )
     superseded = F.isnull("in_force").alias("superseded")
-    held, of_net = F.lit(False).alias("held"), F.col("forecast_version").isNull().alias("of_net")
-    return claims.select(*STEP, superseded, held, of_net, _seconds("decided_at"))
+    of_net = F.coalesce("of_net", F.lit(False)).alias("of_net")
+    return claims.select(*STEP, superseded, F.lit(False).alias("held"), of_net, _seconds("decided_at"))
 
 
 def with_surroundings(steps: DataFrame, lake: Lake, looks: DataFrame, as_of: datetime) -> DataFrame:
