@@ -9,6 +9,7 @@ Deviation: Phoebe has a constant downtime in its code; here it is learnt, and a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,15 +24,6 @@ CHECKPOINT_AGE_PRIOR_S = 30.0
 PRIOR_EVENTS = 2.0
 _SHORTEST_S = 0.1
 _MAD_TO_SD = 1.4826
-UNTRAINED: Final = RecoveryModel(
-    downtime_rescale_s=DOWNTIME_PRIOR_S["rescale"],
-    downtime_rescale_sd_s=DOWNTIME_PRIOR_S["rescale"] * DOWNTIME_PRIOR_LOG_SD,
-    downtime_restart_s=DOWNTIME_PRIOR_S["restart"],
-    downtime_restart_sd_s=DOWNTIME_PRIOR_S["restart"] * DOWNTIME_PRIOR_LOG_SD,
-    checkpoint_interval_s=CHECKPOINT_AGE_PRIOR_S,
-    events=0,
-)
-"""Of a job before any event of it or of the fleet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +94,19 @@ def _medians(x: Floats, group: Ints, groups: int) -> tuple[Floats, Floats, Float
         picks.append(values[np.minimum(start + place + (place >= mine), len(x))])
     left_out = np.where(left > 0, 0.5 * (picks[0] + picks[1]), 0.0)
     return median, left_out, count.astype(float)
+
+
+def typical_of_job(durations_s: Sequence[float], prior_s: float) -> tuple[float, float]:
+    """Return expected duration and spread of a single event, s, of one job that has no fleet."""
+    values = np.array(durations_s, float)
+    found = typical_duration(values, np.zeros(len(values), np.int64), np.zeros(1, np.int64), prior_s)
+    return float(found.centre_s[0]), float(found.sd_s[0])
+
+
+UNTRAINED: Final = RecoveryModel(
+    *typical_of_job([], DOWNTIME_PRIOR_S["rescale"]),
+    *typical_of_job([], DOWNTIME_PRIOR_S["restart"]),
+    checkpoint_interval_s=typical_of_job([], CHECKPOINT_AGE_PRIOR_S)[0],
+    events=0,
+)
+"""Of a job before any event of it or of the fleet."""

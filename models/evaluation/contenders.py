@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,8 +23,8 @@ READS_MODELS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised", "dragster_
 # Reactive policies that solve a decision problem anew at each decision, which may take them a second; they are made for
 # the cadence of plans and make up at once for the actions that they could not take since the last one.
 WITH_PLANS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised"})
-# Drivers that implement the protocol themselves: name -> module:name of what makes one.
-OWN_DRIVERS: dict[str, str] = {"planner": "models.evaluation.planner_driver:PlannerDriver"}
+# Drivers that implement the protocol themselves: name -> what makes one.
+OWN_DRIVERS: dict[str, Callable[[], Driver[Any]]] = {"planner": PlannerDriver}
 SCRIPTS = ("static_max", "static_mean", "clairvoyant")
 
 
@@ -61,9 +60,7 @@ def _driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
     if name in OWN_DRIVERS:
-        module, _, maker = OWN_DRIVERS[name].partition(":")
-        made: Driver[Any] = getattr(importlib.import_module(module), maker)()
-        return made
+        return OWN_DRIVERS[name]()
     if name in SCRIPTS:
         scripts: dict[str, Callable[[], tuple[IntArray, IntArray]]] = {
             "static_max": lambda: _always(workload, limits(workload.spec)),

@@ -16,11 +16,11 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.evaluation.learning import recovery_of
 from models.job_models import JobModels, LatencyModel
 from models.planner.demand import LEVELS, SourceForecast
 from models.policies.observed import Observations
 from models.policies.protocol import History, Policy, Schedule, Situation
+from models.recovery import UNTRAINED
 from models.simulation.spec import IntArray
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class View:
     @property
     def restarting(self) -> bool:
         """Whether the job failed and Flink has noticed: its adaptive scheduler takes new requirements meanwhile."""
-        return bool(self._world.engine.restarting[self._row])
+        return self._world.engine.restarting(self._row)
 
     @property
     def load_per_s(self) -> Mapping[str, float]:
@@ -297,4 +297,4 @@ def _named(schedule: Schedule, parallelism: IntArray) -> Mapping[str, int]:
 def untrained(graph: JobGraph) -> JobModels:
     """Return what is assumed before the first training: priors, and that records pass one for one."""
     passing = dict.fromkeys(graph.names, 1.0)
-    return JobModels({}, passing, recovery_of([]), LatencyModel(np.zeros(0), np.zeros(0)))
+    return JobModels({}, passing, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))

@@ -187,11 +187,11 @@ class Engine:
         """(J,) whether each contender's job runs."""
         return np.asarray(self.rows.down_until <= self.now_s)
 
-    @property
-    def restarting(self) -> BoolArray:
-        """(J,) whether each contender's job failed, is noticed to have failed, and does not run yet."""
-        failed = np.array([events[-1:] != [] and events[-1].kind == "restart" for events in self.events], bool)
-        return failed & ~self.up & (self.rows.down_from + self.setting.around.failure_noticed_s <= self.now_s)
+    def restarting(self, row: int) -> bool:
+        """Whether a contender's job failed, is noticed to have failed, and does not run yet."""
+        events, now_s = self.events[row], self.now_s
+        noticed_s = float(self.rows.down_from[row]) + self.setting.around.failure_noticed_s
+        return bool(events) and events[-1].kind == "restart" and noticed_s <= now_s < self.rows.down_until[row]
 
     def rescale(self, row: int, target: IntArray) -> None:
         """Stop a running job with a savepoint and bring it back with another parallelism, (O,).

@@ -18,7 +18,7 @@ from models.evaluation.engine import Event
 from models.evaluation.recorder import Recorder
 from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
 from models.latency import fit_windows
-from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
+from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_of_job
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 RECENT_EVENTS = 20  # per kind, as in the training stage
@@ -197,16 +197,12 @@ def _latency(measures: Mapping[str, FloatArray], learns: BoolArray, place: int) 
 def recovery_of(events: Sequence[Event]) -> RecoveryModel:
     """Return the recovery model of one contender after its events, oldest first; the priors without any."""
     recent = {kind: [one for one in events if one.kind == kind][-RECENT_EVENTS:] for kind in DOWNTIME_PRIOR_S}
-    rescale, restart = (_typical([one.downtime_s for one in recent[kind]], DOWNTIME_PRIOR_S[kind]) for kind in _KINDS)
+    rescale, restart = (
+        typical_of_job([one.downtime_s for one in recent[kind]], DOWNTIME_PRIOR_S[kind]) for kind in _KINDS
+    )
     ages = [one.checkpoint_age_s for one in recent["restart"]]
-    age_s, _ = _typical(ages, CHECKPOINT_AGE_PRIOR_S)
+    age_s, _ = typical_of_job(ages, CHECKPOINT_AGE_PRIOR_S)
     return RecoveryModel(*rescale, *restart, age_s, sum(map(len, recent.values())))
 
 
 _KINDS: tuple[EventKind, EventKind] = ("rescale", "restart")
-
-
-def _typical(durations_s: Sequence[float], prior_s: float) -> tuple[float, float]:
-    values = np.array(durations_s, float)
-    found = typical_duration(values, np.zeros(len(values), np.int64), np.zeros(1, np.int64), prior_s)
-    return float(found.centre_s[0]), float(found.sd_s[0])

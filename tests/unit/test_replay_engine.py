@@ -146,9 +146,9 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> N
     one = engine(LINE, np.full((30 * 288, 1), 200.0), [[1, 4, 1]], around)
     at = float(one.setting.luck[0].failure_at_s[0])
     while one.now_s < at + 50.0:
-        assert not one.restarting[0]
+        assert not one.restarting(0)
         one.advance()
-    assert one.restarting[0]  # the first look after it was noticed
+    assert one.restarting(0)  # the first look after it was noticed
     asked_at, (event,) = one.now_s, one.events[0]
     one.rescale(0, np.array([1, 8, 1]))
     (event,) = one.events[0]
@@ -159,13 +159,13 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> N
     assert window.parallelism[0].tolist() == [1, 8, 1]
     one.advance()
     assert one.up[0]
-    assert not one.restarting[0]
+    assert not one.restarting(0)
 
 
 def test_a_job_that_is_rescaled_does_not_restart_after_a_failure() -> None:
     one = engine(LINE, np.full((90, 1), 200.0), [[1, 4, 1]])
     one.rescale(0, np.array([1, 5, 1]))
-    assert not one.restarting[0]
+    assert not one.restarting(0)
 
 
 def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:

@@ -29,8 +29,7 @@ def rescue(sight: Sight, reading: Reading | None, memory: NetMemory) -> tuple[Lo
     wider = _enlarged(sight, memory, lag, sight.recovery.downtime_rescale_s)
     if wider is None:
         return None, memory
-    why = f"a backlog of {lag:.0f} s would take {wider.stay_s / 60:.0f} min to work off, enlarged {wider.go_s / 60:.0f}"
-    return Look(wider.parallelism, f"{why} min"), _remembered(memory, sight, wider)
+    return Look(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remembered(memory, sight, wider)
 
 
 def await_restart(sight: Sight, memory: NetMemory) -> tuple[Look, NetMemory]:
@@ -45,10 +44,7 @@ def await_restart(sight: Sight, memory: NetMemory) -> tuple[Look, NetMemory]:
     wider = _enlarged(sight, memory, lag, 0.0)
     if wider is None:
         return Look(None, "the job restarts after a failure; its backlog is not worth enlarging it"), memory
-    why = (
-        f"the job restarts after a failure; its backlog of some {lag:.0f} s would take {wider.stay_s / 60:.0f} min to "
-        f"work off, enlarged {wider.go_s / 60:.0f} min"
-    )
+    why = f"the job restarts after a failure; its backlog of some {lag:.0f} s {wider.why}"
     return Look(wider.parallelism, why), _remembered(memory, sight, wider)
 
 
@@ -58,12 +54,11 @@ class _Wider:
 
     Attributes:
         parallelism: operator -> parallelism.
-        stay_s, go_s: until the job is no longer late, as it is and enlarged.
+        why: how long the backlog takes as the job is and enlarged, to follow "a backlog".
     """
 
     parallelism: Mapping[str, int]
-    stay_s: float
-    go_s: float
+    why: str
 
 
 def _enlarged(sight: Sight, memory: NetMemory, lag: float, stop_s: float) -> _Wider | None:
@@ -91,8 +86,9 @@ def _enlarged(sight: Sight, memory: NetMemory, lag: float, stop_s: float) -> _Wi
     go_s = stop_s + float(worked_off_s(over_s + stop_s, np.array(wider)))
     extra = (max(wanted.values()) - slots) * options.resource_weight / sight.slots_max
     price = 2 * options.rescale_weight + extra * (go_s + options.apply_every_s) / 60
-    worth = options.late_weight * (stay_s - go_s) / 60 > price
-    return _Wider(wanted, stay_s, go_s) if worth else None
+    if options.late_weight * (stay_s - go_s) / 60 <= price:
+        return None
+    return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s / 60:.0f} min")
 
 
 def _remembered(memory: NetMemory, sight: Sight, wider: _Wider) -> NetMemory:
@@ -109,8 +105,7 @@ def _bring_back(
         return Look(back_to, "the backlog is gone for which the job was enlarged"), forgotten(memory)
     if reading is None:
         return Look(None, "the backlog is gone; no undisturbed window yet that says what the load needs"), memory
-    target = options.net_target if memory.planned else options.reactive_utilisation
-    wanted = conttune_step(sight, reading, memory, target)
+    wanted = conttune_step(sight, reading, memory)
     why = f"the backlog is gone, and the load has outgrown the {max(back_to.values())} slots of before"
     return Look(wanted, why), forgotten(memory)
 

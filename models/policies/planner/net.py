@@ -138,8 +138,7 @@ def _steer(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, Net
     if used > most and (
         not memory.planned or lag_s(sight.observations) > options.net_lag_s or used > options.net_overload
     ):
-        target = options.net_target if memory.planned else options.reactive_utilisation
-        wanted = conttune_step(sight, reading, memory, target)
+        wanted = conttune_step(sight, reading, memory)
         if max(wanted.values()) > max(sight.running.values()):
             why = f"load uses {100 * used:.0f}% of what the running configuration can process"
             held_s = sight.now_s + (options.net_hold_s if memory.planned else 0)
@@ -147,7 +146,7 @@ def _steer(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, Net
         return Look(None, "more parallelism would not help"), replace(memory, excess=0)
     if memory.planned:
         return Look(None, "as planned"), memory
-    wanted = conttune_step(sight, reading, memory, options.reactive_utilisation)
+    wanted = conttune_step(sight, reading, memory)
     slots, running = max(wanted.values()), max(sight.running.values())
     excess = memory.excess + 1 if slots <= running * (1 - options.reactive_saving) else 0
     if excess >= options.reactive_patience:

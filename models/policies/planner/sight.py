@@ -20,7 +20,7 @@ from models.policies.planner.memory import NetMemory
 from models.recovery import UNTRAINED
 
 LATEST = 2  # windows that say what happens now,
-LATEST_S = 60  # but at least so many seconds: windows may be as short as five
+_LATEST_S = 60  # but at least so many seconds: windows may be as short as five
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def latest_windows(sight: Sight) -> Observations:
     if not len(seen):
         return seen
     end_s = int(seen.window_start_s[-1]) + seen.window_s
-    return fresh_windows(seen, end_s - max(LATEST * seen.window_s, LATEST_S))
+    return fresh_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
 
 
 def source_load_per_s(sight: Sight, reading: Reading | None) -> float:
@@ -112,8 +112,9 @@ def utilisation(sight: Sight, reading: Reading, memory: NetMemory) -> float:
     return max((share for share in shares if math.isfinite(share)), default=0.0)
 
 
-def conttune_step(sight: Sight, reading: Reading, memory: NetMemory, target: float) -> dict[str, int]:
-    """Return ContTune's step for the load that is seen, at a target utilisation."""
+def conttune_step(sight: Sight, reading: Reading, memory: NetMemory) -> dict[str, int]:
+    """Return ContTune's step for the load that is seen, at the utilisation aimed at with a plan or without one."""
+    target = sight.options.net_target if memory.planned else sight.options.reactive_utilisation
     names = sight.graph.names
     limits = dict(zip(names, upper_limits(sight.graph, sight.slots_max).tolist(), strict=True))
     questions = [
