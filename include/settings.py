@@ -161,10 +161,11 @@ class Planner(_Section):
         True, description="enlarge a job for as long as it works off a backlog, if that is cheaper"
     )
     net_restarts: bool = Field(True, description="the same already while it restarts after a failure")
-    reactive_utilisation: float = Field(0.8, gt=0, le=1, description="what a step aims at that follows what is seen")
-    reactive_utilisation_most: float = Field(0.9, gt=0, le=1, description="above it a job without plan is enlarged")
-    reactive_saving: float = Field(0.1, ge=0, lt=1, description="share of slots that a fall without plan must save")
-    reactive_patience: int = Field(6, ge=1, description="looks in a row that must agree on a fall without plan")
+    reactive_utilisation: float = Field(0.85, gt=0, le=1, description="what a step aims at that follows what is seen")
+    reactive_utilisation_most: float = Field(0.95, gt=0, le=1, description="above it a job without plan is enlarged")
+    reactive_margin: float = Field(
+        1.0, ge=0, description="a fall without plan goes out when it would have saved so many times two rescales"
+    )
     max_input_age_h: float = Field(3.0, gt=0, description="older metrics, forecasts: the plan is refused as stale")
     max_model_age_h: float = Field(72.0, gt=0)
 

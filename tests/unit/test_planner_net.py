@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,18 +13,17 @@ from models.policies.memory import dump, load
 from models.policies.observed import MEASURES, Observations
 from models.policies.planner.agenda import Due
 from models.policies.planner.memory import NetMemory
-from models.policies.planner.net import accepted, look
+from models.policies.planner.net import accepted, look, unseen
 from models.policies.planner.sight import Sight
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 RUNNING = {"source": 1, "map": 8}
 ABILITY_PER_S = 8000.0  # of `map` at 8
-
-
-WIDEST = {"source": 4, "map": 32}
+WIDER = {"source": 3, "map": 23}  # what a backlog of 140 s at 5% of head-room is worked off with
 
 
 def sight(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 8, disturbed: bool = False) -> Sight:
+    running = {"source": math.ceil(slots / 8), "map": slots}
     processed = np.full((2, 2), load_per_s)
     ability = np.column_stack([np.full(2, 1e6), np.full(2, ABILITY_PER_S * slots / 8)])
     values = dict.fromkeys(MEASURES, processed) | {
@@ -37,11 +37,11 @@ def sight(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 8, 
     seen = Observations(
         window_start_s=np.array([now_s - 600, now_s - 300]),
         window_s=300,
-        parallelism=np.tile([max(slots // 8, 1), slots], (2, 1)),
+        parallelism=np.tile(list(running.values()), (2, 1)),
         disturbed=np.array([False, disturbed]),
         **values,
     )
-    return Sight(now_s, GRAPH, {"source": max(slots // 8, 1), "map": slots}, True, seen, 32, Planner())
+    return Sight(now_s, GRAPH, running, True, seen, 32, Planner())
 
 
 def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
@@ -56,13 +56,24 @@ def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
 def test_a_backlog_is_worked_off_enlarged_and_the_job_comes_back():
     memory = look(sight(600, 7600.0), NetMemory(planned=True))[1]  # 5% of head-room
     told, memory = look(sight(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    assert told.wanted == WIDEST
-    assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDEST)
-    told, memory = look(sight(1500, 7600.0, lag_s=90.0, slots=32), memory)
+    assert told.wanted == WIDER
+    assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDER)
+    told, memory = look(sight(1500, 7600.0, lag_s=90.0, slots=23), memory)
     assert told.wanted is None
-    told, memory = look(sight(1800, 7600.0, lag_s=1.0, slots=32), memory)
+    told, memory = look(sight(1800, 7600.0, lag_s=1.0, slots=23), memory)
     assert told.wanted == RUNNING
     assert memory.back_to is None
+
+
+def test_a_backlog_is_worked_off_with_what_costs_least():
+    """Slots that are dear are taken sparingly, those that cost nothing all."""
+    memory = look(sight(600, 7600.0), NetMemory(planned=True))[1]
+    asked = []
+    for weight in (0.0, 0.2, 1.0):
+        behind = sight(1200, 7600.0, lag_s=140.0, disturbed=True)
+        told, _ = look(replace(behind, options=Planner(resource_weight=weight)), memory)
+        asked.append(told.wanted["map"])
+    assert asked == [32, 23, 14]
 
 
 def test_with_head_room_a_backlog_is_left_to_itself():
@@ -75,12 +86,37 @@ def test_a_new_plan_takes_the_place_of_the_way_back():
     assert accepted(memory, ()).back_to is None
 
 
-def test_without_a_plan_a_fall_needs_patience():
-    memory, patience = NetMemory(), Planner().reactive_patience
-    for turn in range(patience):
-        told, memory = look(sight(600 + 600 * turn, 3000.0), memory)
-        assert (told.wanted is not None) == (turn == patience - 1)
-    assert told.wanted == {"source": 1, "map": 4}  # 3,000 / 0.8
+def looks(loads: list[float], slots: int, every_s: int = 300) -> list[int | None]:
+    """Return the slots that each look at a job without a plan asks for, were nothing done about it."""
+    memory, asked = NetMemory(), []
+    for turn, load_per_s in enumerate(loads):
+        told, memory = look(sight(600 + every_s * turn, load_per_s, slots=slots), memory)
+        asked.append(told.wanted and max(told.wanted.values()))
+    return asked
+
+
+def test_without_a_plan_a_fall_waits_until_it_would_have_paid_for_itself():
+    """28 slots for 300 s cost 0.875, more than two rescales; four slots cost as much after 32 min."""
+    assert looks([3000.0] * 3, slots=32) == [None, 4, 4]  # 3,000 / 0.85
+    assert looks([3000.0] * 8, slots=8) == [None] * 7 + [4]
+
+
+def test_without_a_plan_a_job_keeps_what_its_peaks_need():
+    asked = looks([3000.0, 3000.0, 5500.0] * 12, slots=12)  # 5,500 / 0.85 is 7 slots
+    assert set(asked) == {None, 7}
+    assert asked.index(7) == 8  # 5 slots fewer since the third look
+
+
+def test_without_a_plan_no_fall_is_sent_while_a_job_is_late():
+    _, memory = look(sight(600, 3000.0, slots=12), NetMemory())
+    assert look(sight(9000, 3000.0, lag_s=70.0, slots=12), memory)[0].wanted is None
+    assert look(sight(9000, 3000.0, lag_s=30.0, slots=12), memory)[0].wanted is not None
+
+
+def test_without_a_plan_what_was_not_seen_is_no_lull():
+    _, memory = look(sight(600, 3000.0, slots=12), NetMemory())
+    _, memory = unseen(memory, 4800)
+    assert look(sight(9000, 3000.0, slots=12), memory)[0].wanted is None
 
 
 def test_an_enlarging_that_was_refused_is_forgotten():
@@ -102,13 +138,14 @@ def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
     down = replace(sight(1200, 7600.0), up=False)
     assert look(down, memory)[0].wanted is None
     told, after = look(replace(down, restarting=True), memory)
-    assert told.wanted == WIDEST
+    wider = {"source": 3, "map": 19}  # fewer than for 140 s
+    assert told.wanted == wider
     assert "restarts after a failure; its backlog of some 120 s" in told.reason  # 90 s of downtime, 30 s once more
-    assert (after.back_to, after.enlarged_to) == (RUNNING, WIDEST)
+    assert (after.back_to, after.enlarged_to) == (RUNNING, wider)
     assert look(replace(down, restarting=True), after)[0].wanted is None  # once
     for off in ({"net_rescues": False}, {"net_restarts": False}):
         assert look(replace(down, restarting=True, options=Planner(**off)), memory)[0].wanted is None
-    told, after = look(sight(1800, 7600.0, slots=32), after)
+    told, after = look(sight(1800, 7600.0, slots=19), after)
     assert told.wanted == RUNNING
 
 
@@ -159,11 +196,11 @@ def test_no_fall_is_sent_to_what_the_load_would_overload():
 def test_a_job_does_not_go_back_to_what_the_load_has_outgrown():
     memory = look(sight(600, 7600.0), NetMemory(planned=True))[1]
     _, memory = look(sight(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    unread = replace(sight(1500, 12_000.0, slots=32), observations=sight(1500, 12_000.0).observations)
+    unread = replace(sight(1500, 12_000.0), running=WIDER)
     told, memory = look(unread, memory)  # its windows are those of before
     assert told.wanted is None
     assert memory.back_to == RUNNING
-    told, memory = look(sight(1800, 12_000.0, slots=32), memory)
+    told, memory = look(sight(1800, 12_000.0, slots=23), memory)
     assert told.wanted == {"source": 1, "map": 14}  # 12,000 / 0.9 of 1,000 an instance
     assert memory.back_to is None
     assert "outgrown" in told.reason

@@ -126,9 +126,9 @@ def test_what_ingestion_has_seen_and_the_looks_have_not_is_learnt_from_the_plan(
     ],
 )
 def test_without_a_usable_plan_the_job_is_steered_by_what_is_seen(settings: Settings, plan: dict[str, Any]) -> None:
-    before = NetMemory(due=(FALL,), planned=True, excess=3)
+    before = NetMemory(due=(FALL,), planned=True, seen_until_s=3.0)
     met = memory_of(task(settings), view(**plan, **looked(before, PLANNED_S)))
-    assert (met.due, met.planned, met.excess) == ((), False, 3)
+    assert (met.due, met.planned, met.seen_until_s) == ((), False, 3.0)
 
 
 def test_of_a_job_that_is_not_seen_the_due_step_goes_out_and_says_so(settings: Settings) -> None:

@@ -62,7 +62,9 @@ class _Wider:
 
 
 def _enlarged(sight: Sight, memory: NetMemory, lag: float, stop_s: float) -> _Wider | None:
-    """Return the widest configuration if a backlog is worth it, changing there and back included.
+    """Return the wider configuration that costs least until a backlog is gone, changing there and back included.
+
+    None where staying costs less, and where nothing is known of what the job can process.
 
     Args:
         sight: what is seen.
@@ -71,28 +73,31 @@ def _enlarged(sight: Sight, memory: NetMemory, lag: float, stop_s: float) -> _Wi
         stop_s: downtime of the change itself.
     """
     options, room = sight.options, known_room(sight, memory, sight.running)
-    if room is None:
-        return None
     slots = max(sight.running.values())
-    factor = sight.slots_max / slots
-    limits = upper_limits(sight.graph, sight.slots_max)
-    wanted = {
-        name: min(math.ceil(sight.running[name] * factor), int(most))
-        for name, most in zip(sight.graph.names, limits, strict=True)
-    }
-    wider = room * (1 + _SCALING * (max(wanted.values()) / slots - 1))
+    if room is None or slots >= sight.slots_max:
+        return None
+    sizes = np.arange(slots + 1, sight.slots_max + 1)
+    rooms = room * (1 + _SCALING * (sizes / slots - 1))
     over_s = lag - options.late_after_s
     stay_s = float(worked_off_s(over_s, np.array(room)))
-    go_s = stop_s + float(worked_off_s(over_s + stop_s, np.array(wider)))
-    extra = (max(wanted.values()) - slots) * options.resource_weight / sight.slots_max
-    price = 2 * options.rescale_weight + extra * (go_s + options.apply_every_s) / 60
-    if options.late_weight * (stay_s - go_s) / 60 <= price:
+    go_s = stop_s + worked_off_s(over_s + stop_s, rooms)
+    extra = (sizes - slots) * options.resource_weight / sight.slots_max
+    costs = 2 * options.rescale_weight + (extra * (go_s + options.apply_every_s) + options.late_weight * go_s) / 60
+    best = int(np.argmin(costs))
+    if options.late_weight * stay_s / 60 <= costs[best]:
         return None
-    return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s / 60:.0f} min")
+    limits = upper_limits(sight.graph, sight.slots_max)
+    wanted = {
+        name: min(math.ceil(sight.running[name] * int(sizes[best]) / slots), int(most))
+        for name, most in zip(sight.graph.names, limits, strict=True)
+    }
+    if wanted == dict(sight.running):  # every operator is as wide as it may be
+        return None
+    return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
 
 
 def _remembered(memory: NetMemory, sight: Sight, wider: _Wider) -> NetMemory:
-    return replace(memory, back_to=dict(sight.running), enlarged_to=dict(wider.parallelism), excess=0)
+    return replace(memory, back_to=dict(sight.running), enlarged_to=dict(wider.parallelism))
 
 
 def _bring_back(

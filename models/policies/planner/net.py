@@ -10,7 +10,8 @@ a job without a forecast to plan with:
 - A job that gets more than it can process is enlarged at once, whatever the plan says.
 - A job that failed is enlarged while it restarts, where that shortens its lateness by more than it costs: Flink's
   adaptive scheduler brings it back with what was asked for meanwhile, so the change needs no stop of its own.
-- Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen.
+- Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen: up at
+  once, down when that will have paid (`lulls.py`).
 
 How far to go is ContTune's step: conservative Bayesian optimisation over what was observed of each operator, linear as
 DS2 beyond it.
@@ -19,6 +20,7 @@ DS2 beyond it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
@@ -27,6 +29,7 @@ from models.policies.conttune.reading import Reading, fresh_windows, learn, read
 from models.policies.observed import Observations
 from models.policies.planner.agenda import Due
 from models.policies.planner.backlog import await_restart, forgotten, rescue
+from models.policies.planner.lulls import paid_for, with_need
 from models.policies.planner.memory import Look, NetMemory
 from models.policies.planner.sight import (
     LATEST,
@@ -51,7 +54,7 @@ def learnt(memory: NetMemory, graph: JobGraph, seen: Observations) -> NetMemory:
 
 def accepted(memory: NetMemory, due: tuple[Due, ...]) -> NetMemory:
     """Return the memory after a new plan: its steps take the place of the old ones."""
-    return replace(forgotten(memory), due=due, planned=True, excess=0)
+    return replace(forgotten(memory), due=due, planned=True, lulls=())
 
 
 def unplanned(memory: NetMemory) -> NetMemory:
@@ -62,10 +65,11 @@ def unplanned(memory: NetMemory) -> NetMemory:
 def unseen(memory: NetMemory, now_s: int) -> tuple[Look, NetMemory]:
     """Return what to do with a job of which nothing was seen lately: the step that is due goes out as planned."""
     latest, later = _latest_due(memory, now_s)
+    memory = replace(memory, due=later, lulls=())  # what was not seen may have been a peak
     if latest is None or latest.valid_until_s <= now_s:
-        return Look(None, "nothing was seen of it lately"), replace(memory, due=later)
+        return Look(None, "nothing was seen of it lately"), memory
     reason = f"{latest.reason}; nothing was seen of the job lately, so the step goes out as planned"
-    return Look(latest.parallelism, reason, latest), replace(memory, due=later)
+    return Look(latest.parallelism, reason, latest), memory
 
 
 def look(sight: Sight, memory: NetMemory) -> tuple[Look, NetMemory]:
@@ -82,7 +86,7 @@ def look(sight: Sight, memory: NetMemory) -> tuple[Look, NetMemory]:
         memory = replace(memory, shares=shares)
     step, memory = _take_due(sight, memory, load)
     if step is not None:
-        return Look(step.parallelism, step.reason, step), replace(forgotten(memory), excess=0)
+        return Look(step.parallelism, step.reason, step), forgotten(memory)
     told, memory = rescue(sight, reading, memory)
     if told is not None:
         return told, memory
@@ -131,24 +135,36 @@ def _overloads(sight: Sight, memory: NetMemory, step: Due) -> bool:
 
 
 def _steer(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, NetMemory]:
-    options = sight.options
-    used = utilisation(sight, reading, memory)
-    most = options.net_utilisation if memory.planned else options.reactive_utilisation_most
-    # One window's rates waver; where there is a plan, it is believed until records really pile up.
-    if used > most and (
-        not memory.planned or lag_s(sight.observations) > options.net_lag_s or used > options.net_overload
-    ):
-        wanted = conttune_step(sight, reading, memory)
-        if max(wanted.values()) > max(sight.running.values()):
-            why = f"load uses {100 * used:.0f}% of what the running configuration can process"
-            held_s = sight.now_s + (options.net_hold_s if memory.planned else 0)
-            return Look(wanted, why), replace(memory, excess=0, held_until_s=held_s)
-        return Look(None, "more parallelism would not help"), replace(memory, excess=0)
-    if memory.planned:
+    if not memory.planned:
+        return _follow(sight, reading, memory)
+    options, used = sight.options, utilisation(sight, reading, memory)
+    # One window's rates waver: a plan is believed until records really pile up.
+    overloaded = used > options.net_utilisation and (
+        lag_s(sight.observations) > options.net_lag_s or used > options.net_overload
+    )
+    if not overloaded:
         return Look(None, "as planned"), memory
+    return _enlarge(sight, memory, conttune_step(sight, reading, memory), used, options.net_hold_s)
+
+
+def _follow(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, NetMemory]:
+    """Steer a job without a plan: up at once, down when a lull has lasted long enough to pay for it."""
+    options, used = sight.options, utilisation(sight, reading, memory)
     wanted = conttune_step(sight, reading, memory)
-    slots, running = max(wanted.values()), max(sight.running.values())
-    excess = memory.excess + 1 if slots <= running * (1 - options.reactive_saving) else 0
-    if excess >= options.reactive_patience:
-        return Look(wanted, f"{slots} slots have done instead of {running} for a while"), replace(memory, excess=0)
-    return Look(None, "steered by what is seen; nothing to change"), replace(memory, excess=excess)
+    memory = replace(memory, lulls=with_need(memory.lulls, wanted, sight.now_s))
+    if used > options.reactive_utilisation_most:
+        return _enlarge(sight, memory, wanted, used, 0)
+    fall = paid_for(memory.lulls, sight.running, sight.now_s, sight.slots_max, options)
+    if fall is None or lag_s(sight.observations) > options.late_after_s:
+        return Look(None, "steered by what is seen; nothing to change"), memory
+    lasts = (sight.now_s - fall.since_s) / 60
+    return Look(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
+
+
+def _enlarge(
+    sight: Sight, memory: NetMemory, wanted: Mapping[str, int], used: float, hold_s: int
+) -> tuple[Look, NetMemory]:
+    if max(wanted.values()) <= max(sight.running.values()):
+        return Look(None, "more parallelism would not help"), memory
+    why = f"load uses {100 * used:.0f}% of what the running configuration can process"
+    return Look(wanted, why), replace(memory, held_until_s=sight.now_s + hold_s)

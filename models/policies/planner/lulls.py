@@ -1,0 +1,60 @@
+"""When a job without a plan gives slots back: once what it could have saved would have paid for going and coming back.
+
+A ski-rental rule: nobody knows how long a lull will last, so a fall goes out when as much was spent by waiting as a
+needless fall would cost. Many slots are given back soon, a single one after hours, and never to less than what the
+highest load of the lull needs; a load that jumps up and down every few minutes is left with what its peaks need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from include.settings import Planner
+
+
+@dataclass(frozen=True, slots=True)
+class Lull:
+    """A configuration that would have done for some time.
+
+    Attributes:
+        parallelism: operator -> parallelism.
+        since_s: epoch seconds, from when on.
+    """
+
+    parallelism: Mapping[str, int]
+    since_s: int
+
+    @property
+    def slots(self) -> int:
+        """Slots of the configuration."""
+        return max(self.parallelism.values())
+
+
+def with_need(lulls: tuple[Lull, ...], need: Mapping[str, int], now_s: int) -> tuple[Lull, ...]:
+    """Return the lulls after a look at which ``need`` would have done, by falling slots and rising times.
+
+    Those of fewer slots are over; the others go on, with the most that each operator needed meanwhile.
+    """
+    slots = max(need.values())
+    going_on = tuple(
+        Lull({name: max(most, lull.parallelism.get(name, most)) for name, most in need.items()}, lull.since_s)
+        for lull in lulls
+        if lull.slots >= slots
+    )
+    if going_on and going_on[-1].slots == slots:
+        return going_on
+    return (*going_on, Lull(dict(need), now_s))
+
+
+def paid_for(
+    lulls: tuple[Lull, ...], running: Mapping[str, int], now_s: int, slots_max: int, options: Planner
+) -> Lull | None:
+    """Return the lull that would have saved most, if that pays for two rescales; None without one."""
+    slots = max(running.values())
+    price = options.resource_weight / slots_max / 60  # of a slot for a second
+    saved = [((slots - lull.slots) * price * (now_s - lull.since_s), lull) for lull in lulls if lull.slots < slots]
+    if not saved:
+        return None
+    most, best = max(saved, key=lambda pair: pair[0])
+    return best if most >= 2 * options.rescale_weight * options.reactive_margin else None
