@@ -4,11 +4,12 @@ Notation: P origins (oldest first), n series, H bins of horizon, G groups of lea
 
     e (P, n, H)   error of the middle at each origin: seen - predicted, NaN where nothing was seen
     w (P, H)      weight of an error at a moment: 0 until its bin has come, then 1/2 per HALF_LIFE_S of its age
+    s (P, n, H)   scale of an error: 1, or the larger the more load was foretold (models/forecasting/proportion.py)
     theta (L, n)  how much a level is raised, because too much came above it lately
 
-The offset of a quantile is the weighted quantile of e, most of it from the lead's own group and the rest from all leads
-of the series: a week holds too few errors per group to stand alone.  Newer errors weigh more, since load drifts
-(Barber et al. 2023, "Conformal prediction beyond exchangeability"); the level of an upper quantile is raised from q to
+The offset of a quantile is s times the weighted quantile of e / s, most of it from the lead's own group and the rest
+from all leads of the series: a week holds too few errors per group to stand alone.  Newer errors weigh more, since
+load drifts (Barber et al. 2023, "Conformal prediction beyond exchangeability"); an upper level is raised from q to
 q (1 + 1/m), Eq. 7 there, where m is the number of independent errors that the weights are worth.
 
 On top of it every level is steered by what it covered: theta <- (1 - d/W) theta + GAIN d/W (q - covered), with d the
@@ -28,6 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.forecasting.calendar import DAY_S, HOUR_S, WEEK_S, BoolArray, Calendar, FloatArray, IntArray
+from models.forecasting.errors import Errors
+from models.forecasting.proportion import chosen, scale, shape
 
 GROUP_S = 3 * HOUR_S
 """Length of a group of leads."""
@@ -50,50 +53,24 @@ LEAST_LEVEL, MOST_LEVEL = 0.005, 0.995
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
-    """Errors of one method, sorted once for all moments and quantiles.
+class Offsets:
+    """What makes quantiles at some origins.
 
     Attributes:
-        size: sorted errors, records/s, NaN last, shape (n, G, S).
-        cell: which (origin, lead) each is, P H where there is none, shape (n, G, S).
+        size: of the levels, in units of s, shape (P, L, n, G).
+        proportion: p, shape (P, n).
     """
 
     size: FloatArray
-    cell: IntArray
+    proportion: FloatArray
 
-    @classmethod
-    def of(cls, errors: FloatArray, group: int) -> Errors:
-        """Sort errors of shape (P, n, H) in groups of ``group`` leads; group = H puts all leads together."""
-        count, n, leads = errors.shape
-        groups = -(-leads // group)
-        padded = np.full((n, count, groups * group), np.nan)
-        padded[:, :, :leads] = errors.transpose(1, 0, 2)
-        cells = np.full((count, groups * group), count * leads)
-        cells[:, :leads] = np.arange(count * leads).reshape(count, leads)
+    def between(self, first: int, stop: int) -> Offsets:
+        """Return those of some of the origins."""
+        return Offsets(self.size[first:stop], self.proportion[first:stop])
 
-        def grouped(values: FloatArray | IntArray) -> FloatArray | IntArray:
-            return values.reshape(-1, count, groups, group).transpose(0, 2, 1, 3).reshape(-1, groups, count * group)
-
-        flat = grouped(padded)
-        order = np.argsort(flat, axis=2)  # NaN goes last
-        size = np.asarray(np.take_along_axis(flat, order, axis=2), np.float64)
-        cell = np.broadcast_to(grouped(cells), flat.shape)
-        sorted_cell = np.where(np.isnan(size), count * leads, np.take_along_axis(cell, order, axis=2))
-        return cls(size, np.asarray(sorted_cell, np.int64))
-
-    def quantiles(self, levels: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return weighted quantiles, shape (L, n, G); NaN where a group has no weight.
-
-        ``levels`` has shape (L, n) and ``weights`` (P, H): an error of weight zero is left out.
-        """
-        below = np.cumsum(np.append(weights.ravel(), 0.0)[self.cell], axis=2)
-        total = below[:, :, -1:]
-        found = np.empty((len(levels), *self.size.shape[:2]))
-        for place, level in enumerate(levels):
-            reached = below >= level[:, None, None] * total * (1 - 1e-12)
-            at = np.argmax(reached, axis=2)[:, :, None]
-            found[place] = np.take_along_axis(self.size, at, axis=2)[:, :, 0]
-        return np.where(total[None, :, :, 0] > 0, found, np.nan)
+    def followed_by(self, later: Offsets) -> Offsets:
+        """Return these and those of later origins."""
+        return Offsets(np.concatenate([self.size, later.size]), np.concatenate([self.proportion, later.proportion]))
 
 
 class Calibration:
@@ -113,37 +90,64 @@ class Calibration:
         self.leads: IntArray = np.arange(self.step // 2, horizon, self.step, dtype=np.int64)
         self.group = min(max(1, GROUP_S // (self.step * calendar.bin_s)), len(self.leads))
 
-    def run(self, errors: FloatArray, at: IntArray, first: int, said: FloatArray | None = None) -> FloatArray:
-        """Return the offsets at the origins from index ``first`` on, shape (P - first, L, n, G), NaN where not known.
+    def nothing(self) -> Offsets:
+        """Return the offsets of no origin."""
+        groups, series = -(-len(self.leads) // self.group), self.raised.shape[1]
+        return Offsets(np.empty((0, len(self.levels), series, groups)), np.empty((0, series)))
+
+    def run(
+        self, errors: FloatArray, shapes: FloatArray, at: IntArray, first: int, said: Offsets | None = None
+    ) -> Offsets:
+        """Return the offsets at the origins from index ``first`` on, NaN where not known.
 
         Args:
             errors: shape (P, n, H), NaN where unknown.
+            shapes: of what was foretold, shape (P, n, H).
             at: the origins, in bins, shape (P,).
             first: origins before it only serve the later ones.
             said: offsets that were given at origins before ``first``, to be held against what came.
         """
-        sampled = errors[:, :, self.leads]
+        sampled, shapes = errors[:, :, self.leads], shapes[:, :, self.leads]
         target = at[:, None] + self.leads
-        own, pooled = Errors.of(sampled, self.group), Errors.of(sampled, len(self.leads))
+        proportion = self._proportion(sampled, shapes, at, target, first)
+        scaled = sampled / scale(shapes, np.broadcast_to(proportion, shapes.shape[:2]))
+        own, pooled = Errors.of(scaled, self.group), Errors.of(scaled, len(self.leads))
         known = np.isfinite(sampled)
         begun = np.where(known, target[:, None], np.iinfo(np.int64).max // 2).min(axis=(0, 2))
         groups = own.size.shape[1]
         made = np.full((len(at), len(self.levels), errors.shape[1], groups), np.nan)
+        used = np.broadcast_to(proportion, shapes.shape[:2]).copy()
         if said is not None:
-            made[first - len(said) : first] = said
+            made[first - len(said.size) : first] = said.size
+            used[first - len(said.size) : first] = said.proportion
+        scales = scale(shapes, used)
         for place in range(first, len(at)):
             now = int(at[place])
             if place:
-                self._steer(sampled, made, target, int(at[place - 1]), now)
-            age_s = (now - target) * self.calendar.bin_s
-            weights = np.where(target < now, 0.5 ** (age_s / HALF_LIFE_S), 0.0)
-            weights[place:] = 0.0
+                self._steer(sampled, made, scales, target, (int(at[place - 1]), now))
+            weights = self._weights(target, place, now)
             steady = (now - begun) * self.calendar.bin_s >= STEADY_S
             made[place] = self._offsets(own, pooled, weights, self._independent(known, weights, at), steady)
-        return made[first:]
+        return Offsets(made[first:], used[first:])
+
+    def _proportion(
+        self, sampled: FloatArray, shapes: FloatArray, at: IntArray, target: IntArray, first: int
+    ) -> FloatArray:
+        """Return the proportion of each series, shape (n,), from what is known at the first origin to be said."""
+        weights = self._weights(target, first, int(at[first]))
+        rows = np.flatnonzero(weights.any(axis=1))
+        upper = self.levels[self.levels > 0.5]
+        return chosen(sampled[rows], shapes[rows], weights[rows], upper)
+
+    def _weights(self, target: IntArray, place: int, now: int) -> FloatArray:
+        """Return w, shape (P, H), of the errors of origins before ``place`` at a moment."""
+        age_s = (now - target) * self.calendar.bin_s
+        weights = np.where(target < now, 0.5 ** (age_s / HALF_LIFE_S), 0.0)
+        weights[place:] = 0.0
+        return np.asarray(weights)
 
     def spread(self, offsets: FloatArray) -> FloatArray:
-        """Return offsets of shape (..., G) over the leads, shape (..., H)."""
+        """Return offsets of shape (..., G) over the leads, in units of s, shape (..., H)."""
         group = np.minimum(np.arange(self.horizon) // (self.group * self.step), offsets.shape[-1] - 1)
         return np.asarray(offsets[..., group])
 
@@ -172,16 +176,40 @@ class Calibration:
         share = self.step * self.calendar.bin_s / CORRELATED_S / overlap
         return np.asarray(np.einsum("pnh,ph->n", known, weights) * share)
 
-    def _steer(self, sampled: FloatArray, made: FloatArray, target: IntArray, since: int, now: int) -> None:
+    def _steer(
+        self, sampled: FloatArray, made: FloatArray, scales: FloatArray, target: IntArray, bins: tuple[int, int]
+    ) -> None:
         """Move theta by what the bins ``[since, now)`` brought."""
+        since, now = bins
         seen = (target >= since) & (target < now)
         rows = np.flatnonzero(seen.any(axis=1))
         group = np.arange(len(self.leads)) // self.group
         keep = (now - since) * self.calendar.bin_s / MEMORY_S
-        offsets = made[rows][:, :, :, group]  # (R, L, n, H')
+        offsets = made[rows][:, :, :, group] * scales[rows][:, None]  # (R, L, n, H')
         counts = seen[rows][:, None, None, :] & np.isfinite(offsets) & np.isfinite(sampled[rows])[:, None]
         below = counts & (sampled[rows][:, None] <= offsets)
         number = counts.sum(axis=(0, 3))
         covered = below.sum(axis=(0, 3)) / np.maximum(number, 1)
         pull = np.where(number > 0, self.levels[:, None] - covered, 0.0)
         self.raised = max(0.0, 1 - keep) * self.raised + GAIN * min(1.0, keep) * pull
+
+
+def by_day(calibration: Calibration, errors: FloatArray, said: FloatArray, at: IntArray, look_back: int) -> Offsets:
+    """Return the offsets of all origins, day by day: what came before a day decides on its proportions.
+
+    Args:
+        calibration: of the method.
+        errors: seen - said, shape (P, n, H), NaN where unknown.
+        said: the method's middles, records/s, shape (P, n, H).
+        at: the origins, in bins, shape (P,).
+        look_back: errors of origins so many bins before a day serve it.
+    """
+    day, shapes = calibration.calendar.day, shape(said)
+    made = calibration.nothing()
+    for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
+        low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
+        if first < stop:
+            mine = slice(int(low), int(stop))
+            own = calibration.run(errors[mine], shapes[mine], at[mine], int(first - low), made.between(low, first))
+            made = made.followed_by(own)
+    return made

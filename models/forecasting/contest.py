@@ -16,7 +16,8 @@ import numpy as np
 
 from models.forecasting import blend
 from models.forecasting.calendar import Calendar, FloatArray, IntArray
-from models.forecasting.calibration import Calibration
+from models.forecasting.calibration import Calibration, by_day
+from models.forecasting.proportion import scale, shape
 
 QUANTILES = (0.1, 0.5, 0.9, 0.95)
 MIDDLE = QUANTILES.index(0.5)
@@ -35,7 +36,8 @@ class Contest:
         at: origins, shape (P,).
         said: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
         seen: what came, shape (P, n, H), NaN where it is unknown.
-        offsets: of OFFSET_LEVELS, shape (M, P, L - 1, n, G), NaN where not known.
+        offsets: of OFFSET_LEVELS, in units of an error's scale, shape (M, P, L - 1, n, G), NaN where not known.
+        proportion: how far errors grow with what was foretold, shape (M, P, n).
         calibrations: of the methods, as of the last origin.
     """
 
@@ -45,6 +47,7 @@ class Contest:
     said: FloatArray
     seen: FloatArray
     offsets: FloatArray
+    proportion: FloatArray
     calibrations: tuple[Calibration, ...]
 
     def quantiles(self, place: int, champion: IntArray) -> FloatArray:
@@ -52,7 +55,7 @@ class Contest:
         series = np.arange(len(champion))
         middle = self.said[champion, place, series]
         spread = self.calibrations[0].spread(self.offsets[champion, place, :, series].transpose(1, 0, 2))
-        return ordered(middle, spread)
+        return ordered(middle, spread * scale(shape(middle), self.proportion[champion, place, series]))
 
     def losses(self, now: int, days: int) -> FloatArray:
         """Return what each method lost per day before ``now``, records/s, shape (M, days, n), NaN where not scored.
@@ -72,7 +75,8 @@ class Contest:
         place_q90 = int(np.flatnonzero(OFFSET_LEVELS == 0.9)[0])
         for method, calibration in enumerate(self.calibrations):
             error = seen - self.said[method, rows]
-            above = error - calibration.spread(self.offsets[method, rows, place_q90])
+            scales = scale(shape(self.said[method, rows]), self.proportion[method, rows])
+            above = error - calibration.spread(self.offsets[method, rows, place_q90]) * scales
             pinball = np.maximum(0.9 * above, -0.1 * above)
             scored = np.isfinite(above).astype(np.float64)
             parts = np.stack([0.5 * np.abs(error) + pinball, np.abs(error), pinball, above <= 0])
@@ -85,6 +89,26 @@ class Contest:
                 total = np.einsum("kpnh,ph->kn", parts, mine)
                 found[:, method, back] = np.where(enough, total / np.maximum(count, 1), np.nan)
         return found
+
+
+def hold_contest(
+    calendar: Calendar, names: Sequence[str], said: FloatArray, *, seen: FloatArray, at: IntArray, look_back: int
+) -> Contest:
+    """Blend and calibrate what the methods said, in the order of their registry.
+
+    Args:
+        calendar: of the bins.
+        names: of the methods.
+        said: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
+        seen: what came, shape (P, n, H), NaN where it is unknown.
+        at: origins, ascending, shape (P,).
+        look_back: bins before a day whose origins it learns from.
+    """
+    names, said = with_blend(names, said, seen=seen, at=at, calendar=calendar, look_back=look_back)
+    calibrations = tuple(Calibration(OFFSET_LEVELS, said.shape[2], calendar, said.shape[3]) for _ in names)
+    made = [by_day(each, seen - own, own, at, look_back) for each, own in zip(calibrations, said, strict=True)]
+    offsets, proportion = np.stack([one.size for one in made]), np.stack([one.proportion for one in made])
+    return Contest(calendar, tuple(names), at, said, seen, offsets, proportion, calibrations)
 
 
 def ordered(middle: FloatArray, spread: FloatArray) -> FloatArray:

@@ -12,9 +12,8 @@ from models.forecasting import blend, fallback
 from models.forecasting.base import Forecaster, Registry, registry
 from models.forecasting.boosting import Fit, GlobalBoosting
 from models.forecasting.calendar import HOUR_S, BoolArray, Calendar, FloatArray, IntArray
-from models.forecasting.calibration import Calibration
 from models.forecasting.champion import choose
-from models.forecasting.contest import OFFSET_LEVELS, QUANTILES, Contest, with_blend
+from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.history import History, prepare
 from models.forecasting.profile import WeekdayProfile
@@ -137,21 +136,21 @@ def _learn(
 ) -> None:
     """Fill the rows of the batch that can be learnt from."""
     days, now = settings.backtest_origins, history.bins
-    contest = backtest(methods, history, settings)
-    rank = {name: index for index, name in enumerate(contest.names)}
+    held = backtest(methods, history, settings)
+    rank = {name: index for index, name in enumerate(held.names)}
     places = np.flatnonzero(rows)
     incumbent = np.array([rank.get(previous[int(at)] or "", 0) for at in places], np.int64)
-    losses, absolute, pinball, covered = contest.scores(now, days)
+    losses, absolute, pinball, covered = held.scores(now, days)
     champion = choose(losses, incumbent, settings.champion_margin)
     batch.champion[rows] = champion
-    batch.quantiles[:, rows] = contest.quantiles(len(contest.at) - 1, champion)
+    batch.quantiles[:, rows] = held.quantiles(len(held.at) - 1, champion)
     mean = np.maximum(_row_mean(history.observed), np.finfo(float).tiny)
     batch.origins[:, rows] = np.isfinite(absolute).sum(axis=1)
     batch.mase[:, rows] = np.nanmean(absolute, axis=1) / _naive_error(history)
     batch.pinball_q90[:, rows] = np.nanmean(pinball, axis=1) / mean
     batch.coverage_q90[:, rows] = np.nanmean(covered, axis=1)
     for at, chosen in zip(places, champion, strict=True):
-        batch.method[int(at)] = contest.names[int(chosen)]
+        batch.method[int(at)] = held.names[int(chosen)]
 
 
 def backtest(methods: Registry, history: History, settings: ForecastSettings) -> Contest:
@@ -163,10 +162,7 @@ def backtest(methods: Registry, history: History, settings: ForecastSettings) ->
     unknown = np.full((len(history.begin), horizon), np.nan)
     later = np.concatenate([history.observed, unknown], axis=1)
     seen = np.stack([later[:, origin : origin + horizon] for origin in at])
-    names, said = with_blend(list(methods), said, seen=seen, at=at, calendar=calendar, look_back=look_back)
-    calibrations = tuple(Calibration(OFFSET_LEVELS, len(history.begin), calendar, horizon) for _ in names)
-    offsets = [each.run(seen - own, at, 0) for each, own in zip(calibrations, said, strict=True)]
-    return Contest(calendar, names, at, said, seen, np.stack(offsets), calibrations)
+    return hold_contest(calendar, list(methods), said, seen=seen, at=at, look_back=look_back)
 
 
 def _hold_the_rest(batch: ForecastBatch, history: History, horizon: int) -> None:

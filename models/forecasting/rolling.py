@@ -17,9 +17,8 @@ from models.forecasting import fallback
 from models.forecasting.base import Registry, registry
 from models.forecasting.boosting import Fit, GlobalBoosting, fit
 from models.forecasting.calendar import Calendar, FloatArray, IntArray
-from models.forecasting.calibration import Calibration
 from models.forecasting.champion import choose
-from models.forecasting.contest import OFFSET_LEVELS, QUANTILES, Contest, with_blend
+from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.engine import ForecastSettings, default_registry
 from models.forecasting.history import continued, prepare
 
@@ -138,20 +137,7 @@ def _contest(
     names, said, clean = _said(rates, calendar, at, settings, methods)
     later = np.concatenate([clean[0], np.full(horizon, np.nan)])
     seen = later[at[:, None] + np.arange(horizon)][:, None]
-    names, said = with_blend(names, said, seen=seen, at=at, calendar=calendar, look_back=look_back)
-    calibrations = tuple(Calibration(OFFSET_LEVELS, 1, calendar, horizon) for _ in names)
-    offsets: list[FloatArray] = []
-    for calibration, own in zip(calibrations, said, strict=True):
-        made: FloatArray | None = None
-        errors = seen - own
-        for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
-            low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
-            if first < stop:
-                before = None if made is None else made[low:first]
-                now = calibration.run(errors[low:stop], at[low:stop], int(first - low), before)
-                made = now if made is None else np.concatenate([made, now])
-        offsets.append(np.empty((0,)) if made is None else made)
-    return Contest(calendar, names, at, said, seen, np.stack(offsets), calibrations)
+    return hold_contest(calendar, names, said, seen=seen, at=at, look_back=look_back)
 
 
 def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -> IntArray:
@@ -187,6 +173,7 @@ class _Speaker:
             said=contest.said[:, mine],
             seen=contest.seen[mine],
             offsets=contest.offsets[:, mine],
+            proportion=contest.proportion[:, mine],
         )
 
     def say(self, origin: int) -> tuple[FloatArray, str, str | None]:

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.forecasting.calendar import Calendar
-from models.forecasting.calibration import MOST_RAISED, Calibration, Errors
+from models.forecasting.calibration import MOST_RAISED, Calibration, Offsets, by_day
 from models.forecasting.champion import choose
+from models.forecasting.errors import Errors
+from models.forecasting.proportion import scale, shape
 
 HOUR_S = 3600
 CALENDAR = Calendar(0, HOUR_S)
@@ -48,7 +50,7 @@ def said(errors: np.ndarray, spacing: int, first: int = 0) -> tuple[Calibration,
     """Offsets over the leads, shape (P, L, n, H), for origins so many hours apart."""
     at = np.arange(1, len(errors) + 1) * spacing
     calibration = Calibration(LEVELS, errors.shape[1], CALENDAR, errors.shape[2])
-    return calibration, calibration.spread(calibration.run(errors, at, first)), at
+    return calibration, calibration.spread(calibration.run(errors, np.ones_like(errors), at, first).size), at
 
 
 def covered(errors: np.ndarray, offsets: np.ndarray, level: int) -> float:
@@ -94,10 +96,11 @@ def test_nothing_after_an_origin_matters() -> None:
 def test_days_in_parts_are_as_days_in_one() -> None:
     errors = np.random.default_rng(2).normal(size=(60, 2, 24))
     at = np.arange(1, 61) * 3
-    whole = Calibration(LEVELS, 2, CALENDAR, 24).run(errors, at, 0)
+    alike = np.ones_like(errors)
+    whole = Calibration(LEVELS, 2, CALENDAR, 24).run(errors, alike, at, 0)
     parts = Calibration(LEVELS, 2, CALENDAR, 24)
-    first = parts.run(errors[:40], at[:40], 0)
-    np.testing.assert_array_equal(whole[40:], parts.run(errors, at, 40, first))
+    first = parts.run(errors[:40], alike[:40], at[:40], 0)
+    np.testing.assert_array_equal(whole.size[40:], parts.run(errors, alike, at, 40, first).size)
 
 
 def test_in_the_first_week_a_level_is_only_raised() -> None:
@@ -110,6 +113,64 @@ def test_in_the_first_week_a_level_is_only_raised() -> None:
     kept = calibration._offsets(own, own, weights, np.array([1e9]), np.array([False]))
     narrowed = calibration._offsets(own, own, weights, np.array([1e9]), np.array([True]))
     assert (narrowed <= kept).all()
+
+
+def daily_errors(seed: int, days: int, grows: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors from origins three hours apart, what was said (P, n, 24), and the origins; twenty series."""
+    generator = np.random.default_rng(seed)
+    hours = np.arange((days + 2) * 24)
+    rate = 100.0 * (1.1 - np.cos(2 * np.pi * hours / 24))
+    noise = generator.normal(size=(20, len(hours))) * (0.1 * rate if grows else 11.0)
+    at = np.arange(1, days * 8 + 1) * 3
+    place = at[:, None] + np.arange(24)
+    middle = np.repeat(rate[place][:, None], 20, axis=1)
+    return noise[:, place].transpose(1, 0, 2), middle, at
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_offsets_grow_with_the_load_where_errors_do(grows: bool) -> None:
+    errors, middle, at = daily_errors(4, 14, grows)
+    calibration = Calibration(LEVELS, 20, CALENDAR, 24)
+    made = by_day(calibration, errors, middle, at, 7 * 24)
+    late = slice(len(at) // 2, None)
+    assert (made.proportion[late] >= 0.6 if grows else made.proportion[late] <= 0.4).mean() > 0.9
+    offsets = calibration.spread(made.size) * scale(shape(middle), made.proportion)[:, None]
+    quiet = middle[late] < 50
+    for hours in (quiet, middle[late] > 150):
+        share = (errors[late] <= offsets[late, 1])[hours].mean()
+        assert 0.87 <= share <= 0.93
+    width = offsets[late, 1][quiet].mean() / offsets[late, 1][~quiet].mean()
+    assert width < 0.35 if grows else width > 0.85
+
+
+def test_a_proportion_knows_nothing_of_its_day() -> None:
+    errors, middle, at = daily_errors(5, 9, True)
+    made = by_day(Calibration(LEVELS, 20, CALENDAR, 24), errors, middle, at, 7 * 24)
+    day = (at // 24 * 24)[-1]
+    changed = np.where((at[:, None] + np.arange(24))[:, None] >= day, 50.0, errors)
+    other = by_day(Calibration(LEVELS, 20, CALENDAR, 24), changed, middle, at, 7 * 24)
+    np.testing.assert_array_equal(made.proportion, other.proportion)
+    before = at <= day
+    np.testing.assert_array_equal(made.size[before], other.size[before])
+
+
+@pytest.mark.parametrize("proportion", [0.0, 1.0])
+def test_steering_holds_an_offset_in_the_units_it_was_said_in_against_what_came(proportion: float) -> None:
+    _, middle, at = daily_errors(6, 8, True)
+    shapes = shape(middle)
+    scales = scale(shapes, np.full(shapes.shape[:2], proportion))
+    for size, covered_all in ((0.2, 0.0), (0.4, 1.0)):
+        calibration = Calibration(LEVELS, 20, CALENDAR, 24)
+        groups = calibration.nothing().size.shape[3]
+        before = Offsets(np.full((len(at) - 1, 3, 20, groups), size), np.full((len(at) - 1, 20), proportion))
+        calibration.run(0.3 * scales, shapes, at, len(at) - 1, before)
+        pull = 2.0 * 3 / 24 * (LEVELS - covered_all)  # three hours of a day, twice
+        np.testing.assert_allclose(calibration.raised, np.repeat(pull[:, None], 20, axis=1))
+
+
+def test_where_nothing_is_foretold_an_error_has_a_size() -> None:
+    assert (scale(shape(np.zeros((2, 24))), np.ones(2)) > 0).all()
+    assert np.isnan(shape(np.full((2, 24), np.nan))).all()
 
 
 def test_no_error_known_is_no_offset() -> None:
