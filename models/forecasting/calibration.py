@@ -95,6 +95,25 @@ class Calibration:
         groups, series = -(-len(self.leads) // self.group), self.raised.shape[1]
         return Offsets(np.empty((0, len(self.levels), series, groups)), np.empty((0, series)))
 
+    def by_day(self, errors: FloatArray, said: FloatArray, at: IntArray, look_back: int) -> Offsets:
+        """Return the offsets of all origins, day by day: what came before a day decides on its proportions.
+
+        Args:
+            errors: seen - said, shape (P, n, H), NaN where unknown.
+            said: the middles, records/s, shape (P, n, H).
+            at: the origins, in bins, shape (P,).
+            look_back: errors of origins so many bins before a day serve it.
+        """
+        day, shapes = self.calendar.day, shape(said)
+        made = self.nothing()
+        for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
+            low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
+            if first < stop:
+                mine = slice(int(low), int(stop))
+                own = self.run(errors[mine], shapes[mine], at[mine], int(first - low), made.between(low, first))
+                made = made.followed_by(own)
+        return made
+
     def run(
         self, errors: FloatArray, shapes: FloatArray, at: IntArray, first: int, said: Offsets | None = None
     ) -> Offsets:
@@ -110,7 +129,7 @@ class Calibration:
         sampled, shapes = errors[:, :, self.leads], shapes[:, :, self.leads]
         target = at[:, None] + self.leads
         proportion = self._proportion(sampled, shapes, at, target, first)
-        scaled = sampled / scale(shapes, np.broadcast_to(proportion, shapes.shape[:2]))
+        scaled = sampled / scale(shapes, proportion)
         own, pooled = Errors.of(scaled, self.group), Errors.of(scaled, len(self.leads))
         known = np.isfinite(sampled)
         begun = np.where(known, target[:, None], np.iinfo(np.int64).max // 2).min(axis=(0, 2))
@@ -192,24 +211,3 @@ class Calibration:
         covered = below.sum(axis=(0, 3)) / np.maximum(number, 1)
         pull = np.where(number > 0, self.levels[:, None] - covered, 0.0)
         self.raised = max(0.0, 1 - keep) * self.raised + GAIN * min(1.0, keep) * pull
-
-
-def by_day(calibration: Calibration, errors: FloatArray, said: FloatArray, at: IntArray, look_back: int) -> Offsets:
-    """Return the offsets of all origins, day by day: what came before a day decides on its proportions.
-
-    Args:
-        calibration: of the method.
-        errors: seen - said, shape (P, n, H), NaN where unknown.
-        said: the method's middles, records/s, shape (P, n, H).
-        at: the origins, in bins, shape (P,).
-        look_back: errors of origins so many bins before a day serve it.
-    """
-    day, shapes = calibration.calendar.day, shape(said)
-    made = calibration.nothing()
-    for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
-        low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
-        if first < stop:
-            mine = slice(int(low), int(stop))
-            own = calibration.run(errors[mine], shapes[mine], at[mine], int(first - low), made.between(low, first))
-            made = made.followed_by(own)
-    return made

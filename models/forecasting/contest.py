@@ -16,7 +16,7 @@ import numpy as np
 
 from models.forecasting import blend
 from models.forecasting.calendar import Calendar, FloatArray, IntArray
-from models.forecasting.calibration import Calibration, by_day
+from models.forecasting.calibration import Calibration
 from models.forecasting.proportion import scale, shape
 
 QUANTILES = (0.1, 0.5, 0.9, 0.95)
@@ -106,7 +106,7 @@ def hold_contest(
     """
     names, said = with_blend(names, said, seen=seen, at=at, calendar=calendar, look_back=look_back)
     calibrations = tuple(Calibration(OFFSET_LEVELS, said.shape[2], calendar, said.shape[3]) for _ in names)
-    made = [by_day(each, seen - own, own, at, look_back) for each, own in zip(calibrations, said, strict=True)]
+    made = [each.by_day(seen - own, own, at, look_back) for each, own in zip(calibrations, said, strict=True)]
     offsets, proportion = np.stack([one.size for one in made]), np.stack([one.proportion for one in made])
     return Contest(calendar, tuple(names), at, said, seen, offsets, proportion, calibrations)
 

@@ -36,7 +36,7 @@ def shape(said: FloatArray) -> FloatArray:
 
 
 def scale(shapes: FloatArray, proportion: FloatArray) -> FloatArray:
-    """Return s, (..., H), from shapes (..., H) and proportions (...)."""
+    """Return s, (..., H), from shapes (..., H) and proportions (...) or fewer axes, which count for all."""
     return np.asarray(np.maximum(1.0 + proportion[..., None] * (shapes - 1.0), LEAST_SCALE))
 
 
@@ -55,7 +55,7 @@ def chosen(errors: FloatArray, shapes: FloatArray, weights: FloatArray, levels: 
     wanted = np.repeat(levels[:, None], errors.shape[1], axis=1)
     lost = np.empty((len(CHOICE), errors.shape[1]))
     for place, proportion in enumerate(CHOICE):
-        scales = scale(shapes, np.full(shapes.shape[:2], proportion))
+        scales = scale(shapes, np.array(proportion))
         offsets = Errors.of(errors / scales, errors.shape[2]).quantiles(wanted, weights)  # (L, n, 1)
         loss = np.zeros(errors.shape[1])
         for level, offset in zip(levels, offsets, strict=True):

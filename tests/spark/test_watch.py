@@ -212,6 +212,6 @@ def test_a_job_that_failed_is_enlarged_while_it_restarts(spark: SparkSession, se
     own = looks(lake)["failed"]
     assert own["decision"] == "net"
     assert own["parallelism_from"] == RUNNING  # what it ran with, not what Flink shows while it waits for slots
-    assert own["slots_from"] == 2 < own["slots"] <= settings.cluster("failed").slots_max
+    assert (own["slots_from"], own["slots"]) == (2, 10)  # of 64: more would cost more than they shorten the backlog
     assert "restarts after a failure" in own["reason"]
     assert load(NetMemory, own["memory"]).back_to == RUNNING

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.forecasting.calendar import Calendar
-from models.forecasting.calibration import MOST_RAISED, Calibration, Offsets, by_day
+from models.forecasting.calibration import MOST_RAISED, Calibration, Offsets
 from models.forecasting.champion import choose
 from models.forecasting.errors import Errors
 from models.forecasting.proportion import scale, shape
@@ -131,7 +131,7 @@ def daily_errors(seed: int, days: int, grows: bool) -> tuple[np.ndarray, np.ndar
 def test_offsets_grow_with_the_load_where_errors_do(grows: bool) -> None:
     errors, middle, at = daily_errors(4, 14, grows)
     calibration = Calibration(LEVELS, 20, CALENDAR, 24)
-    made = by_day(calibration, errors, middle, at, 7 * 24)
+    made = calibration.by_day(errors, middle, at, 7 * 24)
     late = slice(len(at) // 2, None)
     assert (made.proportion[late] >= 0.6 if grows else made.proportion[late] <= 0.4).mean() > 0.9
     offsets = calibration.spread(made.size) * scale(shape(middle), made.proportion)[:, None]
@@ -145,10 +145,10 @@ def test_offsets_grow_with_the_load_where_errors_do(grows: bool) -> None:
 
 def test_a_proportion_knows_nothing_of_its_day() -> None:
     errors, middle, at = daily_errors(5, 9, True)
-    made = by_day(Calibration(LEVELS, 20, CALENDAR, 24), errors, middle, at, 7 * 24)
+    made = Calibration(LEVELS, 20, CALENDAR, 24).by_day(errors, middle, at, 7 * 24)
     day = (at // 24 * 24)[-1]
     changed = np.where((at[:, None] + np.arange(24))[:, None] >= day, 50.0, errors)
-    other = by_day(Calibration(LEVELS, 20, CALENDAR, 24), changed, middle, at, 7 * 24)
+    other = Calibration(LEVELS, 20, CALENDAR, 24).by_day(changed, middle, at, 7 * 24)
     np.testing.assert_array_equal(made.proportion, other.proportion)
     before = at <= day
     np.testing.assert_array_equal(made.size[before], other.size[before])
@@ -158,7 +158,7 @@ def test_a_proportion_knows_nothing_of_its_day() -> None:
 def test_steering_holds_an_offset_in_the_units_it_was_said_in_against_what_came(proportion: float) -> None:
     _, middle, at = daily_errors(6, 8, True)
     shapes = shape(middle)
-    scales = scale(shapes, np.full(shapes.shape[:2], proportion))
+    scales = scale(shapes, np.array(proportion))
     for size, covered_all in ((0.2, 0.0), (0.4, 1.0)):
         calibration = Calibration(LEVELS, 20, CALENDAR, 24)
         groups = calibration.nothing().size.shape[3]
