@@ -80,6 +80,8 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "web.upload.dir": str(work_dir / "upload"),
         "web.refresh-interval": str(metrics_ms),  # GET /jobs/:id is cached this long
         "metrics.fetcher.update-interval": str(metrics_ms),
+        # A TaskManager lost while the JobManager asks it for metrics holds up all metrics this long (10 min unset).
+        "web.timeout": "20 s",
         "jobmanager.scheduler": "adaptive",
         "jobmanager.adaptive-scheduler.submission.resource-wait-timeout": "120 s",
         "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": stabilisation,
