@@ -131,7 +131,7 @@ RESCALES = Table(
         "job_id": "STRING",
         "started_at": "TIMESTAMP",  # the job left RUNNING
         "running_at": "TIMESTAMP",  # it is RUNNING again
-        "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not seen
+        "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not seen within two windows
         "kind": "STRING",  # rescale (parallelism changed) or restart
         "cause": "STRING",  # the exception's first line for a restart; null otherwise
         "parallelism_before": PARALLELISM,

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from include.settings import Ingest, Settings
 from include.tables import RESCALES
-from spark_jobs.ingest.samples import window_length_s
+from spark_jobs.ingest.samples import LONGEST_GAP_WINDOWS, window_length_s
 from spark_jobs.lake import date_hour_columns
 
 _EVENT_KEY = ("cluster", "job", "started_at")
@@ -111,6 +111,7 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     """Add ``load_per_s`` (before the stop) and ``caught_up_at`` (the last source below the lag) to closed events.
 
     A catch-up is looked for until ``late_allowance_h`` hours after the event's hour: so far do later runs look back.
+    One that came while a running job was not measured has no known time and is left out.
     """
     last_hour = F.date_trunc("hour", "started_at") + F.make_dt_interval(hours=F.lit(rules.late_allowance_h + 1))
     closed = events.where("NOT is_open").withColumn("until", F.least("next_started_at", last_hour))
@@ -128,10 +129,13 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     near = dated.join(F.broadcast(spans), ["cluster", "job", "seen_hour"]).where(in_reach)
     running_for_s = (micros - F.unix_micros("running_at")) / F.lit(1e6)
     has_caught_up = (running_for_s > _STALE_REPLY_S) & (F.col("lag_s") < rules.caught_up_lag_s)
-    per_source = near.groupBy(*_EVENT_KEY, "operator").agg(
+    is_dated = F.least("since_last_s", running_for_s) <= LONGEST_GAP_WINDOWS * F.col("window_s")
+    moment = F.struct("observed_at", is_dated.alias("is_dated"))
+    first = near.groupBy(*_EVENT_KEY, "operator").agg(
         F.avg(F.when(F.col("observed_at") <= F.col("started_at"), F.col("target_per_s"))).alias("load_per_s"),
-        F.min(F.when(has_caught_up, F.col("observed_at"))).alias("caught_up_at"),
+        F.min(F.when(has_caught_up, moment)).alias("first"),
     )
+    per_source = first.withColumn("caught_up_at", F.when(F.col("first.is_dated"), F.col("first.observed_at")))
     all_caught_up = F.count("caught_up_at") == F.count(F.lit(1))
     effects = per_source.groupBy(*_EVENT_KEY).agg(
         F.sum("load_per_s").alias("load_per_s"), F.when(all_caught_up, F.max("caught_up_at")).alias("caught_up_at")

@@ -1,14 +1,16 @@
 """bronze.metrics as samples: one wide row per vertex and poll, with what was processed since the poll before.
 
 Rates come from the differences of Flink's counters.  A counter that fell was restarted: what was counted across the
-restart is unknown, so that difference is left out rather than guessed.
+restart is unknown, so that difference is left out rather than guessed.  Old metrics given again are no measurement:
+while a JobManager waits for a TaskManager that was lost, all metrics stand still, for ``web.timeout`` at most.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
@@ -33,9 +35,11 @@ _METRICS = {
 VERTEX_KEY = ("job_id", "vertex_id", "cluster", "job", "operator", "is_source", "window_s")
 OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
 COUNTERS = ("in_total", "out_total", "busy_total_ms", "busy_max_total_ms", "idle_total_ms", "backpressured_total_ms")
+# Together they are the time that a task has run: in a reply that was measured anew they have moved, also without load.
+_TIME_SPENT = ("busy_total_ms", "idle_total_ms", "backpressured_total_ms")
 GAUGES = tuple(column for column in _METRICS if column not in (*COUNTERS, "pending"))
 # A difference over more than this many windows would smear one rate over a gap in the data.
-_LONGEST_GAP_WINDOWS = 2
+LONGEST_GAP_WINDOWS = 2
 
 
 def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
@@ -66,9 +70,9 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
         clusters: the settings of the clusters, for the window length.
 
     Returns:
-        Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``d_pending`` and the gauges,
-        in the order of ``VERTEX_KEY`` and time, so that those of a window follow each other; ``is_resubmitted`` when
-        the job has run under several ids.
+        Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``since_last_s`` (null for the
+        first of a vertex), ``d_pending`` and the gauges, in the order of ``VERTEX_KEY`` and time, so that those of a
+        window follow each other; ``is_resubmitted`` when the job has run under several ids.
     """
     # A reply without metrics (a vertex that is being deployed) is no measurement.
     given = metrics.where(F.size("metrics") > 0)
@@ -82,12 +86,14 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
     # One shuffle for all that follows: every later grouping of a stage holds (cluster, job, operator).
     placed = dated.repartition("cluster", "job", "operator")
     by_vertex = Window.partitionBy(*VERTEX_KEY).orderBy("window_start", "observed_at")
+    # In the order that the next window needs, so that nothing is sorted twice.
+    moved = _measured_anew(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
-    return _with_differences(placed.withColumn("before", before)).drop("before", *COUNTERS)
+    return _with_differences(moved.withColumn("before", before)).drop("before", *COUNTERS)
 
 
 def source_samples(samples: DataFrame) -> DataFrame:
-    """Return the samples of sources that show their backlog: ``lag_s`` (of input) and ``target_per_s``."""
+    """Return the samples of sources that show their backlog, with ``lag_s`` (of input) and ``target_per_s``."""
     emitted = F.coalesce(F.when(F.col("dt_s") > 0, F.col("d_out_total") / F.col("dt_s")), "out_gauge_per_s")
     growth = F.when(F.col("dt_s") > 0, F.col("d_pending") / F.col("dt_s"))
     pending = F.col("pending")
@@ -98,6 +104,7 @@ def source_samples(samples: DataFrame) -> DataFrame:
         "operator",
         "window_s",
         "observed_at",
+        "since_last_s",
         F.when(pending == 0, F.lit(0.0)).when(emitted > 0, pending / emitted).alias("lag_s"),
         F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0))).alias("target_per_s"),
     )
@@ -126,13 +133,20 @@ def _place_by_last_name(metric: str) -> Column:
     return F.when(before == text, -1).otherwise(F.length(before) - F.length(F.replace(before, F.lit(end))))
 
 
+def _measured_anew(samples: DataFrame, by_vertex: WindowSpec) -> DataFrame:
+    """Leave out samples whose tasks have not aged since the one before; where Flink does not time them, none."""
+    spent_ms = functools.reduce(Column.__add__, [F.col(column) for column in _TIME_SPENT])
+    is_same = F.coalesce(spent_ms == F.lag(spent_ms).over(by_vertex), F.lit(False))
+    return samples.withColumn("is_same", is_same).where(~F.col("is_same")).drop("is_same")
+
+
 def _with_differences(samples: DataFrame) -> DataFrame:
     elapsed_s = (F.unix_micros("observed_at") - F.unix_micros("before.observed_at")) / F.lit(1e6)
     fell = F.lit(False)
     for counter in COUNTERS:
         fell = fell | F.coalesce(F.col(counter) < F.col(f"before.{counter}"), F.lit(False))
-    usable = (elapsed_s > 0) & (elapsed_s <= _LONGEST_GAP_WINDOWS * F.col("window_s")) & ~fell
-    dated = samples.withColumn("dt_s", F.when(usable, elapsed_s))
+    usable = (elapsed_s > 0) & (elapsed_s <= LONGEST_GAP_WINDOWS * F.col("window_s")) & ~fell
+    dated = samples.withColumns({"since_last_s": elapsed_s, "dt_s": F.when(usable, elapsed_s)})
     differences = {f"d_{column}": F.col(column) - F.col(f"before.{column}") for column in (*COUNTERS, "pending")}
     present = F.col("dt_s").isNotNull()
     return dated.withColumns({name: F.when(present, difference) for name, difference in differences.items()})

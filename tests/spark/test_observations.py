@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from include.settings import Cluster
 from include.tables import AGGREGATES
 from spark_jobs.ingest.observations import observations
-from spark_jobs.ingest.samples import vertex_samples
+from spark_jobs.ingest.samples import source_samples, vertex_samples
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -81,3 +81,30 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
     frames = spark.createDataFrame(polls, POLLED), spark.createDataFrame(names, NAMED)
     samples = vertex_samples(*frames, {"c": Cluster(window_s=60)}).orderBy("operator")
     assert [row["pending"] for row in samples.collect()] == [3.0, 1.0, None, None]
+
+
+def timed(second, emitted, pending, ran_s):
+    """A source's reply after ``ran_s`` seconds of running, half of them busy."""
+    spent = [("accumulateBusyTimeMs", 500.0), ("accumulateIdleTimeMs", 500.0), ("accumulateBackPressuredTimeMs", 0.0)]
+    values = {"numRecordsOut": emitted, "pendingRecords": pending} | {name: share * ran_s for name, share in spent}
+    metrics = [(name, 0.0, value, value, value, 0.0) for name, value in values.items()]
+    return ("c", FORMER, "1" * 32, START + timedelta(seconds=second), metrics)
+
+
+def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spark):
+    """A lost TaskManager holds up all metrics: without a look at their age the load would be zero until they move."""
+    moving = [timed(second, 100.0 * second, 50.0, second) for second in (0, 30, 60, 90)]
+    still = [timed(second, 9000.0, 50.0, 90) for second in range(120, 360, 30)]
+    idle = [timed(second, 9000.0, 0.0, second) for second in range(360, 480, 30)]
+    names = spark.createDataFrame([("c", FORMER, "1" * 32, "rides", "Source: rides", True)], NAMED)
+    samples = vertex_samples(
+        spark.createDataFrame([*moving, *still, *idle], POLLED), names, {"c": Cluster(window_s=60)}
+    )
+    rows = observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
+    seen = {
+        int((row["window_start"].replace(tzinfo=UTC) - START).total_seconds()): row["target_data_rate_per_s"]
+        for row in rows
+    }
+    assert seen == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
+    polls = source_samples(samples).orderBy("observed_at").collect()
+    assert [row["since_last_s"] for row in polls] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]
