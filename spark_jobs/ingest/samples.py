@@ -7,7 +7,6 @@ while a JobManager waits for a TaskManager that was lost, all metrics stand stil
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -35,8 +34,6 @@ _METRICS = {
 VERTEX_KEY = ("job_id", "vertex_id", "cluster", "job", "operator", "is_source", "window_s")
 OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
 COUNTERS = ("in_total", "out_total", "busy_total_ms", "busy_max_total_ms", "idle_total_ms", "backpressured_total_ms")
-# Together they are the time that a task has run: in a reply that was measured anew they have moved, also without load.
-_TIME_SPENT = ("busy_total_ms", "idle_total_ms", "backpressured_total_ms")
 GAUGES = tuple(column for column in _METRICS if column not in (*COUNTERS, "pending"))
 # A difference over more than this many windows would smear one rate over a gap in the data.
 LONGEST_GAP_WINDOWS = 2
@@ -135,8 +132,9 @@ def _place_by_last_name(metric: str) -> Column:
 
 def _measured_anew(samples: DataFrame, by_vertex: WindowSpec) -> DataFrame:
     """Leave out samples whose tasks have not aged since the one before; where Flink does not time them, none."""
-    spent_ms = functools.reduce(Column.__add__, [F.col(column) for column in _TIME_SPENT])
-    is_same = F.coalesce(spent_ms == F.lag(spent_ms).over(by_vertex), F.lit(False))
+    # The time that the tasks have run: it moves without load, too.
+    ran_ms = F.col("busy_total_ms") + F.col("idle_total_ms") + F.col("backpressured_total_ms")
+    is_same = F.coalesce(ran_ms == F.lag(ran_ms).over(by_vertex), F.lit(False))
     return samples.withColumn("is_same", is_same).where(~F.col("is_same")).drop("is_same")
 
 

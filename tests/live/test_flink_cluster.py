@@ -111,9 +111,7 @@ def test_the_job_survives_its_taskmanager_and_replays(flink_cluster):
     client, job_id = flink_cluster.client, flink_cluster.job_id
     started = client.job(job_id)["timestamps"]["RUNNING"]
     flink_cluster.cluster.kill_taskmanager()
-    deadline = time.monotonic() + 40
-    while client.running_parallelism(job_id) and time.monotonic() < deadline:
-        time.sleep(0.3)
+    eventually(lambda: not client.running_parallelism(job_id), within_s=40)
     assert client.running_parallelism(job_id) == {}
     outage = poll(flink_cluster)  # whatever Flink says now is recorded
     assert json.loads(next(r.body for r in outage if r.kind == Kind.JOB))["state"] in {"RESTARTING", "CREATED"}

@@ -34,6 +34,11 @@ def named(job_id, vertex, job):
     return ("c", job_id, vertex * 32, job, "map", False)
 
 
+def began(row):
+    """Seconds from START to a window's start."""
+    return int((row["window_start"].replace(tzinfo=UTC) - START).total_seconds())
+
+
 def test_of_two_ids_in_one_window_the_later_stands(spark):
     polls = spark.createDataFrame(
         [
@@ -46,10 +51,7 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
     names = [named(FORMER, "1", "rides"), named(LATER, "1", "rides"), named("c" * 32, "2", "fares")]
     samples = vertex_samples(polls, spark.createDataFrame(names, NAMED), {"c": Cluster(window_s=60)})
     found = observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
-    seen = {
-        (row["job"], int((row["window_start"].replace(tzinfo=UTC) - START).total_seconds())): row
-        for row in found.collect()
-    }
+    seen = {(row["job"], began(row)): row for row in found.collect()}
     assert {key: row["job_id"] for key, row in seen.items()} == {
         ("fares", 0): "c" * 32,
         ("fares", 60): "c" * 32,
@@ -101,10 +103,7 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
         spark.createDataFrame([*moving, *still, *idle], POLLED), names, {"c": Cluster(window_s=60)}
     )
     rows = observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
-    seen = {
-        int((row["window_start"].replace(tzinfo=UTC) - START).total_seconds()): row["target_data_rate_per_s"]
-        for row in rows
-    }
+    seen = {began(row): row["target_data_rate_per_s"] for row in rows}
     assert seen == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
     polls = source_samples(samples).orderBy("observed_at").collect()
     assert [row["since_last_s"] for row in polls] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]

@@ -18,7 +18,7 @@ EVENTS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, st
     next_started_at TIMESTAMP"""
 SOURCES = """cluster STRING, job STRING, job_id STRING, operator STRING, window_s INT, observed_at TIMESTAMP,
     since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE"""
-NAMES = "cluster STRING, job_id STRING, vertex_id STRING, job STRING, operator STRING, is_source BOOLEAN"
+NAMES = "cluster STRING, job_id STRING, vertex_id STRING, operator STRING"
 
 
 def at(second):
@@ -50,7 +50,7 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
     found = rescales(
         spark.createDataFrame([failure(job, 35, 205) for job in jobs], EVENTS),
         spark.createDataFrame([*polled, *unseen, *behind], SOURCES),
-        spark.createDataFrame([("c", JOB_ID, "1", "any", "src", True)], NAMES),
+        spark.createDataFrame([("c", JOB_ID, "1", "src")], NAMES),
         empty(spark, RESCALES.columns),
         Ingest(caught_up_lag_s=10),
     )
