@@ -110,6 +110,7 @@ def test_what_flink_cannot_do_is_told(flink_cluster):
 def test_the_job_survives_its_taskmanager_and_replays(flink_cluster):
     client, job_id = flink_cluster.client, flink_cluster.job_id
     started = client.job(job_id)["timestamps"]["RUNNING"]
+    assert eventually(lambda: client.checkpoints(job_id)["latest"]["completed"])  # to replay from
     flink_cluster.cluster.kill_taskmanager()
     eventually(lambda: not client.running_parallelism(job_id), within_s=40)
     assert client.running_parallelism(job_id) == {}
