@@ -1,11 +1,14 @@
 """One hourly pass of a large fleet: ingest, forecast and plan as the ``spark-submit`` applications that the DAGs start.
 
+Then the safety net's look at it, which the DAGs start every five minutes.
+
 Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
 rates in ``silver.observations``, the first of the two hours ingested, the fleet trained.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,6 +124,10 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
         usages = {
             stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
         }
+        look, every_s = submit(Stage.WATCH, work, END), load_settings().planner.apply_every_s
+        seen = json.loads((work / "out" / "stages" / f"{Stage.WATCH}.json").read_text())["seen"]
+    if seen != jobs:
+        raise RuntimeError(f"the look saw {seen} of {jobs} jobs: {work / 'logs'}")
     size = f"{jobs:,} jobs x {operators} operators x 60 windows"
     found = [Measurement(f"hourly {stage}, {size}", usage.seconds, "s") for stage, usage in usages.items()]
     total = sum(usage.seconds for usage in usages.values())
@@ -129,4 +136,6 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
         *found,
         Measurement(f"hourly pass, {size}", total, "s", reference=300.0, ratio=300.0 / total),
         Measurement(f"hourly pass peak memory, {size}", peak / 2**30, "GiB"),
+        Measurement(f"net's look, {size}", look.seconds, "s", reference=every_s, ratio=every_s / look.seconds),
+        Measurement(f"net's look peak memory, {size}", look.peak_bytes / 2**30, "GiB"),
     ]
