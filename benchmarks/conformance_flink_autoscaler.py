@@ -15,7 +15,7 @@ from models.policies.flink_autoscaler.capacity import bounds, scaling_coefficien
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
 from models.policies.flink_autoscaler.gates import Resources
-from models.policies.flink_autoscaler.job import decide
+from models.policies.flink_autoscaler.job_scaling import decide
 from models.policies.flink_autoscaler.memory import DelayedScaleDown, Memory, Scaling
 from models.policies.flink_autoscaler.rates import busy_time_rate, choose_rate, edge_ratio, is_processing_backlog
 from models.policies.flink_autoscaler.scaling import Change, scale_vertex, scaled_parallelism

@@ -22,8 +22,8 @@ from benchmarks.measurement import Measurement
 from benchmarks.processes import Usage, measure
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
+from include.spark.submission import prepare_submission
 from include.stages import Stage, StageRequest
-from include.submission import prepare_submission
 from include.tables import OBSERVATIONS
 from spark_jobs.lake import Lake
 from spark_jobs.session import start_session

@@ -10,8 +10,8 @@ from benchmarks.measurement import Measurement
 from benchmarks.processes import Usage, measure
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
+from include.spark.submission import prepare_submission
 from include.stages import Stage
-from include.submission import prepare_submission
 
 ROUNDS = 2  # alternating, so that a slow moment of the machine meets both
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.embedded import airflow_environment
 from include.settings import SettingsError, load_settings
-from include.submission import anchored
+from include.spark.submission import anchored
 
 
 def main(argv: Sequence[str]) -> int:

@@ -18,9 +18,9 @@ from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
 from cli.run import Clockwork, RunError, end_of_recording
 from cli.run_table import WIDTH
-from include.intervals import IntervalError, format_utc, parse_utc
 from include.settings import PROJECT, SettingsError, load_settings
 from include.stages import Stage, StageRequest
+from include.utc import IntervalError, format_utc, parse_utc
 
 _COLUMNS = {
     "cost_vs_clairvoyant": "cost / clairvoyant's",

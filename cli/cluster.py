@@ -11,9 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+from cli.local_flink.cluster import ClusterOptions, LocalCluster
+from cli.local_flink.load import DAY_S, LoadOptions, submit_load
 from include.flink.client import FlinkError
-from include.flink.cluster import ClusterOptions, LocalCluster
-from include.flink.load import DAY_S, LoadOptions, submit_load
 
 LOOK_EVERY_S = 10.0
 

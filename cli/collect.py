@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from include.collection import CollectionError, collect_for, live_clusters
-from include.flink.files import FileSource
+from cli.raw_import import FileSource
+from include.flink.collection import CollectionError, collect_for, live_clusters
 from include.settings import SettingsError, load_settings
 
 

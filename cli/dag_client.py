@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from cli.dag_runner import REPLY
-from include.intervals import format_utc
 from include.settings import PROJECT
 from include.stages import StageRequest
+from include.utc import format_utc
 
 PATIENCE_S = 15.0
 _TASK_STARTS = re.compile(r"\[DAG TEST\] starting task_id=(\S+)")

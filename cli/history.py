@@ -19,8 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import models.simulation
 from cli.traces import TRACES, load_traces, week_second
-from include.intervals import IntervalError, floor_hour, format_utc, parse_utc
-from include.raw import hour_directory, write_lines
+from include.flink.raw_format import hour_directory, write_lines
+from include.utc import IntervalError, floor_hour, format_utc, parse_utc
 from models.simulation.catalogue import CatalogueJob, assemble
 from models.simulation.fleet import Fleet, pack
 from models.simulation.history import History, RunOptions, fitting_parallelism, simulate

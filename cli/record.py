@@ -20,12 +20,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from cli.local_flink.cluster import LocalCluster
+from cli.local_flink.load import AGGREGATE, DAY_S, ENRICH, SOURCE, LoadOptions, submit_load
 from include.flink.client import FlinkError, FlinkUnreachable
-from include.flink.cluster import LocalCluster
-from include.flink.load import AGGREGATE, DAY_S, ENRICH, SOURCE, LoadOptions, submit_load
-from include.flink.source import RestSource
-from include.intervals import format_utc
-from include.raw import RawRecord, hour_directory, write_lines
+from include.flink.poller import RestSource
+from include.flink.raw_format import RawRecord, hour_directory, write_lines
+from include.utc import format_utc
 
 BATCH_S = 60.0  # a file per minute: an end at any moment loses little
 
@@ -169,8 +169,8 @@ TaskManager with 8 slots on one machine, adaptive scheduler, a checkpoint every 
 - `aggregate` emits one record per {options.emit_every} of a key ({options.customers} keys)
 - the machine did other work at times
 
-Every REST reply is kept as received, in the layout of `include/raw.py`: {recorder.polls} polls, one about every
-{args.poll_every_s:g} s, {recorder.records} replies. Nothing was cleaned: counters restart,
+Every REST reply is kept as received, laid out as `include/flink/raw_format.py` says: {recorder.polls} polls, one
+about every {args.poll_every_s:g} s, {recorder.records} replies. Nothing was cleaned: counters restart,
 busy time reads 1000 just after a restart, the values of dead tasks stay until new ones come.
 
 | time (UTC) | what happened |

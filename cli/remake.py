@@ -9,12 +9,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from include.intervals import parse_utc
 from include.settings import load_settings
-from include.submission import anchored
+from include.spark.submission import anchored
+from include.utc import parse_utc
 from include.version import code_version
 from spark_jobs.lake import Lake
-from spark_jobs.plan.again import NotRecordedError, make_again
+from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from spark_jobs.session import start_session
 
 

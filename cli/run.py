@@ -22,12 +22,12 @@ from rich.console import Console
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
 from cli.history import HistoryRequest, write_history
+from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
-from include.agenda import read_agenda, write_json
-from include.flink.files import FileSource
-from include.intervals import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
+from include.control.agenda import read_agenda, write_json
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.stages import Stage, StageRequest
+from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
 RECORDING = PROJECT / "data" / "recording"
 

@@ -15,9 +15,9 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from include.byte_code import add_byte_code
-from include.jars import ALL_JARS, Jar, unusable_jars
-from include.preflight import Jdk, PreflightError, check_python, find_jdk
+from cli.preflight import Jdk, PreflightError, check_python, find_jdk
+from include.spark.byte_code import add_byte_code
+from include.spark.jars import ALL_JARS, Jar, unusable_jars
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -173,7 +173,7 @@ def install_flink() -> None:
 
 def compile_flink_job() -> None:
     """Compile the Flink job against Flink's jars (the build looks itself whether anything changed)."""
-    build = "from include.flink.build import build_job; build_job()"
+    build = "from cli.local_flink.build import build_job; build_job()"
     run([VENV / "bin" / "python", "-c", build], "mend flink_job/ and run `make setup` again")
 
 

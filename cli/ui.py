@@ -22,7 +22,7 @@ from urllib.request import urlopen
 
 from cli.embedded import LOOPBACK, airflow_environment
 from include.settings import PROJECT, Settings, SettingsError, load_settings
-from include.submission import anchored
+from include.spark.submission import anchored
 
 START_WITHIN_S = 180.0
 STOP_WITHIN_S = 20.0

@@ -13,12 +13,12 @@ step stands in `gold.applied_steps`, and in the report of the next plan. To stop
 
 from airflow.sdk import CronTriggerTimetable, TriggerRule, chain, dag, task
 
-from include import agenda, watching
-from include.intervals import parse_utc
+from include.control import agenda, watching
+from include.orchestration.tasks import AS_OF, AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
+from include.spark.submission import anchored
 from include.stages import Stage
-from include.steps import AS_OF, AS_OF_PARAM, dag_options, stage_step
-from include.submission import anchored
+from include.utc import parse_utc
 
 
 @task.branch(task_id="due")

@@ -10,9 +10,9 @@ exactly. `backtest.policies` names who competes; a policy that fails on a job ha
 
 from airflow.sdk import CronTriggerTimetable, chain, dag
 
+from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
 from include.stages import Stage
-from include.steps import AS_OF_PARAM, dag_options, stage_step
 
 
 @dag(

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from airflow.sdk import CronDataIntervalTimetable, dag, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from include.assets import RAW
+from include.orchestration.assets import RAW
+from include.orchestration.tasks import COLLECT_POOL, dag_options
 from include.settings import load_settings
-from include.steps import COLLECT_POOL, dag_options
-from include.submission import anchored
+from include.spark.submission import anchored
 
 HAND_OVER_S = 15.0  # a run stops this long before the next, which has to start
 
@@ -24,7 +24,7 @@ HAND_OVER_S = 15.0  # a run stops this long before the next, which has to start
 @task(task_id="collect", pool=COLLECT_POOL, outlets=[RAW], retries=0, execution_timeout=timedelta(hours=1, minutes=5))
 def collect_raw(data_interval_start: datetime | None = None, data_interval_end: datetime | None = None) -> int:
     """Poll the live clusters for the length of the interval, once without one; returns the number of files."""
-    from include.collection import collect_for, live_clusters
+    from include.flink.collection import collect_for, live_clusters
 
     settings = anchored(load_settings())
     if not live_clusters(settings):

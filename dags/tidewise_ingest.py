@@ -13,9 +13,9 @@ in one Spark application, which is much faster. Neither makes plans.
 
 from airflow.sdk import CronDataIntervalTimetable, dag
 
+from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step
 from include.settings import load_settings
 from include.stages import Stage
-from include.steps import INTERVAL_PARAMS, dag_options, stage_step
 
 
 @dag(

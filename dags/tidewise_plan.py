@@ -9,9 +9,9 @@ this DAG is refused.
 
 from airflow.sdk import CronTriggerTimetable, chain, dag
 
+from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
 from include.stages import Stage
-from include.steps import AS_OF_PARAM, dag_options, stage_step
 
 
 @dag(

@@ -9,8 +9,8 @@ name an adapter to a real cluster, on which a phase takes hours and a worker per
 
 from airflow.sdk import dag
 
+from include.orchestration.tasks import AS_OF_PARAM, JOB_PARAM, dag_options, stage_step
 from include.stages import Stage
-from include.steps import AS_OF_PARAM, JOB_PARAM, dag_options, stage_step
 
 
 @dag(

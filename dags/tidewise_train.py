@@ -10,10 +10,10 @@ Then policies that learn from history (the MDP and reinforcement learning) do so
 
 from airflow.sdk import CronTriggerTimetable, chain, dag, task
 
-from include.learning import NIGHTLY, any_of
+from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
+from include.policy_catalogue import NIGHTLY, any_of
 from include.settings import load_settings
 from include.stages import Stage
-from include.steps import AS_OF_PARAM, dag_options, stage_step
 
 
 @task.short_circuit(task_id="policies_learn")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from include.intervals import Interval, IntervalError, format_utc, parse_utc
+from include.utc import Interval, IntervalError, format_utc, parse_utc
 
 
 class Stage(StrEnum):

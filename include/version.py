@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from include.packaging import content_hash, packed_files
+from include.spark.code_zip import content_hash, packed_files
 
 VERSION = "0.1.0"
 

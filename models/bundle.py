@@ -11,7 +11,7 @@ Ragged parts (grids, observed points, knots) lie end to end; counts per operator
 | scalars | (operators, 5) | slope_per_s, length_scale, signal_ratio, noise_share, selectivity |
 | mean_per_s, sd_per_s | (all grid points,) | on the grid 1..grid_count |
 | observed, observed_per_s | (all observed points,) | |
-| fleet_kinds, fleet_prior | (kinds,), (kinds, 8) | priors of kinds of operators (models/capacity/fleet.py), or absent |
+| fleet_kinds, fleet_prior | (kinds,), (kinds, 8) | priors by kind of operator (models/capacity/fleet_prior.py) |
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from include.jars import spark_jars
 from include.settings import Settings
-from include.spark_conf import spark_conf
+from include.spark.conf import spark_conf
+from include.spark.jars import spark_jars
 
 
 def start_session(settings: Settings, name: str) -> SparkSession:

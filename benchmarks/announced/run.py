@@ -12,14 +12,14 @@ from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.run import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
 from benchmarks.papers.conttune.run import run as tune
 from include.settings import Planner as Settings
-from models.planner.demand import LEVELS, SourceForecast
 from models.policies.conttune.history import History
 from models.policies.conttune.reading import fresh_windows, learn
-from models.policies.planner.memory import NetMemory
-from models.policies.planner.net import look
-from models.policies.planner.policy import Planner
-from models.policies.planner.sight import Sight
 from models.policies.protocol import Situation
+from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.reactive_controller import look
+from models.policies.tidewise.snapshot import Sight
+from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations
 

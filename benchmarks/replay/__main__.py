@@ -12,15 +12,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks.replay.jobs import FILE_HELP, JOBS, job_of
-from benchmarks.replay.run import Row, Run, run_all, windows_of
+from benchmarks.replay.replay_cases import Row, Run, run_all, windows_of
+from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, job_of
 from benchmarks.replay.table import tables_of, write
 from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
 from include.settings import Planner
+from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
 from models.evaluation.conditions import Cadence, ConditionsError, Prices
-from models.evaluation.contenders import PLANNED, WITH_PLANS, check_names, names
+from models.evaluation.replay_run import Conditions, ContenderError
 from models.evaluation.scores import SEGMENTS
-from models.evaluation.world import Conditions, ContenderError
 from models.simulation.spec import SpecError
 
 TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"

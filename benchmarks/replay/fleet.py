@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.replay.jobs import JOBS, SLOTS, job_of
+from benchmarks.replay.replay_jobs import JOBS, SLOTS, job_of
 from models.capacity.curves import SCALING_ERROR_PRIOR, fit_curves, widen
-from models.capacity.fleet import FleetPrior, learn_prior, posterior
+from models.capacity.fleet_prior import FleetPrior, learn_prior, posterior
 from models.capacity.kinds import KINDS, kind_of
 from models.capacity.samples import Samples, pack
 from models.evaluation.conditions import Disturbances

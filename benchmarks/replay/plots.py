@@ -9,7 +9,7 @@ from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.replay.run import FLOOR, Found, Run
+from benchmarks.replay.replay_cases import FLOOR, Found, Run
 from benchmarks.replay.table import mean
 
 # Shown over time where they ran; the cheapest of the others fill up to SHOWN.

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from benchmarks.replay.run import Row
+from benchmarks.replay.replay_cases import Row
 from models.evaluation.scores import SEGMENTS
 
 _COLUMNS = {

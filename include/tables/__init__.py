@@ -7,17 +7,8 @@ resubmission, while ``job_id`` and ``vertex_id`` (Flink's hex ids) are carried a
 
 from __future__ import annotations
 
-from include.tables.measured import (
-    BRONZE_JOB_EVENTS,
-    BRONZE_METRICS,
-    JOB_GRAPHS,
-    MEASURED,
-    OBSERVATIONS,
-    QUALITY,
-    QUARANTINE,
-    RESCALES,
-)
-from include.tables.planned import (
+from include.tables.bronze import BRONZE_JOB_EVENTS, BRONZE_METRICS
+from include.tables.gold import (
     APPLIED_STEPS,
     BACKTESTS,
     FORECAST_SCORES,
@@ -28,7 +19,9 @@ from include.tables.planned import (
     POLICY_MEMORY,
     PROFILES,
 )
+from include.tables.ops import QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
+from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, RESCALES
 
 __all__ = [
     "AGGREGATES",
@@ -38,9 +31,9 @@ __all__ = [
     "BRONZE_METRICS",
     "FORECASTS",
     "FORECAST_SCORES",
+    "INGESTED",
     "JOB_GRAPHS",
     "LOOKS",
-    "MEASURED",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
     "PARALLELISM",
@@ -54,8 +47,19 @@ __all__ = [
     "Table",
 ]
 
+INGESTED: tuple[Table, ...] = (
+    BRONZE_METRICS,
+    BRONZE_JOB_EVENTS,
+    QUARANTINE,
+    QUALITY,
+    OBSERVATIONS,
+    JOB_GRAPHS,
+    RESCALES,
+)
+"""What ingestion writes."""
+
 TABLES: tuple[Table, ...] = (
-    *MEASURED,
+    *INGESTED,
     MODEL_VERSIONS,
     FORECASTS,
     FORECAST_SCORES,

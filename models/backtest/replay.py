@@ -14,17 +14,17 @@ from include.domain.graph import JobGraph
 from include.settings import Settings
 from models.backtest.forecasts import later_forecasts
 from models.backtest.load import in_steps
+from models.evaluation.candidate_policies import contenders
 from models.evaluation.conditions import DAY_S, Cadence, Disturbances, Prices
-from models.evaluation.contenders import contenders
 from models.evaluation.drivers import Driver, View
 from models.evaluation.forecasts import Forecasts
+from models.evaluation.replay_run import Conditions, Contender, World
 from models.evaluation.scores import Score, score
 from models.evaluation.workload import Workload
-from models.evaluation.world import Conditions, Contender, World
 from models.job_models import JobModels, RecoveryModel
-from models.planner.demand import SourceForecast
+from models.scheduling.demand import SourceForecast
+from models.simulation.simulated_replica import twin
 from models.simulation.spec import FloatArray
-from models.simulation.twin import twin
 
 # Coarser steps than the replay of traces, since a fleet is compared; costs of a job's week differ by up to 2%.
 CADENCE = Cadence(step_s=30)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.capacity.fleet import FleetPrior, borrowed
+from models.capacity.fleet_prior import FleetPrior, borrowed
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
-from models.planner.demand import LEVELS, MEDIAN
-from models.policies.planner.agenda import agenda
-from models.policies.planner.memory import NetMemory
-from models.policies.planner.net import accepted
-from models.policies.planner.policy import Planner
 from models.policies.protocol import Schedule, Situation
+from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.pending_steps import agenda
+from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.reactive_controller import accepted
+from models.scheduling.demand import LEVELS, MEDIAN
 
 FLEET = "planner_fleet"
 _NEVER = float("inf")

@@ -10,12 +10,12 @@ from include.settings import Planner
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import Workload, curves_per_s, limits, sufficient
 from models.job_models import CapacityCurve, RecoveryModel
-from models.planner.candidates import candidates
-from models.planner.costs import Moment, tables
-from models.planner.demand import LEVELS, SourceForecast, demand
-from models.planner.expectation import Outlook
-from models.planner.need import job_bounds
-from models.planner.programme import solve
+from models.scheduling.candidates import candidates
+from models.scheduling.cost_model import Moment, tables
+from models.scheduling.demand import LEVELS, SourceForecast, demand
+from models.scheduling.expectation import Outlook
+from models.scheduling.need import job_bounds
+from models.scheduling.shortest_path import solve
 from models.simulation.spec import FloatArray, IntArray
 
 _AROUND = Disturbances()

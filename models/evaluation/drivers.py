@@ -17,14 +17,14 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel
-from models.planner.demand import LEVELS, SourceForecast
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.policies.protocol import History, Policy, Schedule, Situation
 from models.recovery import UNTRAINED
+from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import IntArray
 
 if TYPE_CHECKING:
-    from models.evaluation.world import World
+    from models.evaluation.replay_run import World
 
 MemoryT = TypeVar("MemoryT")
 

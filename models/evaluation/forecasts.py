@@ -12,7 +12,7 @@ from include.settings import Forecast
 from models.forecasting import Calendar, ForecastSettings
 from models.forecasting.base import Registry
 from models.forecasting.rolling import Rolling, roll
-from models.planner.demand import SourceForecast
+from models.scheduling.demand import SourceForecast
 from models.simulation.spec import FloatArray
 
 

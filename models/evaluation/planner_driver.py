@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.evaluation.drivers import View
-from models.policies.planner.memory import NetMemory
-from models.policies.planner.net import look, unplanned
-from models.policies.planner.policy import Planner
-from models.policies.planner.sight import Sight
+from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.reactive_controller import look, unplanned
+from models.policies.tidewise.snapshot import Sight
 from models.recovery import UNTRAINED
 
 SEEN_H = 0.5  # what a look needs: the windows since the last one, and some for a restart in between

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.evaluation.engine import Metrics
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 _MEASURES = ("in_per_s", "true_in_per_s", "busy", "pressed", "idle", "backlog", "latency_ms")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.planner.demand import at_level, demand, on_bins
-from models.planner.expectation import Outlook
-from models.planner.need import job_bounds, needs, upper_limits
-from models.planner.reason import sentence
-from models.planner.segments import divide
-from models.planner.steps import Circumstances, place
 from models.policies.protocol import Decision, Schedule, Situation
+from models.scheduling.demand import at_level, demand, on_bins
+from models.scheduling.expectation import Outlook
+from models.scheduling.need import job_bounds, needs, upper_limits
+from models.scheduling.reason import sentence
+from models.scheduling.rescale_timing import Circumstances, place
+from models.scheduling.segments import divide
 
 
 class NeedVector:

@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import JobModels
-from models.planner.demand import SourceForecast
-from models.planner.steps import Step
-from models.policies.observed import Observations
+from models.policies.observations import Observations
+from models.scheduling.demand import SourceForecast
+from models.scheduling.rescale_timing import Step
 
 MemoryT = TypeVar("MemoryT")
 
@@ -101,7 +101,7 @@ class Policy(Protocol[MemoryT]):
 
 
 class Learner(Policy[MemoryT], Protocol[MemoryT]):
-    """A policy that also learns by night, from the history; ``include.learning`` names them."""
+    """A policy that also learns by night, from the history; ``include.policy_catalogue`` names them."""
 
     def learn(self, history: History) -> MemoryT:
         """Return the memory of a job after a history, learnt from nothing.

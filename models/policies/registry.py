@@ -27,7 +27,7 @@ class Entry:
 
 _ROOT = "models.policies"
 POLICIES: dict[str, Entry] = {
-    "planner": Entry(f"{_ROOT}.planner.policy:Planner", "Tidewise: schedule by optimisation"),
+    "planner": Entry(f"{_ROOT}.tidewise.policy:Planner", "Tidewise: schedule by optimisation"),
     "need_vector": Entry(f"{_ROOT}.need_vector:NeedVector", "schedule that covers a forecast quantile", observes=False),
     "ds2": Entry(f"{_ROOT}.ds2.policy:Ds2", "DS2"),
     "ds2_timely": Entry(f"{_ROOT}.ds2.policy:timely", "DS2, one number of workers per job"),

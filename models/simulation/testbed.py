@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.simulation.fleet import pack
 from models.simulation.randomness import job_generator
 from models.simulation.samples import wait_s

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from include.applying import Refusal, added_slots, guard
+from include.control.step_guard import Refusal, added_slots, guard
 from include.flink.client import FlinkClient, FlinkError
 from include.settings import Settings
 from spark_jobs.apply.cases import DueCase

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from include.applying import DueStep, Mode, Surroundings, mode_of
+from include.control.step_guard import DueStep, Mode, Surroundings, mode_of
 from include.settings import Settings
 from spark_jobs.apply.flink import Outcome
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from include.applying import DueStep
+from include.control.step_guard import DueStep
 from include.flink.client import FlinkClient, FlinkError, FlinkRefused, FlinkUnreachable
 from include.flink.endpoints import RESTARTING_STATES, running_parallelism
 from include.settings import Apply

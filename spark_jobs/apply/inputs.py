@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include import tables
+from spark_jobs.job_inputs.newest_rows import JOB, lately, moment, newest_graphs, observed_until
 from spark_jobs.lake import Lake
-from spark_jobs.plan.inputs import JOB, lately, moment, newest_graphs, observed_until
 
 STEP = [
     "step_id",

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.agenda import read_agenda, write_done
-from include.applying import guard
+from include.control.agenda import read_agenda, write_done
+from include.control.step_guard import guard
 from include.settings import Settings
 from include.stages import StageRequest
 from spark_jobs.apply.auto import AutoApplier

@@ -18,16 +18,16 @@ from include.settings import Settings
 from include.stages import StageRequest
 from include.version import code_version
 from models.backtest.replay import BIN_S, DAY_BINS
-from models.evaluation.contenders import check_names
+from models.evaluation.candidate_policies import check_names
 from models.policies.registry import check_names as check_policies
-from spark_jobs.backtest.job import ROW_SCHEMA, BacktestTask, backtester
-from spark_jobs.backtest.logbook import MEASURES, log_comparison, means
+from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
+from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, backtester
 from spark_jobs.forecast.series import ForecastTask
 from spark_jobs.forecast.stage import source_series
+from spark_jobs.job_inputs.newest_rows import JOB, moment, newest_graphs
+from spark_jobs.job_inputs.policy_memory import slice_of
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
-from spark_jobs.plan.inputs import JOB, moment, newest_graphs
-from spark_jobs.plan.memories import slice_of
 
 # Jobs differ in how long they take: small tasks keep all cores busy to the end.
 TASKS_PER_CORE = 4

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.intervals import format_utc
 from include.settings import Settings
 from include.stages import StageRequest
+from include.utc import format_utc
 from models.forecasting import QUANTILES, Calendar
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, forecaster

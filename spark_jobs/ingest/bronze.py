@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from include.raw import Kind
+from include.flink.raw_format import Kind
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
-from spark_jobs.ingest.envelopes import FAULT, fault
-from spark_jobs.ingest.reply_schema import VERTEX_IDS
 from spark_jobs.lake import date_hour_columns
+from spark_jobs.raw_parsing.envelopes import FAULT, fault
+from spark_jobs.raw_parsing.reply_schema import VERTEX_IDS
 
 _KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
 _VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")

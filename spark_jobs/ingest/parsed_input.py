@@ -15,17 +15,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from include.intervals import Interval, floor_hour
 from include.settings import Ingest, Settings
 from include.tables import BRONZE_JOB_EVENTS
-from spark_jobs.ingest.arrow_json import read_raw
-from spark_jobs.ingest.bodies import parse_bodies
+from include.utc import Interval, floor_hour
 from spark_jobs.ingest.bronze import known_vertices, repeated_keys
-from spark_jobs.ingest.envelopes import parse_envelope
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
 from spark_jobs.ingest.quality import line_counts
-from spark_jobs.ingest.raw_files import RawFile, hour_range, list_files, read_contents
 from spark_jobs.lake import Lake
+from spark_jobs.raw_parsing.arrow_json import read_raw
+from spark_jobs.raw_parsing.bodies import parse_bodies
+from spark_jobs.raw_parsing.envelopes import parse_envelope
+from spark_jobs.raw_parsing.raw_files import RawFile, hour_range, list_files, read_contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ParsedInput:
     """What one run reads.
 
     Attributes:
-        rows: parsed lines, kept; from :func:`spark_jobs.ingest.bodies.parse_bodies`.
+        rows: parsed lines, kept; from :func:`spark_jobs.raw_parsing.bodies.parse_bodies`.
         interval: as asked for.
         start: start of the hours to write, earlier than the interval's when late rows widened it.
         files: the raw files of the interval's own directories.

@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from include.intervals import Interval
 from include.tables import QUALITY, QUARANTINE
-from spark_jobs.ingest.envelopes import DAMAGED
-from spark_jobs.ingest.raw_files import RawFile
+from include.utc import Interval
 from spark_jobs.lake import date_hour_columns, rows_of
+from spark_jobs.raw_parsing.envelopes import DAMAGED
+from spark_jobs.raw_parsing.raw_files import RawFile
 
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
 

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.intervals import Interval, floor_hour
 from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, RESCALES
+from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours, write_hours
-from spark_jobs.ingest.job_graphs import job_graphs, source_vertices
-from spark_jobs.ingest.job_replies import (
+from spark_jobs.job_history.job_graphs import job_graphs, source_vertices
+from spark_jobs.job_history.job_replies import (
     checkpoints,
     failures,
     job_polls,
@@ -22,10 +22,10 @@ from spark_jobs.ingest.job_replies import (
     parallelism_changes,
     plan_replies,
 )
-from spark_jobs.ingest.observations import observations
-from spark_jobs.ingest.rescales import rescales
-from spark_jobs.ingest.restarts import restart_events
-from spark_jobs.ingest.samples import source_or_named, source_samples, vertex_samples
+from spark_jobs.job_history.observations import observations
+from spark_jobs.job_history.rescales import rescales
+from spark_jobs.job_history.restarts import restart_events
+from spark_jobs.job_history.samples import source_or_named, source_samples, vertex_samples
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
 
@@ -35,11 +35,11 @@ class JobHistory:
     """What the replies about jobs say, for the hours that a run writes and those before that it looks back on.
 
     Attributes:
-        polls: from :func:`spark_jobs.ingest.job_replies.job_polls`.
-        names: from :func:`spark_jobs.ingest.job_replies.operators`, with ``is_source``.
-        changes: from :func:`spark_jobs.ingest.job_replies.parallelism_changes`.
-        plans: from :func:`spark_jobs.ingest.job_replies.plan_replies`.
-        stops: from :func:`spark_jobs.ingest.restarts.restart_events`.
+        polls: from :func:`spark_jobs.job_history.job_replies.job_polls`.
+        names: from :func:`spark_jobs.job_history.job_replies.operators`, with ``is_source``.
+        changes: from :func:`spark_jobs.job_history.job_replies.parallelism_changes`.
+        plans: from :func:`spark_jobs.job_history.job_replies.plan_replies`.
+        stops: from :func:`spark_jobs.job_history.restarts.restart_events`.
         made_from: start of the hours whose observations are made again.
     """
 
@@ -60,7 +60,7 @@ def job_history(lake: Lake, settings: Settings, seen: DataFrame, hours: Interval
     Args:
         lake: to read what was written before from.
         settings: of clusters and ingestion.
-        seen: the replies of these hours, from :func:`spark_jobs.ingest.job_replies.parsed_replies`.
+        seen: the replies of these hours, from :func:`spark_jobs.job_history.job_replies.parsed_replies`.
         hours: those that are written.
     """
     looked_back = _look_back(settings, hours.start)

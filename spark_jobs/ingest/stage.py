@@ -12,10 +12,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from include.intervals import Interval, format_utc
 from include.settings import Settings
 from include.stages import StageRequest
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, MEASURED, QUALITY, QUARANTINE
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, QUALITY, QUARANTINE
+from include.utc import Interval, format_utc
 from spark_jobs.ingest.bronze import (
     event_rows,
     kept_events,
@@ -25,12 +25,8 @@ from spark_jobs.ingest.bronze import (
     repeated_keys,
 )
 from spark_jobs.ingest.hours import hours_where, write_hours
-from spark_jobs.ingest.job_replies import parsed_replies
 from spark_jobs.ingest.parsed_input import ParsedInput, read_input
 from spark_jobs.ingest.quality import file_quarantine, quality_rows, row_quarantine, window_counts, with_lines
-from spark_jobs.ingest.raw_files import read_contents
-from spark_jobs.ingest.raw_lines import read_lines
-from spark_jobs.ingest.rescales import unsettled_windows
 from spark_jobs.ingest.silver import (
     job_history,
     job_observations,
@@ -39,7 +35,11 @@ from spark_jobs.ingest.silver import (
     write_observations,
     write_rescales,
 )
+from spark_jobs.job_history.job_replies import parsed_replies
+from spark_jobs.job_history.rescales import unsettled_windows
 from spark_jobs.lake import Lake, planned_once, timestamp_literal
+from spark_jobs.raw_parsing.raw_files import read_contents
+from spark_jobs.raw_parsing.raw_lines import read_lines
 from spark_jobs.session import threads
 
 Counts = dict[str, dict[str, Any]]  # per cluster, the columns of ops.quality by name
@@ -55,7 +55,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
 def _ingest(lake: Lake, settings: Settings, interval: Interval) -> tuple[ParsedInput, Counts]:
     spark = lake.spark
     with threads(spark) as pool:
-        prepared = pool.submit(lake.prepare, MEASURED)
+        prepared = pool.submit(lake.prepare, INGESTED)
         found = read_input(lake, settings, interval, pool)
         prepared.result()
         hours = Interval(found.start, interval.end)

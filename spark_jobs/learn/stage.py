@@ -12,16 +12,16 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 
 from include import tables
-from include.learning import NIGHTLY, any_of
+from include.policy_catalogue import NIGHTLY, any_of
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.registry import check_names
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
+from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
+from spark_jobs.job_inputs.windows import has_policy, windows_between
 from spark_jobs.lake import Lake
-from spark_jobs.learn.job import ROW_SCHEMA, LearnTask, learner
+from spark_jobs.learn.job_learning import ROW_SCHEMA, LearnTask, learner
 from spark_jobs.model_store import champion
-from spark_jobs.plan.inputs import JOB, newest_graphs
-from spark_jobs.plan.memories import memory_rows, own_memories
-from spark_jobs.plan.windows import has_policy, windows_between
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:

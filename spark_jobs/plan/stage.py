@@ -17,17 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.agenda import remove_agenda, write_agenda, write_json
-from include.intervals import parse_utc
+from include.control.agenda import remove_agenda, write_agenda, write_json
 from include.settings import Settings
 from include.stages import Stage, StageRequest
+from include.utc import parse_utc
 from models.policies.registry import check_names
+from spark_jobs.job_inputs.newest_rows import JOB, moment
+from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories, slice_of
+from spark_jobs.job_inputs.windows import any_observes
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
-from spark_jobs.plan.inputs import JOB, moment
-from spark_jobs.plan.making import current_versions, make
-from spark_jobs.plan.memories import memory_rows, own_memories, slice_of
-from spark_jobs.plan.windows import any_observes
+from spark_jobs.plan.build_plan import current_versions, make
 
 PLANS_FILE = "plans.json"
 

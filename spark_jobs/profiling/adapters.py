@@ -15,7 +15,7 @@ from include.settings import Planner
 from models.job_models import JobModels
 from models.policies.phoebe.profiling import ProfilingCluster
 from models.simulation.profiling_adapter import SimulatedProfiling
-from models.simulation.twin import AT_THE_SOURCES, twin
+from models.simulation.simulated_replica import AT_THE_SOURCES, twin
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.intervals import format_utc
-from include.learning import PROFILED
+from include.policy_catalogue import PROFILED
 from include.settings import Planner, Settings
 from include.stages import Stage, StageRequest
+from include.utc import format_utc
 from include.version import code_version
 from models.policies.registry import check_names
+from spark_jobs.job_inputs.newest_rows import JOB, lately, moment, newest_graphs
+from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories, slice_of
+from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
-from spark_jobs.plan.inputs import JOB, lately, moment, newest_graphs
-from spark_jobs.plan.memories import memory_rows, newest_memories, own_memories, slice_of
-from spark_jobs.plan.windows import has_policy
 from spark_jobs.profiling.adapters import adapter
-from spark_jobs.profiling.job import ROW_SCHEMA, ProfileTask, profiler
+from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, profiler
 
 
 def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:

@@ -1,1 +1,1 @@
-"""All tables -> one page."""
+"""The HTML report: plain data in, one self-contained page out."""

@@ -10,16 +10,16 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from include import tables
-from include.intervals import format_utc
-from include.report.data import Report
-from include.report.page import write
 from include.settings import Settings
 from include.stages import StageRequest
+from include.utc import format_utc
 from include.version import code_version
 from spark_jobs.lake import Lake
-from spark_jobs.report.jobs import Rows, job_reports
-from spark_jobs.report.realised import due_steps, newest_backtests, recent_rescales
-from spark_jobs.report.tables import forecast_rows, model_rows, quality_rows, quarantine_rows
+from spark_jobs.report.job_reports import Rows, job_reports
+from spark_jobs.report.outcomes import due_steps, newest_backtests, recent_rescales
+from spark_jobs.report.page import write
+from spark_jobs.report.page_data import Report
+from spark_jobs.report.text_tables import forecast_rows, model_rows, quality_rows, quarantine_rows
 
 JOBS_SHOWN = 40
 HISTORY_DAYS = 3

@@ -10,12 +10,12 @@ import pandas as pd
 
 from models.bundle import FleetBundle
 from models.capacity.curves import scaling_error, widen
-from models.capacity.fleet import learn_prior
+from models.capacity.fleet_prior import learn_prior
 from models.capacity.kinds import KINDS
 from models.job_models import Floats, Ints
 from models.latency import pool_latency
 from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
-from spark_jobs.train.data import JOB, OPERATOR
+from spark_jobs.train.training_data import JOB, OPERATOR
 
 _RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_count")
 

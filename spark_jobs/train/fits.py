@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from models.capacity.curves import fit_curves
 from models.capacity.samples import pack
 from models.latency import fit_latency
-from spark_jobs.train.data import JOB, OPERATOR
+from spark_jobs.train.training_data import JOB, OPERATOR
 
 CAPACITY_COLUMNS = {
     **dict.fromkeys(OPERATOR, "STRING"),

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from models.bundle import FleetBundle
-from models.capacity.fleet import FleetPrior
+from models.capacity.fleet_prior import FleetPrior
 from models.job_models import CapacityCurve
-from spark_jobs.train.data import OPERATOR
+from spark_jobs.train.training_data import OPERATOR
 
 PANELS = 24
 _COLUMNS = 6

@@ -15,7 +15,7 @@ from models.bundle import FleetBundle
 from models.job_models import Floats, closed_form_recovery_s
 from models.latency import latency_errors
 from models.topology import source_capacity
-from spark_jobs.train.data import JOB, OPERATOR
+from spark_jobs.train.training_data import JOB, OPERATOR
 
 _WITHIN_80 = 1.2816  # standard deviations that hold 80% of a normal distribution
 

@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from mlflow.entities import Run
 from pyspark.sql import SparkSession
 
-from include.intervals import format_utc, parse_utc
 from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import MODEL_VERSIONS, OBSERVATIONS
+from include.utc import format_utc, parse_utc
 from spark_jobs.lake import Lake, timestamp_literal
 from spark_jobs.model_store import CHALLENGER, CHAMPION, ModelStore, Registered
-from spark_jobs.train import data
+from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.run import RESULT_TAG, log_training, train_fleet
+from spark_jobs.train.train_fleet import RESULT_TAG, log_training, train_fleet
 
 MODEL_FORMAT = 2  # raised when the same rows and settings shall give different models
 

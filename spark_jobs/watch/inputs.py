@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include import tables
+from include.control.watching import WATCHED
 from include.settings import Settings
 from include.stages import Stage
-from include.watching import WATCHED
 from spark_jobs.apply.inputs import newest_plans
+from spark_jobs.job_inputs.newest_rows import JOB, lately, moment, newest_graphs
+from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
-from spark_jobs.plan.inputs import JOB, lately, moment, newest_graphs
-from spark_jobs.plan.windows import has_policy
 from spark_jobs.watch.seen import what_is_seen
 
 # An older memory is not taken up again: too much happened unseen, and nothing that it holds is in force any more.

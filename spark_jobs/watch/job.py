@@ -14,22 +14,22 @@ from typing import Any
 import pandas as pd
 from pyspark.broadcast import Broadcast
 
+from include.control.watching import WATCHED, unseen_after
 from include.domain.graph import GraphError
-from include.intervals import format_utc
 from include.settings import Settings
-from include.watching import WATCHED, unseen_after
+from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.policies.memory import dump
-from models.policies.planner.agenda import Due
-from models.policies.planner.memory import Look, NetMemory
-from models.policies.planner.net import accepted, look, unplanned, unseen
-from models.policies.planner.policy import Planner
-from models.policies.planner.sight import Sight
+from models.policies.tidewise.memory import Look, NetMemory
+from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.reactive_controller import accepted, look, unplanned, unseen
+from models.policies.tidewise.snapshot import Sight
 from models.recovery import UNTRAINED
-from spark_jobs.plan.memories import recall
-from spark_jobs.plan.state import graph_of
-from spark_jobs.plan.windows import WINDOW, observations_of
+from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.policy_memory import recall
+from spark_jobs.job_inputs.windows import WINDOW, observations_of
 from spark_jobs.watch.seen import is_up
 
 log = logging.getLogger(__name__)

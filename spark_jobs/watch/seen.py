@@ -11,10 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include.flink.endpoints import RESTARTING_STATES
-from include.intervals import ceil_hour, floor_hour
 from include.settings import Cluster, Settings
+from include.utc import ceil_hour, floor_hour
 from spark_jobs.ingest.bronze import kept_events, metrics_rows
-from spark_jobs.ingest.job_replies import (
+from spark_jobs.ingest.parsed_input import parse
+from spark_jobs.job_history.job_replies import (
     checkpoints,
     failures,
     job_polls,
@@ -22,15 +23,14 @@ from spark_jobs.ingest.job_replies import (
     parallelism_changes,
     parsed_replies,
 )
-from spark_jobs.ingest.observations import observations
-from spark_jobs.ingest.parsed_input import parse
-from spark_jobs.ingest.raw_files import hour_range, list_files, read_contents
-from spark_jobs.ingest.reply_schema import RUNNING
-from spark_jobs.ingest.rescales import unsettled_windows
-from spark_jobs.ingest.restarts import restart_events
-from spark_jobs.ingest.samples import source_or_named, vertex_samples
-from spark_jobs.plan.inputs import JOB
-from spark_jobs.plan.windows import windows_between
+from spark_jobs.job_history.observations import observations
+from spark_jobs.job_history.rescales import unsettled_windows
+from spark_jobs.job_history.restarts import restart_events
+from spark_jobs.job_history.samples import source_or_named, vertex_samples
+from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.windows import windows_between
+from spark_jobs.raw_parsing.raw_files import hour_range, list_files, read_contents
+from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 WINDOWS = 2  # as many as the net means over; a cluster with long windows is read further back for them
 _GRAPH = "ARRAY<STRUCT<operator: STRING, upstream: ARRAY<STRING>>>"
@@ -64,7 +64,7 @@ def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_
     Args:
         spark: the session.
         settings: of the run.
-        graphs: of :func:`spark_jobs.plan.inputs.newest_graphs`; a plan is polled once an hour only.
+        graphs: of :func:`spark_jobs.job_inputs.newest_rows.newest_graphs`; a plan is polled once an hour only.
         as_of: the moment of looking.
     """
     span, longest = span_of(settings)

@@ -11,16 +11,16 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from include.intervals import format_utc
+from include.control.watching import WATCHED, remove_looked, write_looked
 from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import LOOKS, PARALLELISM
+from include.utc import format_utc
 from include.version import code_version
-from include.watching import WATCHED, remove_looked, write_looked
+from spark_jobs.job_inputs.newest_rows import JOB, moment
+from spark_jobs.job_inputs.policy_memory import slice_of
 from spark_jobs.lake import Lake, timestamp_literal
 from spark_jobs.model_store import champion
-from spark_jobs.plan.inputs import JOB, moment
-from spark_jobs.plan.memories import slice_of
 from spark_jobs.watch.inputs import REMEMBERED, job_views
 from spark_jobs.watch.job import ROW_SCHEMA, WatchTask, watcher
 

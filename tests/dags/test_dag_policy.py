@@ -10,11 +10,11 @@ import pytest
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.assets import inlets, outlets
+from include.orchestration.assets import inlets, outlets
+from include.orchestration.stage_operator import StageOperator, report_failure
+from include.orchestration.tasks import OWNER, POOLS, SPARK_POOL
 from include.settings import load_settings
-from include.stage_operator import StageOperator, report_failure
 from include.stages import Stage
-from include.steps import OWNER, POOLS, SPARK_POOL
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULES = {
@@ -141,8 +141,8 @@ import os, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from dags.tidewise_apply import first_stage
-from include.agenda import write_agenda
-from include.raw import hour_directory
+from include.control.agenda import write_agenda
+from include.flink.raw_format import hour_directory
 from include.settings import load_settings
 AS_OF, settings = datetime(2026, 11, 20, 18, 5, tzinfo=UTC), load_settings()
 told = lambda: first_stage.function("2026-11-20T18:05:00Z")

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from include.intervals import IntervalError
 from include.stages import Stage, StageRequest
+from include.utc import IntervalError
 
 pytestmark = pytest.mark.airflow
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from cli.local_flink.cluster import LocalCluster
+from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkClient
-from include.flink.cluster import LocalCluster
-from include.flink.load import LoadOptions, submit_load
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from include.applying import DueStep
+from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
+from include.control.step_guard import DueStep
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
-from include.flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
-from include.flink.source import RestSource, collect_once
-from include.raw import Kind
+from include.flink.poller import RestSource, collect_once
+from include.flink.raw_format import Kind
 from include.settings import Apply, Cluster, Paths, Settings
 from spark_jobs.apply.flink import look, send
 

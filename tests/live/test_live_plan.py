@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from small_world import World
 
-from include.collection import collect_for
-from include.flink.cluster import LocalCluster
-from include.flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
-from include.intervals import floor_hour, parse_utc
+from cli.local_flink.cluster import LocalCluster
+from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
+from include.flink.collection import collect_for
 from include.settings import load_settings
 from include.stages import Stage, StageRequest
+from include.utc import floor_hour, parse_utc
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 CLUSTER, JOB = "live", "orders"

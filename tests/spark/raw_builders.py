@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from include.raw import Kind, RawRecord, hour_directory
+from include.flink.raw_format import Kind, RawRecord, hour_directory
 
 JOB_ID = "a" * 32
 SOURCE, WORK, SINK = "Source: orders", "enrich", "sink: Writer"

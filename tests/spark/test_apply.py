@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from include import tables
-from include.agenda import due, write_agenda
+from include.control.agenda import due, write_agenda
 from include.settings import Apply, Cluster, Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.apply import stage as apply

@@ -15,7 +15,7 @@ from include.stages import Stage, StageRequest
 from models.bundle import FleetBundle
 from models.job_models import JobModels
 from spark_jobs.backtest import stage as backtest
-from spark_jobs.backtest.logbook import comparison_store
+from spark_jobs.backtest.comparison_log import comparison_store
 from spark_jobs.lake import Lake
 from tests.spark import synthetic_fleet as fleet
 

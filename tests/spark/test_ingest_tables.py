@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from include.raw import Kind
+from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.tables import (

@@ -13,16 +13,16 @@ from pyspark.sql import SparkSession
 
 from include import tables
 from include.domain.graph import JobGraph, Operator
-from include.learning import NIGHTLY
+from include.policy_catalogue import NIGHTLY
 from include.settings import Settings
 from include.stages import Stage, StageRequest
+from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.policy_memory import newest_memories
+from spark_jobs.job_inputs.struct_arrays import rows_in
+from spark_jobs.job_inputs.windows import observations_of, recent_windows, windows_between
 from spark_jobs.lake import Lake
 from spark_jobs.learn import stage as learn
 from spark_jobs.plan import stage as plan
-from spark_jobs.plan.inputs import JOB
-from spark_jobs.plan.memories import newest_memories
-from spark_jobs.plan.nested import rows_in
-from spark_jobs.plan.windows import observations_of, recent_windows, windows_between
 from tests.spark import synthetic_fleet as fleet
 
 pytestmark = pytest.mark.spark

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Cluster
 from include.tables import AGGREGATES
-from spark_jobs.ingest.observations import observations
-from spark_jobs.ingest.samples import source_samples, vertex_samples
+from spark_jobs.job_history.observations import observations
+from spark_jobs.job_history.samples import source_samples, vertex_samples
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

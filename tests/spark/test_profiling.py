@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from include import tables
-from include.learning import PROFILED
+from include.policy_catalogue import PROFILED
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.phoebe.profiling import ProfilingCluster

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Ingest
 from include.tables import RESCALES
-from spark_jobs.ingest.rescales import rescales
+from spark_jobs.job_history.rescales import rescales
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.tables import MODEL_VERSIONS, OBSERVATIONS
-from models.capacity.fleet import FleetPrior
+from models.capacity.fleet_prior import FleetPrior
 from models.job_models import JobModels
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import BUNDLE_FILE, VERSION_TAG, ModelStore, NoModelError, load_bundle
-from spark_jobs.train import run as training_run
 from spark_jobs.train import stage as train
+from spark_jobs.train import train_fleet as training_run
 from tests.spark.synthetic_observations import AS_OF, CHAIN, DAY, OPERATORS, capacity, fill, observations, write
 
 pytestmark = pytest.mark.spark

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from include import tables, watching
-from include.raw import Kind
+from include import tables
+from include.control import watching
+from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
-from models.policies.planner.agenda import Due
-from models.policies.planner.memory import NetMemory
+from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.pending_steps import Due
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
-from spark_jobs.report.realised import due_steps
+from spark_jobs.report.outcomes import due_steps
 from spark_jobs.watch import stage as watch
 from tests.spark import synthetic_fleet as fleet
 from tests.spark.raw_builders import (

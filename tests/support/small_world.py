@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from cli.embedded import below
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
+from include.spark.submission import prepare_submission
 from include.stages import StageRequest
-from include.submission import prepare_submission
 from include.tables import TABLES, Table
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from include.agenda import AGENDA, DONE, due, read_agenda, remove_agenda, write_agenda, write_done
+from include.control.agenda import AGENDA, DONE, due, read_agenda, remove_agenda, write_agenda, write_done
 from include.settings import Paths, Settings
 
 PLANNED = datetime(2026, 11, 20, 18, tzinfo=UTC)

@@ -8,8 +8,8 @@ from benchmarks.announced.learning import models_of
 from benchmarks.announced.run import Announced, announcements, forecast_of, least_cores, planned, sustained
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.run import RATES, workload
-from models.planner.demand import LEVELS, MEDIAN
 from models.policies.conttune.history import observe
+from models.scheduling.demand import LEVELS, MEDIAN
 
 
 def test_the_planner_needs_about_one_reconfiguration_per_announced_change() -> None:

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from spark_jobs.ingest.arrow_json import (
+from spark_jobs.raw_parsing.arrow_json import (
     AGGREGATIONS,
     READ_COLUMNS,
     SMALLEST_PART,

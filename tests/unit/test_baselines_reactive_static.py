@@ -9,12 +9,12 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.baselines.reactive import Reactive, ReactiveMemory, ReactiveOptions, processor_use, recommend
 from models.policies.baselines.static import Static
 from models.policies.memory import dump, load
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.demand import SourceForecast
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed
 

@@ -7,13 +7,13 @@ import pytest
 
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.baselines.random_search import Search, search_order
 from models.policies.conttune import Memory, Options, advance
 from models.policies.conttune.policy import BigDs2, ContTune, ContTuneAlpha0, RandomSearch
 from models.policies.memory import dump, load
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.policies.protocol import Situation
+from models.scheduling.demand import SourceForecast
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

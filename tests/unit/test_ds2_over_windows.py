@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.ds2 import Aggregation, ManagerOptions, ManagerState
 from models.policies.ds2.policy import Ds2, timely
 from models.policies.memory import dump, load
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.demand import SourceForecast
 
 WORDS = JobGraph.from_operators([Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))])
 START_S, WINDOW_S = 1_800_000_000, 60

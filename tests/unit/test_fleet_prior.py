@@ -11,10 +11,10 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner as PlannerSettings
 from include.settings import Settings
 from models.bundle import FleetBundle
-from models.capacity.fleet import LEVEL_SD_MOST, FleetPrior, borrowed, learn_prior, posterior
+from models.capacity.fleet_prior import LEVEL_SD_MOST, FleetPrior, borrowed, learn_prior, posterior
 from models.capacity.kinds import KINDS, kind_of
 from models.job_models import CapacityCurve, Floats, JobModels, LatencyModel, RecoveryModel
-from spark_jobs.plan.job import PlanTask, _models
+from spark_jobs.plan.job_plan import PlanTask, _models
 
 MAP, JOIN, SOURCE, SINK = (KINDS.index(kind) for kind in ("map", "join", "source", "sink"))
 SEEN = np.array([1.0, 2.0, 4.0, 8.0, 16.0])

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.flink_autoscaler import AutoscalerConfig
 from models.policies.flink_autoscaler.policy import FlinkAutoscaler, WindowMemory, tuned
 from models.policies.flink_autoscaler.samples import latest_run, samples_of
 from models.policies.memory import dump, load
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.demand import SourceForecast
 
 JOB = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 START_S, WINDOW_S = 1_800_000_000, 300

@@ -4,9 +4,9 @@ import zipfile
 
 import pytest
 
-from include.flink import build
-from include.flink.cluster import ClusterNotReady, ClusterOptions, FlinkSetupError, LocalCluster
-from include.flink.configuration import (
+from cli.local_flink import build
+from cli.local_flink.cluster import ClusterNotReady, ClusterOptions, FlinkSetupError, LocalCluster
+from cli.local_flink.configuration import (
     JOB_MANAGER,
     TASK_MANAGER,
     TASK_MANAGER_RESOURCES,

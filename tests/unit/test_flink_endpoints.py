@@ -2,8 +2,8 @@
 
 import pytest
 
+from cli.local_flink.load import DAY_S, LoadOptions, daily_trace, write_trace
 from include.flink import endpoints
-from include.flink.load import DAY_S, LoadOptions, daily_trace, write_trace
 
 JOB, VERTEX = "a" * 32, "b" * 32
 

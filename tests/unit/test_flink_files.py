@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from include.flink.files import FileSource
-from include.raw import RawRecord, write_lines
+from cli.raw_import import FileSource
+from include.flink.raw_format import RawRecord, write_lines
 
 PLACE = "cluster=prod/date=2026-11-20/hour=07"
 

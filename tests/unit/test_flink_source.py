@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from include.flink.source import RestSource, collect_once
+from include.flink.poller import RestSource, collect_once
 from include.flink.transport import FlinkUnreachable, Reply
 from include.settings import Cluster, Paths, Settings
 
@@ -145,7 +145,7 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
         replies.close = lambda: None
         return replies
 
-    monkeypatch.setattr("include.flink.source.FlinkClient", client)
+    monkeypatch.setattr("include.flink.poller.FlinkClient", client)
     settings = Settings(
         paths=Paths(raw=str(tmp_path)),
         clusters={

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from include.applying import RULES, DueStep, Refusal, Surroundings, added_slots, guard, mode_of
+from include.control.step_guard import RULES, DueStep, Refusal, Surroundings, added_slots, guard, mode_of
 from include.settings import Apply, Cluster, Planner, Settings
 
 NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)

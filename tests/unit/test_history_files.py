@@ -15,10 +15,10 @@ import pytest
 
 from cli.history import HistoryRequest, main, write_history
 from include.flink.endpoints import AGGREGATES
-from include.intervals import IntervalError
-from include.raw import Kind, RawRecord
+from include.flink.raw_format import Kind, RawRecord
+from include.utc import IntervalError
 from models.simulation.jobs import company
-from models.simulation.rest.job import hole_values, hollow_view, job_reply
+from models.simulation.rest.job_reply import hole_values, hollow_view, job_reply
 from models.simulation.rest.metrics import POLLED
 from models.simulation.rest.template import Ids, template
 from models.simulation.rest.views import FIRST_START_MS

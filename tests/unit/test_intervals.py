@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.intervals import Interval, IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
-from include.requested import requested_interval
+from include.orchestration.run_window import requested_interval
+from include.utc import Interval, IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
 

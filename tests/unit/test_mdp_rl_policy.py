@@ -12,13 +12,13 @@ from pydantic import TypeAdapter
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.mdp_rl import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
 from models.policies.mdp_rl.history import LEVELS, learn
-from models.policies.mdp_rl.job import share_parallelism
+from models.policies.mdp_rl.job_planning import share_parallelism
 from models.policies.mdp_rl.memory import AgentsMemory, Knowledge
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
+from models.scheduling.demand import SourceForecast
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from models.job_models import CapacityCurve
-from models.planner.demand import DemandError, SourceForecast, at_level, at_scores, demand, on_bins
-from models.planner.need import capacity_bounds, smallest_parallelism, upper_limits
+from models.scheduling.demand import DemandError, SourceForecast, at_level, at_scores, demand, on_bins
+from models.scheduling.need import capacity_bounds, smallest_parallelism, upper_limits
 
 
 def curve(mean: list[float], sd: list[float], observed: list[int], seen: list[float]) -> CapacityCurve:

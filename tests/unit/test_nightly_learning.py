@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from include.learning import NIGHTLY, PROFILED, any_of
+from include.policy_catalogue import NIGHTLY, PROFILED, any_of
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import History, Situation
 from models.policies.registry import POLICIES, policy
+from models.scheduling.demand import SourceForecast
 
 WINDOW_S, START_S = 300, 1_763_596_800  # midnight
 GRAPH = JobGraph((Operator("source"), Operator("map", ("source",))))

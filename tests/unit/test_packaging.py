@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from include.packaging import KEPT_ARCHIVES, PACKAGES, PackagingError, build_package
 from include.settings import PROJECT, Paths, Settings, Spark
+from include.spark.code_zip import KEPT_ARCHIVES, PACKAGES, PackagingError, build_package
+from include.spark.submission import anchor, anchored, prepare_submission, stage_environment
 from include.stages import Stage
-from include.submission import anchor, anchored, prepare_submission, stage_environment
 from include.version import code_version
 
 

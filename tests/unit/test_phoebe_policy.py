@@ -9,14 +9,14 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.memory import dump, load
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
 from models.policies.phoebe.policy import Phoebe, PhoebeMemory, PhoebeOptions, Twres, TwresMemory
 from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
 from models.policies.phoebe.uptime import Uptime
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.demand import SourceForecast
 
 GRAPH = JobGraph((Operator("source", (), 128), Operator("window", ("source",), 128)))
 AT = 1_000_200

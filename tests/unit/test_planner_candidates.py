@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from models.planner.candidates import MOST, candidates
-from models.planner.demand import LEVELS, Demand
-from models.planner.need import CapacityBounds
+from models.scheduling.candidates import MOST, candidates
+from models.scheduling.demand import LEVELS, Demand
+from models.scheduling.need import CapacityBounds
 
 
 def _demand(peak_per_s: float) -> Demand:

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from models.job_models import RecoveryModel
-from models.planner.demand import LEVELS, Demand
-from models.planner.expectation import Outlook
-from models.planner.need import CapacityBounds
+from models.scheduling.demand import LEVELS, Demand
+from models.scheduling.expectation import Outlook
+from models.scheduling.need import CapacityBounds
 
 RECOVERY = RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5)
 ONE = np.array([1, 1])

@@ -5,11 +5,11 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
-from models.policies.observed import MEASURES, Observations
-from models.policies.planner.agenda import Due
-from models.policies.planner.memory import NetMemory
-from models.policies.planner.net import look
-from models.policies.planner.sight import Sight
+from models.policies.observations import MEASURES, Observations
+from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.reactive_controller import look
+from models.policies.tidewise.snapshot import Sight
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 FALL = Due(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0)

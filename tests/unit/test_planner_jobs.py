@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.need_vector import circumstances
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
+from models.scheduling.demand import SourceForecast
 
 START_S = 1_763_661_600  # 2025-11-20 18:00 UTC
 BIN_S = 600

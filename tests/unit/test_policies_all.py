@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import SourceForecast
 from models.policies.memory import dump, load
-from models.policies.observed import MEASURES, Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import POLICIES, policy
+from models.scheduling.demand import SourceForecast
 
 WINDOW_S, BIN_S, START_S = 300, 600, 1_763_600_400
 GRAPH = JobGraph(

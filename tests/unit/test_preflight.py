@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from include.jars import ALL_JARS, Jar, JarsMissingError, spark_jars, unusable_jars
-from include.preflight import PreflightError, check_python, find_jdk, java_major
+from cli.preflight import PreflightError, check_python, find_jdk, java_major
 from include.settings import PROJECT
+from include.spark.jars import ALL_JARS, Jar, JarsMissingError, spark_jars, unusable_jars
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 OPENJDK_21 = 'openjdk version "21" 2023-09-19'
@@ -135,7 +135,7 @@ def test_half_a_jar_is_fetched_again_and_a_missing_one_named(tmp_path):
 
 def test_a_jar_is_known_by_its_content(tmp_path, monkeypatch):
     jar = Jar("g", "a", "1", hashlib.sha256(b"whole").hexdigest())
-    monkeypatch.setattr("include.jars.ALL_JARS", (jar,))
+    monkeypatch.setattr("include.spark.jars.ALL_JARS", (jar,))
     (tmp_path / "a-1.jar").write_bytes(b"whole")
     assert unusable_jars(tmp_path) == []
     assert jar.coordinates == "g:a:1"

@@ -7,8 +7,8 @@ import gzip
 import pyarrow as pa
 import pytest
 
-from spark_jobs.ingest import raw_lines
-from spark_jobs.ingest.raw_lines import DamagedFileError, numbered_lines
+from spark_jobs.raw_parsing import raw_lines
+from spark_jobs.raw_parsing.raw_lines import DamagedFileError, numbered_lines
 
 TEXT = b'{"a":1}\n\n{"b":"\xc3\xa9"}\r\nlast'
 LINES = ['{"a":1}', "", '{"b":"é"}', "last"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evaluation.contenders import contenders
+from models.evaluation.candidate_policies import contenders
+from models.evaluation.replay_run import Conditions, World
 from models.evaluation.scores import Ledger
 from models.evaluation.workload import Workload
-from models.evaluation.world import Conditions, World
 from models.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC

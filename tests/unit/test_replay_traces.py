@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.replay.jobs import JOBS, PEAK_SHARE, job_of
+from benchmarks.replay.replay_jobs import JOBS, PEAK_SHARE, job_of
 from benchmarks.replay.traces import TraceError, read_trace
 from models.evaluation.workload import curves_per_s, source_gains
 from models.simulation.spec import SpecError

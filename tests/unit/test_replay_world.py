@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from benchmarks.replay.fleet import first_sight, prior_without
-from benchmarks.replay.jobs import JOBS
-from benchmarks.replay.run import Found, Run, merged, shares, simulate
+from benchmarks.replay.replay_cases import Found, Run, merged, shares, simulate
+from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.traces import Trace
 from models.evaluation.ablations import ABLATIONS, FLEET
+from models.evaluation.candidate_policies import PLANNED, contenders, names
 from models.evaluation.conditions import Disturbances, Prices
-from models.evaluation.contenders import PLANNED, contenders, names
 from models.evaluation.drivers import PlannedDriver, View
 from models.evaluation.learning import held_back, recovery_of
+from models.evaluation.replay_run import Conditions, Contender, ContenderError, Outcome, World
 from models.evaluation.scores import Ledger, score, span_of
 from models.evaluation.workload import Workload
-from models.evaluation.world import Conditions, Contender, ContenderError, Outcome, World
 from models.policies.registry import POLICIES, policy
 from models.simulation.spec import JobSpec, OperatorSpec
 

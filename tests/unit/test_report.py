@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from include.report.data import Curve, Fan, JobReport, LoadSeries, Outcome, PolicyCost, Realised, Report, Step
-from include.report.figures import _broken, planned_slots, visible_curve
-from include.report.page import change, rate, render, seconds
+from spark_jobs.report.figures import _broken, planned_slots, visible_curve
+from spark_jobs.report.page import change, rate, render, seconds
+from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Outcome, PolicyCost, Realised, Report, Step
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 

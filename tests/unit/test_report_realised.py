@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from spark_jobs.report.realised import outcomes, policy_costs, realised
+from spark_jobs.report.outcomes import outcomes, policy_costs, realised
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 NOW = pd.Timestamp("2026-11-20 18:00")

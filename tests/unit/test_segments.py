@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.planner.segments import Segment, bins_held, divide
+from models.scheduling.segments import Segment, bins_held, divide
 
 BIN_S = 600.0
 LIMITS = np.array([20, 20])

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from include.intervals import IntervalError
 from include.settings import PROJECT
 from include.stages import Stage, StageRequest
+from include.utc import IntervalError
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 

@@ -14,8 +14,8 @@ from models.policies.phoebe.journal import Journal
 from models.policies.phoebe.profiling import profile
 from models.policies.phoebe.ranges import profiling_options
 from models.simulation.profiling_adapter import SimulatedProfiling
+from models.simulation.simulated_replica import AT_THE_SOURCES, twin
 from models.simulation.spec import SpecError
-from models.simulation.twin import AT_THE_SOURCES, twin
 
 SLOTS = 8
 GRAPH = JobGraph(

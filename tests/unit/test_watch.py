@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from include import watching
-from include.raw import hour_directory
+from include.control import watching
+from include.flink.raw_format import hour_directory
 from include.settings import Apply, Cluster, Paths, Planner, Settings
 from models.policies.conttune.history import Known
 from models.policies.memory import dump, load
-from models.policies.planner.agenda import Due
-from models.policies.planner.memory import NetMemory
-from models.policies.planner.net import unseen
+from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.reactive_controller import unseen
 from spark_jobs.watch.job import JobView, WatchTask, look_row, memory_of
 
 NOW = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)

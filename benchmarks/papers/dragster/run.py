@@ -12,7 +12,7 @@ from benchmarks.papers.dragster.jobs import MAX_TASKS, Application
 from models.policies import dhalion, dragster
 from models.policies.dhalion.observe import readings
 from models.policies.dragster.observe import observed_slot
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, observations
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import LEVELS, SourceForecast
 from models.policies.protocol import Policy, Situation
+from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 from models.simulation.testbed import Testbed, Window, observations
 

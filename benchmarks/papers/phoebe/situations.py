@@ -9,9 +9,9 @@ import numpy as np
 from benchmarks.papers.phoebe import setup
 from include.settings import Planner
 from models.job_models import Floats, JobModels, LatencyModel, RecoveryModel
-from models.planner.demand import LEVELS, SourceForecast
 from models.policies.phoebe.forecast import MultistepForecast
 from models.policies.protocol import Situation
+from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import JobSpec
 from models.simulation.testbed import Window, observations
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from models.job_models import Ints
-from models.planner.need import upper_limits
 from models.policies.conttune.reading import Reading, fresh_windows, read
-from models.policies.now import now, stay
+from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
 
 # The larger of the two bounds of the paper's search (the p_max that ContTune reached on the query).

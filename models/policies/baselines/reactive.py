@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.policies.now import now, stay
-from models.policies.observed import Observations
+from models.policies.immediate_change import now, stay
+from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 
 

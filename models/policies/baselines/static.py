@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.policies.now import now, stay
+from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
 
 

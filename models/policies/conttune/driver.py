@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from models.planner.need import upper_limits
 from models.policies.conttune.manager import Memory, Options, Step, advance
-from models.policies.now import feasible, now, stay
+from models.policies.immediate_change import feasible, now, stay
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.need import upper_limits
 
 _WHY = {
     "no window": "has no new undisturbed window of the running parallelism",

@@ -13,7 +13,7 @@ from models.policies.conttune.controller import Provision, Thresholds, provision
 from models.policies.conttune.history import KEEP, History, largest
 from models.policies.conttune.reading import Reading, fresh_windows, learn, read
 from models.policies.conttune.small import ALPHA, Question, propose
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 
 Phase = Literal["idle", "big", "small"]
 Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "limit"]

@@ -8,9 +8,9 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.job_models import Floats, Ints
-from models.policies.calm import NO_LOAD_PER_S, calm_windows, mean_per_operator, selectivities, source_rates
 from models.policies.dhalion.rules import Reading
-from models.policies.observed import Observations
+from models.policies.observations import Observations
+from models.policies.window_means import NO_LOAD_PER_S, calm_windows, mean_per_operator, selectivities, source_rates
 
 # Sources that emit this share less than arrives fall behind; less is measurement.
 _BEHIND = 0.01

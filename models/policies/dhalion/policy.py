@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from models.planner.need import upper_limits
 from models.policies.dhalion.observe import readings
 from models.policies.dhalion.rules import Options, resolve
-from models.policies.now import now, stay
+from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.need import upper_limits
 
 
 @dataclass(frozen=True, slots=True)

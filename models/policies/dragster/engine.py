@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from models.job_models import Floats
-from models.policies.calm import NO_LOAD_PER_S
 from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
 from models.policies.dragster.lagrangian import (
     Problem,
@@ -22,6 +21,7 @@ from models.policies.dragster.network import Network, demand
 from models.policies.dragster.projection import project
 from models.policies.dragster.state import Memory, Options, Sample, Slot, Target
 from models.policies.dragster.ucb import track, upper, weight
+from models.policies.window_means import NO_LOAD_PER_S
 
 
 def advance(options: Options, net: Network, slot: Slot, memory: Memory) -> tuple[dict[str, int], Memory]:

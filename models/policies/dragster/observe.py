@@ -8,11 +8,11 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.job_models import Ints
-from models.policies.calm import calm_windows, mean_per_operator, selectivities, source_rates
 from models.policies.dragster.network import Network, demand, network
 from models.policies.dragster.state import Slot
 from models.policies.dragster.throughput import Linear
-from models.policies.observed import Observations
+from models.policies.observations import Observations
+from models.policies.window_means import calm_windows, mean_per_operator, selectivities, source_rates
 
 
 def measured_network(graph: JobGraph, seen: Observations, known: Mapping[str, float]) -> Network:

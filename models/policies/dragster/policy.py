@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.planner.need import upper_limits
-from models.policies.calm import NO_LOAD_PER_S
 from models.policies.dragster.engine import advance
 from models.policies.dragster.observe import measured_network, observed_slot
 from models.policies.dragster.state import Memory, Options, Target
-from models.policies.now import now, stay
+from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
+from models.policies.window_means import NO_LOAD_PER_S
+from models.scheduling.need import upper_limits
 
 
 class Dragster:

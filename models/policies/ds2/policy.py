@@ -10,13 +10,13 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.job_models import Ints
-from models.planner.need import upper_limits
 from models.policies.ds2.manager import Interval, Step, advance
 from models.policies.ds2.optimum import OperatorRates
 from models.policies.ds2.state import ManagerOptions, ManagerState
-from models.policies.now import feasible, now, stay
-from models.policies.observed import Observations
+from models.policies.immediate_change import feasible, now, stay
+from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
+from models.scheduling.need import upper_limits
 
 # Windows that overlap a restart are left out; the one after it still holds the catching up.
 DEFAULT = ManagerOptions(warm_up_intervals=1)

@@ -8,7 +8,7 @@ apache/flink-kubernetes-operator (Apache-2.0), flink-autoscaler, release 1.15.0 
 from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
 from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
 from models.policies.flink_autoscaler.gates import Resources
-from models.policies.flink_autoscaler.job import Plan, decide, decide_from_samples
+from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
 from models.policies.flink_autoscaler.memory import Memory
 from models.policies.flink_autoscaler.topology import JobTopology, Vertex
 from models.policies.flink_autoscaler.window import Window

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.job import Plan, decide_from_samples
+from models.policies.flink_autoscaler.job_scaling import Plan, decide_from_samples
 from models.policies.flink_autoscaler.memory import Memory
 from models.policies.flink_autoscaler.samples import latest_run, samples_of
 from models.policies.flink_autoscaler.topology import JobTopology, Vertex
 from models.policies.flink_autoscaler.window import Window
-from models.policies.now import now, stay
-from models.policies.observed import Observations
+from models.policies.immediate_change import now, stay
+from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 
 # What a job graph does not tell: the exchange between operators. No alignment to key groups follows from this one.

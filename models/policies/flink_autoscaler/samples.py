@@ -18,7 +18,7 @@ from models.policies.flink_autoscaler.window import (
     RECORDS_OUT,
     Window,
 )
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 
 
 def latest_run(seen: Observations, running: Ints) -> Observations:

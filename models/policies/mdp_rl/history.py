@@ -13,7 +13,7 @@ from models.job_models import Floats, Ints
 from models.policies.mdp_rl.cost import LEARNING_RATE, PAPER_WEIGHTS
 from models.policies.mdp_rl.memory import JOB, AgentsMemory, Knowledge
 from models.policies.mdp_rl.queueing import longest_path, response_s
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.topology import required_rates
 
 LEVELS = 30  # most rate levels of an agent

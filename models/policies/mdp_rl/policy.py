@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.job_models import Floats, Ints
-from models.planner.need import CapacityBounds
+from models.policies.immediate_change import now, stay
 from models.policies.mdp_rl.history import learn_job, learn_operators
-from models.policies.mdp_rl.job import Plan, objective_response_s, plan_job, plan_operator, service_per_s
+from models.policies.mdp_rl.job_planning import Plan, objective_response_s, plan_job, plan_operator, service_per_s
 from models.policies.mdp_rl.memory import JOB, AgentsMemory, Knowledge
 from models.policies.mdp_rl.view import modelled, per_record, recent_load, recent_rates
-from models.policies.now import now, stay
 from models.policies.protocol import History, Schedule, Situation
+from models.scheduling.need import CapacityBounds
 
 # An agent that has seen less than this many transitions (an hour of windows of five minutes) does not act yet.
 LEAST_SLOTS = 12

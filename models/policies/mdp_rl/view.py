@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from models.job_models import Floats
-from models.planner.need import CapacityBounds, job_bounds, upper_limits
 from models.policies.mdp_rl.history import known_selectivity, offered_rates
 from models.policies.mdp_rl.memory import AgentsMemory
 from models.policies.protocol import History, Situation
+from models.scheduling.need import CapacityBounds, job_bounds, upper_limits
 from models.topology import required_rates
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from models.policies.now import now, stay
+from models.policies.immediate_change import now, stay
 from models.policies.phoebe import latency_model, optimiser, twres, view
 from models.policies.phoebe.learnt import Learnt, Profiled
 from models.policies.phoebe.optimiser import Rule, ScaleOutModels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 
 EVALUATION_INTERVAL_S = 600
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from models.job_models import Floats
-from models.planner.demand import MEDIAN
-from models.policies.observed import Observations
+from models.policies.observations import Observations
 from models.policies.phoebe.optimiser import Load
 from models.policies.phoebe.rows import Measurement
 from models.policies.protocol import Situation
+from models.scheduling.demand import MEDIAN
 
 MEASURED_S = 120
 

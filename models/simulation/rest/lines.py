@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.flink.endpoints import job_metrics_path, job_path, vertex_metrics_path
-from include.raw import Kind
+from include.flink.raw_format import Kind
 from models.simulation.fleet import Fleet
 from models.simulation.rest.events import exceptions_reply, overview_reply
-from models.simulation.rest.job import hole_values, hollow_view, job_reply, plan_reply
+from models.simulation.rest.job_reply import hole_values, hollow_view, job_reply, plan_reply
 from models.simulation.rest.metrics import BUSY, aggregate, metric_ids, metrics_template
 from models.simulation.rest.template import HOLE, Ids, dumps, template
 from models.simulation.rest.views import JobTimeline, Origin

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from include.flink.endpoints import JOB_METRICS
 from models.simulation.fleet import Fleet
 from models.simulation.rest.events import Checkpoint, Failure, checkpoints_reply, job_metrics_reply
-from models.simulation.rest.job import JobView
+from models.simulation.rest.job_reply import JobView
 from models.simulation.samples import Samples
 from models.simulation.state import NEVER, Event, Restart
 

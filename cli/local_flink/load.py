@@ -1,0 +1,78 @@
+"""The project's own load job (``flink_job/``): its parameters, its rate trace, and how it is submitted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.local_flink.build import ENTRY_CLASS, build_job
+from include.flink.client import FlinkClient
+
+DAY_S = 86_400
+SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink: Writer"  # names of its vertices
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Parameters of the load job.
+
+    Attributes:
+        job_name: its name in Flink.
+        low_per_s, high_per_s: night and day rate of the source, records per wall-clock second.
+        compression: trace seconds that pass in a wall-clock second; the trace is one day and repeats.
+        cost_us: processor time that ``enrich`` burns per record.
+        wait_us: time that it waits per record, as for a lookup; lets it scale beyond the cores of one machine.
+        customers: number of keys of ``aggregate``.
+        emit_every: ``aggregate`` emits one record per this many of a key (its selectivity is the inverse).
+        parallelism: of every vertex at the start.
+    """
+
+    job_name: str = "orders"
+    low_per_s: float = 300.0
+    high_per_s: float = 3600.0
+    compression: float = 96.0
+    cost_us: int = 150
+    wait_us: int = 250
+    customers: int = 1000
+    emit_every: int = 10
+    max_parallelism: int = 128
+    parallelism: int = 1
+
+    def arguments(self, trace: Path) -> list[str]:
+        """Return the program arguments of ``io.tidewise.load.LoadJob``."""
+        values = {
+            "trace": trace,
+            "compression": self.compression,
+            "cost-us": self.cost_us,
+            "wait-us": self.wait_us,
+            "customers": self.customers,
+            "emit-every": self.emit_every,
+            "max-parallelism": self.max_parallelism,
+            "parallelism": self.parallelism,
+            "job-name": self.job_name,
+        }
+        return [part for key, value in values.items() for part in (f"--{key}", str(value))]
+
+
+def daily_trace(low_per_s: float, high_per_s: float, step_s: int = 300) -> list[tuple[int, float]]:
+    """Return (second, records per second) of a day: low at midnight, high after noon, with waves of some two hours."""
+    points = []
+    for second in range(0, DAY_S + 1, step_s):
+        turn = 2 * math.pi * second / DAY_S
+        day = 0.5 - 0.5 * math.cos(turn)
+        ripple = 0.12 * math.sin(11 * turn) * day
+        points.append((second, low_per_s + (high_per_s - low_per_s) * max(0.0, day + ripple)))
+    return points
+
+
+def write_trace(path: Path, points: list[tuple[int, float]]) -> None:
+    """Write a trace as the job reads it."""
+    path.write_text("second,rate_per_s\n" + "".join(f"{second},{rate:.3f}\n" for second, rate in points))
+
+
+def submit_load(client: FlinkClient, work_dir: Path, options: LoadOptions) -> str:
+    """Build the job if need be, upload it, start it; returns the job id. The JobManager must see ``work_dir``."""
+    trace = work_dir.resolve() / f"trace-{options.job_name}.csv"
+    write_trace(trace, daily_trace(options.low_per_s, options.high_per_s))
+    return client.run_jar(client.upload_jar(build_job()), ENTRY_CLASS, options.arguments(trace))

@@ -1,0 +1,89 @@
+"""Raw payload files handed in from elsewhere, for a backfill: checked by name, copied unread."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from include.flink.poller import Delivery
+from include.flink.raw_format import RawRecord
+
+_LAYOUT = re.compile(r"cluster=([\w.-]+)/date=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/[^/.][^/]*\.jsonl\.gz")
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class FileSource:
+    """A folder in the layout of ``include/flink/raw_format.py`` (``cluster=/date=/hour=/*.jsonl.gz``).
+
+    Files are copied byte for byte, so that a corrupt line reaches the quarantine as it is; only what ingestion could
+    never find or open (wrong place or name, empty, not gzip) is refused here, by name. A README.md is passed over.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def poll(self) -> Iterator[RawRecord]:
+        """Yield the readable records of all accepted files; a line that is no record is left to ingestion."""
+        for path in self._files():
+            if refusal(path, self._folder) is not None:
+                continue
+            with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    try:
+                        yield RawRecord(**json.loads(line))
+                    except (ValueError, TypeError):
+                        continue
+
+    def deliver(self, raw_root: Path) -> Delivery:
+        """Copy every accepted file to the same place below the raw root; a second call copies nothing."""
+        written: list[Path] = []
+        kept: list[Path] = []
+        refused: dict[str, str] = {}
+        for path in self._files():
+            relative = path.relative_to(self._folder)
+            reason = refusal(path, self._folder)
+            target = raw_root / relative
+            if reason is None and target.exists():
+                if target.read_bytes() == path.read_bytes():
+                    kept.append(target)
+                    continue
+                reason = "another file of this name is there already; rename this one"
+            if reason is not None:
+                refused[str(relative)] = reason
+                continue
+            _copy(path, target)
+            written.append(target)
+        return Delivery(tuple(written), tuple(kept), refused)
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self._folder.rglob("*") if path.is_file() and path.name != "README.md")
+
+
+def refusal(path: Path, folder: Path) -> str | None:
+    """Return why a file cannot be taken, None when it can."""
+    relative = path.relative_to(folder).as_posix()
+    found = _LAYOUT.fullmatch(relative)
+    if found is None:
+        return "not at cluster=<name>/date=YYYY-MM-DD/hour=HH/<name>.jsonl.gz"
+    try:
+        datetime.strptime(f"{found[2]} {found[3]}", "%Y-%m-%d %H")
+    except ValueError:
+        return f"date={found[2]}/hour={found[3]} is no hour of the calendar"
+    with path.open("rb") as binary:
+        start = binary.read(2)
+    if not start:
+        return "empty file"
+    return None if start == _GZIP_MAGIC else "not compressed with gzip"
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy under a temporary name and rename, so that no reader sees half a file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(path.read_bytes())
+    temporary.replace(target)

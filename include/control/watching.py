@@ -1,0 +1,69 @@
+"""Whether the safety net has something to look at, and what came of its last look: told from files, without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from include.control.agenda import write_json
+from include.flink.raw_format import hour_directory
+from include.settings import Settings
+from include.utc import IntervalError, floor_hour, format_utc, parse_utc
+
+WATCHED = "planner"
+"""The policy whose jobs the safety net watches."""
+LOOKED = "watched.json"
+FRESH_TURNS = 2  # metrics are fresh for so many rounds of looks: one poll may come late or fail
+
+
+def unseen_after(settings: Settings) -> timedelta:
+    """Return how old a job's last metrics may be for the net to decide on it."""
+    return timedelta(seconds=FRESH_TURNS * settings.planner.apply_every_s)
+
+
+def something_to_watch(settings: Settings, as_of: datetime) -> bool:
+    """Whether the watch stage is worth starting: some raw file was written shortly before ``as_of``.
+
+    Only a local raw root is looked into; behind any other URI a cluster with an address counts as polled.
+    """
+    if not settings.apply.watch or WATCHED not in settings.planner.policies_in_use:
+        return False
+    if ":" in settings.paths.raw.split("/", maxsplit=1)[0]:
+        return any(cluster.rest_url is not None for cluster in settings.clusters.values())
+    since = as_of - unseen_after(settings)
+    return any(since.timestamp() <= written_s <= as_of.timestamp() for written_s in _written(settings, since, as_of))
+
+
+def _written(settings: Settings, since: datetime, as_of: datetime) -> Iterator[float]:
+    """Yield when the files in the hours' directories were written, epoch seconds."""
+    root = Path(settings.paths.raw)
+    hours = sorted({floor_hour(since), floor_hour(as_of)})
+    for cluster in sorted(root.glob("cluster=*")):
+        for hour in hours:
+            directory = hour_directory(root, cluster.name.partition("=")[2], hour)
+            if not directory.is_dir():
+                continue
+            with os.scandir(directory) as entries:
+                yield from (entry.stat().st_mtime for entry in entries if not entry.name.startswith("."))
+
+
+def remove_looked(settings: Settings) -> None:
+    """Take away what the last look left before its table is written: without it something may be released."""
+    (Path(settings.paths.out) / LOOKED).unlink(missing_ok=True)
+
+
+def write_looked(settings: Settings, as_of: datetime, released: int) -> None:
+    """Record how many steps a look released."""
+    write_json(Path(settings.paths.out) / LOOKED, {"as_of": format_utc(as_of), "released": released})
+
+
+def released(settings: Settings, as_of: datetime) -> bool:
+    """Whether the look at ``as_of`` released a step; what cannot be read counts as one, an earlier look as none."""
+    try:
+        found = json.loads((Path(settings.paths.out) / LOOKED).read_text())
+        return parse_utc(found["as_of"]) == as_of and int(found["released"]) > 0
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IntervalError):
+        return True

@@ -1,0 +1,80 @@
+"""The Airflow operator of a Spark stage, and what is said when a task fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.bases.hook import BaseHook
+from airflow.sdk.exceptions import AirflowException
+
+from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, load_settings
+from include.spark.submission import prepare_submission
+from include.stages import Stage
+
+RUNBOOK = "docs/runbook.md#when-a-stage-fails"
+log = logging.getLogger(__name__)
+
+
+class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not follow providers
+    """Submit one stage through the Spark connection that the settings name.
+
+    The code package, the jars and the environment are put together when the task runs: parsing a DAG file touches none
+    of them, and a task runs the code that is there when it starts.
+    """
+
+    def __init__(self, *, stage: Stage, **options: Any) -> None:
+        options = {
+            "application": str(PROJECT / "spark_jobs" / "launch.py"),
+            "name": f"tidewise-{stage}",
+            "conn_id": load_settings().spark.connection_id,
+            "doc_md": f"Spark stage `{stage}`. If it fails: {RUNBOOK}.",
+        } | options
+        super().__init__(**options)
+        self.stage = stage
+
+    def execute(self, context: Any) -> None:
+        """Build the package if the code changed, then submit.
+
+        Raises:
+            AirflowException: the stage failed; the message says where to look and what to do.
+        """
+        submission = prepare_submission(load_settings(), master=self._master())
+        self.conf = submission.conf
+        self.py_files = submission.package
+        self.env_vars = submission.environment
+        self.files = submission.environment.get(SETTINGS_FILE_VARIABLE)  # for drivers that run elsewhere
+        _find_spark_submit()
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            raise AirflowException(
+                f"stage {self.stage} failed (`{' '.join(self.application_args or [])}`): the line `tidewise: stage"
+                f" {self.stage} failed` above names the cause. What to do: {RUNBOOK}"
+            ) from error
+
+    def _master(self) -> str | None:
+        """Return the master that the connection names."""
+        host: str | None = BaseHook.get_connection(load_settings().spark.connection_id).host
+        return host
+
+
+def _find_spark_submit() -> None:
+    """Let the hook find the spark-submit of this virtual environment when PATH has none."""
+    if shutil.which("spark-submit") is None:
+        os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{Path(sys.executable).parent}"
+
+
+def report_failure(context: Any) -> None:
+    """Say what failed for good and what to do, in the scheduler's log (Airflow's ``on_failure_callback``)."""
+    task = context["task_instance"]
+    log.error(
+        "tidewise: task %s of %s (run %s) failed after %s tries: %s. What to do: %s. "
+        "The task may be cleared and run again at any time.",
+        *(task.task_id, task.dag_id, task.run_id, task.try_number, context.get("exception"), RUNBOOK),
+    )

@@ -1,1 +1,0 @@
-"""The HTML report: plain data in, one self-contained page out."""

@@ -1,0 +1,1 @@
+"""How a stage reaches Spark: configuration, jars, the zip of the code, the submission."""

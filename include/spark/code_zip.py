@@ -1,0 +1,81 @@
+"""The project's code as one zip, the form in which Spark ships it to drivers and executors.
+
+A wheel in ``--py-files`` works on the driver and not on executors; a zip works on both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from include.spark.byte_code import add_byte_code, write_entry
+
+PACKAGES = ("include", "models", "spark_jobs")
+KEPT_ARCHIVES = 5
+
+
+class PackagingError(RuntimeError):
+    """The project's code is not where it should be."""
+
+
+def build_package(root: Path, archive: Path) -> Path:
+    """Zip the project's packages and return the zip's path: ``archive`` with a hash of the code before its suffix.
+
+    A running application reads modules from its zip at any time, so a zip is never changed: other code gets another
+    name.  Nothing is written when the zip of this code is there.  It holds byte code, too, of the Python that wrote it.
+
+    Raises:
+        PackagingError: a package is missing below ``root``.
+    """
+    files = list(packed_files(root))
+    target = archive.with_stem(f"{archive.stem}-{content_hash(files)}")
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        _write(files, temporary)
+        if target.exists():  # written by another process meanwhile, and perhaps in use by now
+            temporary.unlink()
+        else:
+            temporary.replace(target)
+        _forget_old(archive, keep=target)
+    return target
+
+
+def packed_files(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every file that is packed, in order.
+
+    Raises:
+        PackagingError: a package is missing below ``root``.
+    """
+    for package in PACKAGES:
+        if not (root / package / "__init__.py").is_file():
+            raise PackagingError(f"no package {package} in {root}: run from the project's own checkout")
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+                yield path.relative_to(root).as_posix(), path.read_bytes()
+
+
+def content_hash(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return a hash over names and contents."""
+    digest = hashlib.sha256()
+    for name, content in files:
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def _write(files: Iterable[tuple[str, bytes]], target: Path) -> None:
+    with zipfile.ZipFile(target, "w") as packed:
+        for name, content in files:
+            write_entry(packed, name, content)
+        add_byte_code(packed)
+
+
+def _forget_old(archive: Path, *, keep: Path) -> None:
+    """Remove zips of old code but the youngest few, which running applications may still read."""
+    others = [path for path in archive.parent.glob(f"{archive.stem}-*{archive.suffix}") if path != keep]
+    for path in sorted(others, key=lambda old: old.stat().st_mtime, reverse=True)[KEPT_ARCHIVES - 1 :]:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""The configuration of every Spark session as plain data, for spark-submit and for in-process sessions alike."""
+
+from __future__ import annotations
+
+from include.settings import Settings
+from include.spark.jars import LOCAL_FILES_CLASS, SparkJars
+
+
+def spark_conf(settings: Settings, jars: SparkJars, master: str) -> dict[str, str]:
+    """Return the configuration for a master."""
+    local = _local_files(jars.local_files) if master.startswith("local") else {}
+    return local | _everywhere(settings, jars)
+
+
+def _local_files(jar: str) -> dict[str, str]:
+    """Return the file system for local disks; only where every process sees the same disk.
+
+    On the class path from the start: spark-submit itself already opens files.
+    """
+    return {
+        "spark.hadoop.fs.file.impl": LOCAL_FILES_CLASS,
+        "spark.driver.extraClassPath": jar,
+        "spark.executor.extraClassPath": jar,
+    }
+
+
+def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
+    return {
+        "spark.jars": ",".join(jars.delta),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
+        # Delta reads its log in 50 tasks by default: far too many for tables of this size.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Rows of up to so many partitions go straight to a file each; without it every write sorts its rows first.
+        "spark.sql.maxConcurrentOutputFileWriters": "16",
+        # Rows that are sorted by the keys of an aggregate are summed as they come, without a table of its groups.
+        "spark.sql.execution.replaceHashWithSortAgg": "true",
+        # By default each sort and each broadcast takes 64 MB at once, also for a hundred rows.
+        "spark.buffer.pageSize": "4m",
+        # Unused, as tables are addressed by path; by default Spark would make it in the working directory.
+        "spark.sql.warehouse.dir": f"{settings.paths.out}/warehouse",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": settings.spark.driver_memory,
+        # A stage lives for a minute or two: the optimising compiler costs more than it gives back, and on a few cores
+        # it and a concurrent collector take them from the tasks (a quiet plan stage: 59 -> 37 CPU seconds).
+        # With one compiler Java reserves 48 MB for code, too little for what Spark generates: a JVM without room for it
+        # loses tasks' results and waits for them for ever. 240 MB is what it reserves otherwise.
+        # What Spark generates for a wide table has methods that Java by itself leaves to its interpreter.  A heap that
+        # has its size from the start, in large pages, spares collections and page faults while it grows; so does room
+        # for some 30,000 classes.  What outlives a collection are mostly rows that are kept: they are moved once.
+        "spark.driver.extraJavaOptions": " ".join(
+            (
+                "-XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods -XX:ReservedCodeCacheSize=240m",
+                "-XX:MetaspaceSize=256m -XX:MaxTenuringThreshold=0",
+                f"-XX:+UseParallelGC -XX:+UseTransparentHugePages -Xms{settings.spark.driver_memory}",
+            )
+        ),
+        # Threads of a stage take turns at the cores: a small query need not wait until a long write has ended.
+        "spark.scheduler.mode": "FAIR",
+        # One thread per Python worker: parallelism comes from Spark's tasks.
+        "spark.executorEnv.OMP_NUM_THREADS": "1",
+        "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    }

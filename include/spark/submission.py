@@ -1,0 +1,113 @@
+"""How one stage becomes one ``spark-submit``: shared by the Airflow operator, the command line and the tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from include.settings import ENV_PREFIX, PROJECT, SETTINGS_FILE_VARIABLE, Settings, settings_file
+from include.spark.code_zip import build_package
+from include.spark.conf import spark_conf
+from include.spark.jars import spark_jars
+
+_SQLITE = "sqlite:///"
+_LOCATIONS = (
+    ("paths", "lake"),
+    ("paths", "raw"),
+    ("paths", "out"),
+    ("spark", "jars_dir"),
+    ("spark", "package_zip"),
+    ("mlflow", "tracking_uri"),
+    ("mlflow", "artifact_root"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Everything of a ``spark-submit`` but its arguments.
+
+    Attributes:
+        application: the script.
+        package: the zip of the project's code.
+        master: for which the configuration is.
+        conf: Spark's configuration.
+        environment: variables that the driver needs besides the submitter's own.
+    """
+
+    application: str
+    package: str
+    master: str
+    conf: dict[str, str]
+    environment: dict[str, str]
+
+    def command(self, arguments: Sequence[str], spark_submit: str | None = None) -> list[str]:
+        """Return the argv of a submission without Airflow."""
+        command = [spark_submit or str(Path(sys.executable).with_name("spark-submit")), "--master", self.master]
+        for key, value in self.conf.items():
+            command += ["--conf", f"{key}={value}"]
+        return [*command, "--py-files", self.package, self.application, *arguments]
+
+
+def prepare_submission(settings: Settings, master: str | None = None, root: Path = PROJECT) -> Submission:
+    """Build the code package if needed and collect what the submission needs.
+
+    Args:
+        settings: of the run.
+        master: where it goes; ``spark.master`` of the settings when None.
+        root: of the project.
+
+    Raises:
+        JarsMissingError: Delta's jars were not fetched.
+        PackagingError: ``root`` is not the project.
+    """
+    absolute = anchored(settings, root)
+    master = master or settings.spark.master
+    return Submission(
+        application=str(root / "spark_jobs" / "launch.py"),
+        package=str(build_package(root, Path(absolute.spark.package_zip))),
+        master=master,
+        conf=spark_conf(absolute, spark_jars(Path(absolute.spark.jars_dir)), master),
+        environment=stage_environment(settings, os.environ, root),
+    )
+
+
+def stage_environment(settings: Settings, environment: Mapping[str, str], root: Path = PROJECT) -> dict[str, str]:
+    """Return the variables under which a stage sees the same settings, whatever its working directory is.
+
+    Nothing but paths is passed: settings may hold credentials, and Airflow shows an operator's environment.
+    """
+    found = {"PYSPARK_PYTHON": environment.get("PYSPARK_PYTHON", sys.executable), "OMP_NUM_THREADS": "1"}
+    file = root / settings_file()
+    if file.is_file():
+        found[SETTINGS_FILE_VARIABLE] = str(file)
+    absolute = anchored(settings, root)
+    for section, key in _LOCATIONS:
+        value = getattr(getattr(absolute, section), key)
+        if value != getattr(getattr(settings, section), key):
+            found[f"{ENV_PREFIX}{section}__{key}".upper()] = value
+    return found
+
+
+def anchored(settings: Settings, root: Path = PROJECT) -> Settings:
+    """Return the settings with every relative local path taken from ``root`` instead of the working directory."""
+    changes: dict[str, dict[str, str]] = {}
+    for section, key in _LOCATIONS:
+        changes.setdefault(section, {})[key] = anchor(getattr(getattr(settings, section), key), root)
+    sections = {name: getattr(settings, name).model_copy(update=values) for name, values in changes.items()}
+    return settings.model_copy(update=sections)
+
+
+def anchor(location: str, root: Path) -> str:
+    """Return a location with a relative local path (or SQLite file) made absolute; any other URI stays as it is.
+
+    >>> anchor("out/lake", Path("/srv/tidewise")), anchor("s3a://bucket/lake", Path("/srv/tidewise"))
+    ('/srv/tidewise/out/lake', 's3a://bucket/lake')
+    >>> anchor("sqlite:///out/mlflow.db", Path("/srv/tidewise"))
+    'sqlite:////srv/tidewise/out/mlflow.db'
+    """
+    if location.startswith(_SQLITE):
+        return _SQLITE + str(root / location.removeprefix(_SQLITE))
+    return location if ":" in location.split("/", maxsplit=1)[0] else str(root / location)

@@ -1,0 +1,33 @@
+"""Raw replies, parsed."""
+
+from __future__ import annotations
+
+from include.tables.schema import AGGREGATES, DATE_HOUR, VERTEX_SAMPLE, Table
+
+BRONZE_METRICS = Table(
+    "bronze.metrics",
+    {
+        **VERTEX_SAMPLE,
+        "metrics": AGGREGATES,  # values that break a rule are null here and stand in ops.quarantine
+        "source_file": "STRING",
+        **DATE_HOUR,  # of observed_at
+    },
+    keys=("cluster", "job_id", "vertex_id", "observed_at"),
+    partition_by=("date", "hour"),
+    checks={"job_id_hex": "job_id RLIKE '^[0-9a-f]{32}$'", "vertex_id_hex": "vertex_id RLIKE '^[0-9a-f]{32}$'"},
+)
+
+BRONZE_JOB_EVENTS = Table(
+    "bronze.job_events",  # replies of kind job, plan, job_metrics, checkpoints, exceptions, overview: few, kept whole
+    {
+        "cluster": "STRING",
+        "kind": "STRING",
+        "job_id": "STRING",  # null for cluster-wide kinds
+        "observed_at": "TIMESTAMP",
+        "body": "STRING",
+        "source_file": "STRING",
+        **DATE_HOUR,
+    },
+    keys=("cluster", "kind", "job_id", "observed_at"),
+    partition_by=("date", "hour"),
+)

@@ -1,0 +1,247 @@
+"""What was learnt, forecast, planned and applied."""
+
+from __future__ import annotations
+
+from include.tables.schema import PARALLELISM, Table
+
+MODEL_VERSIONS = Table(
+    "gold.model_versions",
+    {
+        "as_of": "TIMESTAMP",
+        "model_version": "STRING",  # hash of inputs and parameters: the same training gives the same version
+        "trained_from": "TIMESTAMP",
+        "jobs": "INT",
+        "operators": "INT",
+        "observations": "BIGINT",
+        "observations_hash": "STRING",  # content of the training input, so that a rerun can be told from a new one
+        "capacity_mape": "DOUBLE",  # held back: mean |predicted - seen| / seen
+        "recovery_mape": "DOUBLE",
+        "latency_mape": "DOUBLE",
+        "champion_before": "STRING",
+        "champion_capacity_mape": "DOUBLE",  # of the champion on the same held-back rows
+        "gate": "STRING",  # passed, failed or first
+        "gate_detail": "STRING",
+        "code_version": "STRING",
+    },
+    keys=("as_of",),
+)
+
+FORECASTS = Table(
+    "gold.forecasts",
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "operator": "STRING",  # the source
+        "bin_start": "TIMESTAMP",
+        "bin_s": "INT",
+        "q10_per_s": "DOUBLE",
+        "q50_per_s": "DOUBLE",
+        "q90_per_s": "DOUBLE",
+        "q95_per_s": "DOUBLE",
+        "method": "STRING",
+        "fallback_reason": "STRING",  # null when the champion of a backtest was used
+        "forecast_version": "STRING",
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job", "operator", "bin_start"),
+    partition_by=("date",),
+    checks={"quantiles_ordered": "q10_per_s <= q50_per_s AND q50_per_s <= q90_per_s AND q90_per_s <= q95_per_s"},
+)
+
+FORECAST_SCORES = Table(
+    "gold.forecast_scores",
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "operator": "STRING",
+        "method": "STRING",
+        "origins": "INT",
+        "mase": "DOUBLE",
+        "pinball_q90": "DOUBLE",  # divided by the mean rate
+        "coverage_q90": "DOUBLE",
+        "champion": "BOOLEAN",
+        "date": "DATE",
+    },
+    keys=("as_of", "cluster", "job", "operator", "method"),
+    partition_by=("date",),
+)
+
+PLANS = Table(
+    "gold.plans",  # one row per step; a job that needs none has one row with status hold, a refused one says why
+    {
+        "as_of": "TIMESTAMP",
+        "step_id": "STRING",  # hash of job, effective_at and parallelism_to, and as_of
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "step_index": "INT",
+        "status": "STRING",  # planned, hold or refused
+        "apply_at": "TIMESTAMP",  # effective_at - lead_time_s
+        "effective_at": "TIMESTAMP",
+        "valid_until": "TIMESTAMP",
+        "parallelism_from": PARALLELISM,
+        "parallelism_to": PARALLELISM,
+        "slots_from": "INT",
+        "slots": "INT",
+        "expected_load_q50_per_s": "DOUBLE",  # highest of the bins of the step, all sources together
+        "expected_load_q90_per_s": "DOUBLE",
+        "expected_capacity_per_s": "DOUBLE",  # source records per s that the configuration sustains
+        "expected_capacity_lower_per_s": "DOUBLE",
+        "expected_capacity_upper_per_s": "DOUBLE",
+        "expected_utilisation": "DOUBLE",  # q50 load / expected capacity
+        "p_late": "DOUBLE",  # probability that load exceeds capacity in the worst bin
+        "expected_recovery_s": "DOUBLE",
+        "lead_time_s": "DOUBLE",
+        "slot_hours_saved": "DOUBLE",  # against staying as it is over the step (negative: added)
+        "reason": "STRING",  # one sentence for a person
+        "refusal": "STRING",  # named reason when refused, null otherwise
+        "policy": "STRING",
+        "model_version": "STRING",
+        "forecast_version": "STRING",
+        "observations_until": "TIMESTAMP",
+        "code_version": "STRING",
+        "input_versions": "MAP<STRING, BIGINT>",  # table -> Delta version that was read
+        "settings": "STRING",  # JSON of all that shapes a plan
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "step_id"),
+    partition_by=("date",),
+    checks={
+        "status_known": "status IN ('planned', 'hold', 'refused')",
+        "never_for_the_past": "status <> 'planned' OR apply_at >= as_of",
+        "refused_with_reason": "status <> 'refused' OR refusal IS NOT NULL",
+    },
+)
+
+POLICY_MEMORY = Table(
+    "gold.policy_memory",  # what a policy remembers of a job from one plan to the next
+    {
+        "stage": "STRING",  # which wrote it: plan, learn (from history, by night) or profiling; each its own
+        "as_of": "TIMESTAMP",  # of that stage
+        "cluster": "STRING",
+        "job": "STRING",
+        "policy": "STRING",
+        "memory": "STRING",  # JSON
+        "date": "DATE",  # of as_of
+    },
+    keys=("stage", "as_of", "cluster", "job"),
+    partition_by=("stage", "date"),  # so that stages which write at the same time do not meet
+    checks={"stage_known": "stage IN ('learn', 'profiling', 'plan')"},
+)
+
+PROFILES = Table(
+    "gold.profiles",  # what the profiling phase measured of a job, on the cluster that the settings name
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "kind": "STRING",  # step: a replay at one rate; capacity: under a backlog that never ends
+        "step": "INT",  # of the replay, from 0; 0 for capacity
+        "scale_out": "INT",  # workers = parallelism of every operator
+        "rate_per_s": "DOUBLE",  # replayed over all sources; null for capacity
+        "throughput_per_s": "DOUBLE",  # that the sources emitted; T_max of Phoebe for capacity
+        "latency_ms": "DOUBLE",  # end to end; null for capacity
+        "adapter": "STRING",  # profiling.adapter: what ran the deployments
+        "model_version": "STRING",  # of the champion, from which the simulated adapter makes the job's twin
+        "code_version": "STRING",
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job", "kind", "step", "scale_out"),
+    partition_by=("date",),
+    checks={
+        "kind_known": "kind IN ('step', 'capacity')",
+        "replayed_at_a_rate": "kind = 'capacity' OR rate_per_s > 0",
+        "scale_out_positive": "scale_out >= 1",
+    },
+)
+
+LOOKS = Table(
+    "gold.looks",  # what the safety net decided of each job at a look; its memory from one look to the next
+    {
+        "as_of": "TIMESTAMP",  # of the look
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "decision": "STRING",  # net: a step of its own; due: the plan's step goes out; wait: none does now
+        "step_id": "STRING",  # of the plan's step, or of its own: hash of job, parallelism_to and as_of; null for wait
+        "held_step_id": "STRING",  # of the plan's step that is due and held back, if any
+        "apply_at": "TIMESTAMP",
+        "valid_until": "TIMESTAMP",  # of its own step: the next look
+        "parallelism_from": PARALLELISM,  # as last seen running
+        "parallelism_to": PARALLELISM,
+        "slots_from": "INT",
+        "slots": "INT",
+        "reason": "STRING",  # one sentence for a person
+        "seen": "BOOLEAN",  # whether its metrics are fresh; where not, apply sends what is due as planned
+        "planned": "BOOLEAN",  # whether there is a plan to follow; else the job is steered by what is seen
+        "observations_until": "TIMESTAMP",
+        "plan_as_of": "TIMESTAMP",  # the newest plan that the look knew
+        "policy": "STRING",
+        "model_version": "STRING",
+        "code_version": "STRING",
+        "memory": "STRING",  # JSON
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job"),
+    partition_by=("date",),
+    checks={
+        "decision_known": "decision IN ('net', 'due', 'wait')",
+        "a_step_has_an_id": "decision = 'wait' OR step_id IS NOT NULL",
+    },
+)
+
+APPLIED_STEPS = Table(
+    "gold.applied_steps",
+    {
+        "step_id": "STRING",
+        "as_of": "TIMESTAMP",  # of the plan, or of the look whose own step it is
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "mode": "STRING",  # dry-run or auto
+        "status": "STRING",  # claimed, dry_run, confirmed, failed, refused
+        "refusal": "STRING",
+        "detail": "STRING",
+        "decided_at": "TIMESTAMP",
+        "apply_at": "TIMESTAMP",
+        "parallelism_from": PARALLELISM,
+        "parallelism_to": PARALLELISM,
+        "parallelism_confirmed": PARALLELISM,
+        "requested_at": "TIMESTAMP",
+        "confirmed_at": "TIMESTAMP",
+        "realised_downtime_s": "DOUBLE",
+        "expected_recovery_s": "DOUBLE",
+    },
+    keys=("step_id",),
+    checks={"status_known": "status IN ('claimed', 'dry_run', 'confirmed', 'failed', 'refused')"},
+)
+
+BACKTESTS = Table(
+    "gold.backtests",  # what a job's last days would have cost under each policy; the recommendation is no action
+    {
+        "as_of": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "policy": "STRING",  # also static_max and clairvoyant, which nobody can choose
+        "days": "DOUBLE",  # that were scored
+        "learning_days": "DOUBLE",  # replayed before them from a cold start, not scored
+        "note": "STRING",  # says so where there was less history than asked for; null otherwise
+        "rescales_per_day": "DOUBLE",
+        "late_minutes_per_day": "DOUBLE",
+        "lag_record_seconds": "DOUBLE",  # of all scored days, as are the next two
+        "slot_hours": "DOUBLE",
+        "cost": "DOUBLE",
+        "cost_vs_clairvoyant": "DOUBLE",
+        "recommended": "BOOLEAN",  # the cheapest; the one in use unless another is cheaper by backtest.margin
+        "in_use": "BOOLEAN",
+        "error": "STRING",  # of a policy that failed on this job; it has no figures
+        "model_version": "STRING",  # of the champion from which the job's twin was made
+        "code_version": "STRING",
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job", "policy"),
+    partition_by=("date",),
+    checks={"scored_or_failed": "cost IS NOT NULL OR error IS NOT NULL"},
+)

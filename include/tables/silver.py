@@ -1,0 +1,90 @@
+"""What was measured of each job."""
+
+from __future__ import annotations
+
+from include.tables.schema import DATE_HOUR, PARALLELISM, Table
+
+OBSERVATIONS = Table(
+    "silver.observations",
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "operator": "STRING",
+        "vertex_id": "STRING",
+        "window_start": "TIMESTAMP",
+        "window_s": "INT",
+        "parallelism": "INT",
+        "is_source": "BOOLEAN",
+        "observed_processing_rate_per_s": "DOUBLE",  # Eq. 3 of DS2; a source's is its output rate
+        "observed_output_rate_per_s": "DOUBLE",  # Eq. 4 of DS2
+        "true_processing_rate_per_s": "DOUBLE",  # of the whole operator: Eq. 5 of DS2 = PA(p), Eq. 1 of ContTune
+        "true_output_rate_per_s": "DOUBLE",  # Eq. 6 of DS2
+        "target_data_rate_per_s": "DOUBLE",  # sources: emitted + growth of the backlog; null elsewhere
+        "busy_share": "DOUBLE",  # mean over subtasks, 0..1; null when Flink did not measure it
+        "busy_share_max": "DOUBLE",  # of the busiest subtask
+        "idle_share": "DOUBLE",
+        "backpressured_share": "DOUBLE",
+        "selectivity": "DOUBLE",  # records out per record in
+        "pending_records": "DOUBLE",  # backlog at a source at the end of the window; null elsewhere
+        "latency_ms": "DOUBLE",  # age of the backlog at a source: pending / rate; null elsewhere
+        "samples": "INT",
+        "disturbed": "BOOLEAN",  # overlaps a rescale or restart: not used for training
+        **DATE_HOUR,  # of window_start
+    },
+    keys=("cluster", "job", "operator", "window_start"),
+    partition_by=("date", "hour"),
+    checks={
+        "parallelism_positive": "parallelism IS NULL OR parallelism >= 1",
+        "busy_is_a_share": "busy_share IS NULL OR busy_share BETWEEN 0 AND 1.05",
+        "rates_not_negative": "observed_processing_rate_per_s IS NULL OR observed_processing_rate_per_s >= 0",
+    },
+)
+
+JOB_GRAPHS = Table(
+    "silver.job_graphs",  # the graph as last seen in each hour
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "operator": "STRING",
+        "vertex_id": "STRING",
+        "position": "INT",  # topological
+        "upstream": "ARRAY<STRING>",  # names of the operators that feed it
+        "ship_strategies": "ARRAY<STRING>",  # of those edges, same order
+        "parallelism": "INT",
+        "max_parallelism": "INT",
+        "observed_at": "TIMESTAMP",
+        **DATE_HOUR,
+    },
+    keys=("cluster", "job", "operator", "date", "hour"),
+    partition_by=("date", "hour"),
+)
+
+RESCALES = Table(
+    "silver.rescales",
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "started_at": "TIMESTAMP",  # the job left RUNNING
+        "running_at": "TIMESTAMP",  # it is RUNNING again
+        "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not seen within two windows
+        "kind": "STRING",  # rescale (parallelism changed) or restart
+        "cause": "STRING",  # the exception's first line for a restart; null otherwise
+        "parallelism_before": PARALLELISM,
+        "parallelism_after": PARALLELISM,
+        "downtime_s": "DOUBLE",  # null when the job was not seen running before it failed again
+        "catch_up_s": "DOUBLE",
+        "load_per_s": "DOUBLE",  # target data rate of all sources around the event
+        "checkpoint_age_s": "DOUBLE",  # since the last checkpoint when it stopped: replayed after a failure
+        "state_size_bytes": "DOUBLE",
+        **DATE_HOUR,  # of started_at
+    },
+    keys=("cluster", "job", "started_at"),
+    partition_by=("date", "hour"),
+    checks={
+        "kind_known": "kind IN ('rescale', 'restart')",
+        "downtime_not_negative": "downtime_s IS NULL OR downtime_s >= 0",
+    },
+)

@@ -1,0 +1,53 @@
+"""The steps of a plan as the safety net keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.policies.protocol import Schedule
+from models.scheduling.demand import LEVELS, SourceForecast
+
+_Q95 = LEVELS.index(0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A step that is to be sent.
+
+    Attributes:
+        apply_at_s, valid_until_s: epoch seconds.
+        parallelism: operator -> parallelism.
+        load_most_per_s: upper end of the band that it was planned for, all sources together: q95 of its first bins.
+        reason: of the plan.
+        load_before_most_per_s: the same of the bin before it is in effect; 0 when the forecast does not show it.
+    """
+
+    apply_at_s: int
+    valid_until_s: int
+    parallelism: Mapping[str, int]
+    load_most_per_s: float
+    reason: str
+    load_before_most_per_s: float = 0.0
+
+
+BAND_S = 3600
+"""A step's band is that of its first hour: later hours are planned anew before they come."""
+
+
+def agenda(schedule: Schedule, forecast: SourceForecast) -> tuple[Due, ...]:
+    """Return the steps of a schedule that change something, by time."""
+    load = sum(values[_Q95] for values in forecast.quantiles.values())
+    found = []
+    for decision in schedule.decisions:
+        step = decision.step
+        if step.is_hold:
+            continue
+        first = max((step.effective_at_s - forecast.start_s) // forecast.bin_s, 0)
+        last = max(first + BAND_S // forecast.bin_s, first + 1)
+        band = load[first:last]
+        parallelism = dict(zip(schedule.operators, map(int, step.parallelism_to), strict=True))
+        most = float(band.max()) if len(band) else float("inf")
+        before = float(load[first - 1]) if 0 < first <= len(load) else 0.0
+        found.append(Due(step.apply_at_s, step.valid_until_s, parallelism, most, decision.reason, before))
+    return tuple(sorted(found, key=lambda due: due.apply_at_s))

@@ -1,0 +1,131 @@
+"""What is seen of a job between two plans, and what that says: load, lag, head-room, ContTune's step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from include.settings import Planner
+from models.job_models import RecoveryModel
+from models.policies.conttune.history import History, ability_at
+from models.policies.conttune.reading import Reading, fresh_windows
+from models.policies.conttune.small import Question, propose
+from models.policies.observations import Observations
+from models.policies.tidewise.memory import NetMemory
+from models.recovery import UNTRAINED
+from models.scheduling.need import upper_limits
+
+LATEST = 2  # windows that say what happens now,
+_LATEST_S = 60  # but at least so many seconds: windows may be as short as five
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is seen of a job at a look.
+
+    Attributes:
+        now_s: epoch seconds.
+        graph: the job.
+        running: operator -> parallelism; of a job that restarts, what it ran with.
+        up: whether it runs at all.
+        observations: the latest windows, at least those since the last look.
+        slots_max: most slots of the job.
+        options: the planner's settings.
+        restarting: whether it is known to have failed and is being brought back.
+        recovery: how long its rescales and restarts are expected to take.
+    """
+
+    now_s: int
+    graph: JobGraph
+    running: Mapping[str, int]
+    up: bool
+    observations: Observations
+    slots_max: int
+    options: Planner
+    restarting: bool = False
+    recovery: RecoveryModel = UNTRAINED
+
+
+def latest_windows(sight: Sight) -> Observations:
+    """Return the windows that say what happens now: the last ones that there are, undisturbed."""
+    seen = sight.observations
+    if not len(seen):
+        return seen
+    end_s = int(seen.window_start_s[-1]) + seen.window_s
+    return fresh_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
+
+
+def source_load_per_s(sight: Sight, reading: Reading | None) -> float:
+    """Return records/s of all sources, NaN when it is not known."""
+    if reading is None:
+        return math.nan
+    return sum(reading.required_per_s[name] for name in sight.graph.sources)
+
+
+def lag_s(seen: Observations) -> float:
+    """Return the age of the oldest record that waits at the end of the last window, s; 0 when it was not measured."""
+    if not len(seen):
+        return 0.0
+    last = seen.latency_ms[-1]
+    return float(np.max(last[np.isfinite(last)], initial=0.0)) / 1000.0
+
+
+def known_room(
+    sight: Sight,
+    memory: NetMemory,
+    parallelism: Mapping[str, int],
+    ability_of: Callable[[History, int], float] = ability_at,
+) -> float | None:
+    """Return capacity over load at a parallelism from what was seen there before; None when it never was.
+
+    The windows of a restart are disturbed and say nothing, but the load does: arrivals are counted at the broker.
+    """
+    last = sight.observations.rows(np.arange(max(len(sight.observations) - LATEST, 0), len(sight.observations)))
+    arriving = last.target_data_rate_per_s
+    if (
+        not len(last)
+        or not np.isfinite(arriving[-1][[sight.graph.position(name) for name in sight.graph.sources]]).all()
+    ):
+        return None
+    load = sum(float(arriving[-1][sight.graph.position(name)]) for name in sight.graph.sources)
+    rooms = []
+    for name, share in memory.shares.items():
+        ability = ability_of(memory.histories.get(name, ()), parallelism.get(name, 0))
+        if math.isfinite(ability) and share * load > 0:
+            rooms.append(ability / (share * load))
+    return min(rooms) if rooms else None
+
+
+def utilisation(sight: Sight, reading: Reading, memory: NetMemory) -> float:
+    """Return the highest share of its ability that an operator needs; 0 when none is known.
+
+    The ability is the mean of what was seen at the running parallelism lately ("mean reversion" of ContTune).
+    """
+    shares = []
+    for name, need in reading.required_per_s.items():
+        ability = ability_at(memory.histories.get(name, ()), sight.running[name])
+        shares.append(need / (ability if math.isfinite(ability) else reading.ability_per_s[name]))
+    return max((share for share in shares if math.isfinite(share)), default=0.0)
+
+
+def conttune_step(sight: Sight, reading: Reading, memory: NetMemory) -> dict[str, int]:
+    """Return ContTune's step for the load that is seen, at the utilisation aimed at with a plan or without one."""
+    target = sight.options.net_target if memory.planned else sight.options.reactive_utilisation
+    names = sight.graph.names
+    limits = dict(zip(names, upper_limits(sight.graph, sight.slots_max).tolist(), strict=True))
+    questions = [
+        Question(
+            history=memory.histories.get(name, ()),
+            required_per_s=reading.required_per_s[name] / target,
+            parallelism=sight.running[name],
+            ability_per_s=reading.ability_per_s[name],
+            p_max=limits[name],
+        )
+        for name in names
+    ]
+    answers = propose(questions)
+    return {name: min(answer.parallelism, limits[name]) for name, answer in zip(names, answers, strict=True)}

@@ -1,0 +1,41 @@
+"""Means over the windows of a job that say something about its present configuration."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.job_models import Floats
+from models.policies.observations import Observations
+
+# One record in 17 minutes: less is no load, and ratios to it would leave the range of floating point.
+NO_LOAD_PER_S = 1e-3
+
+
+def calm_windows(seen: Observations) -> Observations:
+    """Return the windows without a rescale or restart; all of them when none is without."""
+    rows = np.flatnonzero(~seen.disturbed)
+    return seen.rows(rows) if len(rows) else seen
+
+
+def mean_per_operator(values: Floats) -> Floats:
+    """Return (O,) the mean of (W, O) over the windows that have a finite value, NaN where none has."""
+    finite = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(finite, values, 0.0).sum(axis=0) / finite.sum(axis=0), float)
+
+
+def source_rates(seen: Observations) -> Floats:
+    """Return (O,) records/s that arrived at each source; what it emitted where arrivals are not measured, 0 if neither.
+
+    Other operators have meaningless values.
+    """
+    arrived = mean_per_operator(seen.target_data_rate_per_s)
+    rate = np.where(np.isfinite(arrived), arrived, mean_per_operator(seen.output_rate_per_s))
+    return np.asarray(np.where(np.isfinite(rate), np.maximum(rate, 0.0), 0.0), float)
+
+
+def selectivities(seen: Observations) -> Floats:
+    """Return (O,) records out per record in; NaN where nothing was measured to come out or go in."""
+    taken, sent = mean_per_operator(seen.processing_rate_per_s), mean_per_operator(seen.output_rate_per_s)
+    known = (taken >= NO_LOAD_PER_S) & (sent >= NO_LOAD_PER_S) & np.isfinite(taken) & np.isfinite(sent)
+    return np.asarray(np.divide(sent, taken, out=np.full(len(taken), np.nan), where=known), float)

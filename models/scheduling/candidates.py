@@ -1,0 +1,73 @@
+"""The configurations that a programme chooses from: for every number of slots the one that sustains most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from models.job_models import Floats, Ints
+from models.scheduling.demand import LEVELS, Demand
+from models.scheduling.need import CapacityBounds
+
+MOST: Final = 64
+_Q90: Final = LEVELS.index(0.9)
+
+
+def candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints) -> Ints:
+    """Return (K, O) configurations, K <= 64, the running one first, the others by rising slots.
+
+    Operators share slots, so what a configuration costs is its widest operator.  Among all that cost the same, the one
+    kept sustains the largest multiple of the horizon's peak demand, each operator with no more instances than that
+    multiple needs: the distinct need-vectors of all risk levels lie on this ladder, and it is nested.  An operator
+    without a capacity model keeps its parallelism.
+
+    Args:
+        demand: rates of O operators.
+        bounds: capacity of the operators that have a model.
+        current: (O,) running parallelism.
+        limits: (O,) highest admissible parallelism.
+    """
+    slots = _levels(int(limits.max()))
+    peaks = demand.rates_per_s[_Q90].max(axis=1)
+    modelled = [row for row, name in enumerate(demand.operators) if name in bounds and peaks[row] > 0]
+    found = np.repeat(np.minimum(current, limits)[None, :], len(slots), axis=0)
+    if modelled:
+        lower = {row: _rising(bounds[demand.operators[row]]) for row in modelled}
+        reach = np.min([lower[row][np.minimum(slots, limits[row]) - 1] / peaks[row] for row in modelled], axis=0)
+        for row in modelled:
+            wanted = np.searchsorted(lower[row], reach * peaks[row] * (1 - _ROUNDING), side="left") + 1
+            found[:, row] = np.minimum(wanted, np.minimum(slots, limits[row]))
+    rest = np.unique(found, axis=0)
+    rest = rest[np.lexsort((rest.sum(axis=1), rest.max(axis=1)))]
+    return np.concatenate([current[None, :], rest[(rest != current).any(axis=1)]]).astype(np.int64)
+
+
+def _rising(bounds: CapacityBounds) -> Floats:
+    """Return the lower bound, kept rising where it does not: far beyond what was seen the expected capacity decides.
+
+    Else a job that was seen at one instance only would never be offered more than a few.
+    """
+    return bounds.lower_per_s + _EXPECTED_SHARE * np.maximum.accumulate(bounds.mean_per_s)
+
+
+_EXPECTED_SHARE: Final = 1e-6  # far below what tells two bounds apart
+_ROUNDING: Final = 1e-12  # an operator's own bound, divided and multiplied again, must still find itself
+
+
+@lru_cache(maxsize=64)
+def _levels(most: int) -> Ints:
+    """Return the numbers of slots that are considered: all, or as many as allowed, denser where they are few."""
+    if most < MOST:
+        return np.arange(1, most + 1)
+    steps = MOST - 1  # of these several round to one number, so that more of them are allowed
+    while len(_spread(most, steps + 1)) < MOST:
+        steps += 1
+    return _spread(most, steps)
+
+
+def _spread(most: int, steps: int) -> Ints:
+    """Return the distinct whole numbers of a geometric series from 1 to ``most``."""
+    return np.unique(np.round(np.geomspace(1, most, steps)).astype(np.int64))

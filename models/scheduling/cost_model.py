@@ -1,0 +1,215 @@
+"""What a configuration costs in a bin and what a change to it costs, all in one unit.
+
+    cost = w_res x slots / slots_max per minute  +  w_late per late minute  +  margin x w_rescale per rescale
+
+What a change would save is an estimate, picked from many for being the largest, and the next plan may take the change
+back: it must promise ``rescale_margin`` times its price.
+
+Late minutes come from three sides: load above capacity, both uncertain; a failure, whose backlog takes the longer to
+work off the less head-room there is (Phoebe III-B); the rescale itself.
+
+| name | meaning | shape |
+| --- | --- | --- |
+| T, K | bins, candidates | |
+| head-room | capacity / load of the tightest operator | (T, K) |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from include.settings import Planner
+from models.job_models import Floats, Ints, RecoveryModel
+from models.scheduling.demand import MEDIAN, SCORES, at_level
+from models.scheduling.expectation import Outlook
+
+_MINUTE_S: Final = 60.0
+_DAY_S: Final = 86_400.0
+# Without head-room a backlog never goes; then the next plan, or the safety net, ends it after about this long.
+LONGEST_LATE_S: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """One job's programme, ready to be solved.
+
+    Attributes:
+        slots: (K,) of each candidate.
+        stage: (T, K) cost of spending a bin in a candidate, without what its slots cost.
+        switch: (T, K) cost of changing to a candidate at the begin of a bin.
+        minutes: (T,) length of each bin, the first from the moment of planning on.
+        slot_price: cost of one slot for a minute.
+    """
+
+    slots: Ints
+    stage: Floats
+    switch: Floats
+    minutes: Floats
+    slot_price: float
+
+    def priced(self, prices: Floats | float = 0.0) -> Floats:
+        """Return (T, K) what each bin costs, slots included; ``prices``, (T,), come on top of a slot's own."""
+        per_slot = (self.slot_price + prices) * self.minutes
+        return self.stage + per_slot[:, None] * self.slots[None, :]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When and in what state a job is planned for.
+
+    Attributes:
+        as_of_s: epoch seconds, in the first bin.
+        slots_max: most slots of the job.
+        lag_s: age of the oldest record that waits, s.
+    """
+
+    as_of_s: int
+    slots_max: int
+    lag_s: float
+
+
+def tables(outlook: Outlook, configurations: Ints, now: Moment, options: Planner) -> Tables:
+    """Return the costs of every candidate in every bin.
+
+    Args:
+        outlook: demand, capacity and recovery.
+        configurations: (K, O) candidates.
+        now: the moment of planning.
+        options: the planner's settings.
+    """
+    demand = outlook.demand
+    ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
+    minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / _MINUTE_S
+    overload = overload_probability(outlook, configurations, options.overload_tolerance)
+    overloaded = _overload(overload, options) * minutes[:, None]
+    slots = configurations.max(axis=1)
+    room = headroom(outlook, configurations, options.recovery_quantile)
+    recovery = outlook.recovery
+    failures = options.failures_per_day * minutes * _MINUTE_S / _DAY_S
+    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, room, options.late_after_s) / _MINUTE_S
+    late = np.zeros_like(room)
+    if now.lag_s > options.late_after_s:
+        late[0] += worked_off_s(now.lag_s - options.late_after_s, room[0]) / _MINUTE_S
+    return Tables(
+        slots=slots,
+        stage=options.late_weight * late
+        + overloaded
+        + options.failure_margin * failures[:, None] * _failure(recovery, room, slots, now, options),
+        switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
+        minutes=minutes,
+        slot_price=options.resource_weight / now.slots_max,
+    )
+
+
+def _overload(probability: Floats, options: Planner) -> Floats:
+    """Return (T, K) what a probability of overload, (T, K), costs per minute.
+
+    An overload that was not expected is ended by the safety net: the job is late for a share of the hour, is rescaled
+    there and back with the next plan, and has more slots than it needs meanwhile.  One that is to be expected, P near
+    1, comes again with every plan: the share that the net does not end grows with P^2, so that no plan lives on it.
+    """
+    if not options.net_rescues:
+        return options.late_weight * probability
+    share = options.overload_late_share
+    late = share + (1.0 - share) * probability**2
+    ended = 2.0 * options.rescale_weight / 60.0 + options.resource_weight * options.overload_slots_share
+    return probability * (options.late_weight * late + ended)
+
+
+def _failure(recovery: RecoveryModel, room: Floats, slots: Ints, now: Moment, options: Planner) -> Floats:
+    """Return (T, K) what a failure costs: its backlog is worked off as it is, or in the widest candidate if cheaper.
+
+    The safety net comes by every ``apply_every_s``, half of which passes on average; it enlarges the job and brings it
+    back when nothing waits any more.
+    """
+    down_s, replay_s, rescale_s = (
+        recovery.downtime_restart_s,
+        recovery.checkpoint_interval_s,
+        recovery.downtime_rescale_s,
+    )
+    stay = options.late_weight * late_after_s(down_s, replay_s, room, options.late_after_s) / _MINUTE_S
+    if not options.net_rescues:
+        return stay
+    wait_s = options.apply_every_s / 2
+    standing_s = max(down_s - max(options.late_after_s - replay_s, 0.0), 0.0)
+    age_s = max(replay_s + down_s - options.late_after_s, 0.0)
+    left_s = np.maximum(age_s - np.maximum(room - 1.0, 0.0) * wait_s, 0.0) + rescale_s
+    widest = int(slots.argmax())
+    off_s = worked_off_s(left_s, room[:, widest, None])
+    late_s = standing_s + wait_s + rescale_s + off_s
+    wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
+    dear = wider * (rescale_s + off_s + wait_s) / _MINUTE_S + 2 * options.rescale_weight
+    return np.asarray(np.minimum(stay, options.late_weight * late_s / _MINUTE_S + dear))
+
+
+def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
+    """Return (T, K) the probability that some operator gets more than it can process.
+
+    The load's quantile function is linear in the normal score between its levels, and the capacity is normal; of the
+    piece in which the expected capacity lies, P = Phi(-distance / root of both variances).  All operators' rates rise
+    together, so the likeliest to be overloaded decides.
+
+    Args:
+        outlook: demand and capacity.
+        configurations: (K, O) candidates.
+        tolerance: share by which load may exceed capacity: a slight excess takes longer than a bin to make a job late,
+            and bins above the median are followed by others below it.
+    """
+    demand = outlook.demand
+    worst = np.zeros((demand.bins, len(configurations)))
+    for row, name in enumerate(demand.operators):
+        if name not in outlook.bounds:
+            continue
+        used, back = np.unique(configurations[:, row], return_inverse=True)
+        mean, sd = outlook.bounds[name].mean_per_s[used - 1], outlook.bounds[name].sd_per_s[used - 1]
+        rates = (1.0 - tolerance) * demand.rates_per_s[:, row, :, None]  # (L, T, 1)
+        slopes = np.diff(rates, axis=0) / np.diff(SCORES)[:, None, None]
+        piece = np.clip((mean >= rates[1:-1]).sum(axis=0), 0, len(slopes) - 1)  # (T, K')
+        slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
+        at = np.take_along_axis(rates, piece[None], axis=0)[0]
+        distance = mean - at + SCORES[piece] * slope
+        spread = np.sqrt(slope**2 + sd**2) + _LEAST_SPREAD * np.maximum(mean, 1.0)
+        worst = np.maximum(worst, ndtr(-distance / spread)[:, back])
+    return worst
+
+
+_LEAST_SPREAD: Final = 1e-9
+
+
+def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
+    """Return (T, K) capacity over the load's quantile, of the tightest operator; infinite where nothing limits."""
+    demand = outlook.demand
+    load = demand.rates_per_s[MEDIAN] if level == 0.5 else at_level(demand.rates_per_s, level)
+    least = np.full((demand.bins, len(configurations)), np.inf)
+    for row, name in enumerate(demand.operators):
+        if name in outlook.bounds:
+            mean = outlook.bounds[name].mean_per_s[configurations[:, row] - 1]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = mean[None, :] / load[row][:, None]
+            least = np.fmin(least, np.where(load[row][:, None] > 0, ratio, np.inf))
+    return least
+
+
+def late_after_s(downtime_s: float, replay_s: float, room: Floats, late_after: float) -> Floats:
+    """Return how long a job is late after it stood still, (...) s.
+
+    The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
+    then on its age falls by head-room - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
+    only while the age exceeds ``late_after``.
+    """
+    standing = downtime_s - max(late_after - replay_s, 0.0)
+    beyond = max(replay_s + downtime_s - late_after, 0.0)
+    return np.asarray(np.minimum(max(standing, 0.0) + worked_off_s(beyond, room), LONGEST_LATE_S))
+
+
+def worked_off_s(age_s: npt.ArrayLike, room: Floats) -> Floats:
+    """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S."""
+    age = np.asarray(age_s, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        took = np.minimum(age / np.maximum(room - 1.0, 0.0), LONGEST_LATE_S)
+    return np.asarray(np.where(age > 0, took, 0.0))

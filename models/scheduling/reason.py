@@ -1,0 +1,116 @@
+"""One sentence per step that a person understands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from models.job_models import Floats
+from models.scheduling.rescale_timing import Circumstances, Step
+
+_NAMED = 3  # operators named one by one; of the others only the number
+
+
+def number(value: float) -> str:
+    """Write a rate briefly: 950, 8.2k, 124k, 3.1M."""
+    for limit, divisor, unit in ((1e3, 1.0, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M")):
+        if value < limit * 0.9995:
+            scaled = value / divisor
+            return f"{scaled:.0f}{unit}" if scaled >= 99.5 or not unit else f"{scaled:.2g}{unit}"
+    return f"{value / 1e9:.3g}G"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration briefly: 40 s, 2 min 40 s, 3 h 10 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    large, small, names = (whole // 60, whole % 60, ("min", "s"))
+    if whole >= 3600:
+        large, small, names = (whole // 3600, whole % 3600 // 60, ("h", "min"))
+    return f"{large} {names[0]}" + (f" {small} {names[1]}" if small else "")
+
+
+def clock(epoch_s: int, as_of_s: int) -> str:
+    """Write a time of day in UTC, with the day when it is not the day of planning."""
+    moment, today = datetime.fromtimestamp(epoch_s, UTC), datetime.fromtimestamp(as_of_s, UTC)
+    return f"{moment:%H:%M}" if moment.date() == today.date() else f"{moment:%H:%M on %Y-%m-%d}"
+
+
+def sentence(step: Step, since: int, job: Circumstances, load_per_s: Floats) -> str:
+    """Return the reason of a step.
+
+    Args:
+        step: the step.
+        since: first bin of what it replaces, for comparison.
+        job: what it was made from.
+        load_per_s: (T,) total load at the planning quantile.
+    """
+    names = job.outlook.demand.operators
+    parts = (
+        [_held(step, job, load_per_s)] if step.is_hold else [_load(step, since, job, load_per_s), _changes(step, names)]
+    )
+    if not step.is_hold:
+        parts.append(_timing(step))
+    return "; ".join(part for part in (*parts, _short(step, job), _unmodelled(job.need.unmodelled)) if part)
+
+
+def _quantile(job: Circumstances) -> str:
+    return f"load q{100 * job.options.load_quantile:g}"
+
+
+def _load(step: Step, since: int, job: Circumstances, load: Floats) -> str:
+    peak = float(load[step.begin : step.end].max())
+    if step.begin == 0:
+        return f"{_quantile(job)} is up to {number(peak)}/s from now on"
+    before, at = float(load[since : step.begin].max()), clock(step.effective_at_s, job.as_of_s)
+    if number(before) == number(peak):
+        return f"{_quantile(job)} stays near {number(peak)}/s from {at}"
+    verb = "rises" if peak > before else "falls"
+    return f"{_quantile(job)} {verb} from {number(before)}/s to {number(peak)}/s at {at}"
+
+
+def _changes(step: Step, names: Sequence[str]) -> str:
+    pairs = zip(names, step.parallelism_from, step.parallelism_to, strict=True)
+    slots = (step.slots_from, step.slots)
+    changed = sorted(  # first those that decide the slots, then the largest changes
+        ((name, int(before), int(after)) for name, before, after in pairs if before != after),
+        key=lambda change: (change[1:] != slots, -abs(change[2] - change[1]), change[0]),
+    )
+    told = [f"{name} needs {after} instead of {before}" for name, before, after in changed[:_NAMED]]
+    more = len(changed) - _NAMED
+    return ", ".join(told) + (f" and {more} more change" if more > 0 else "")
+
+
+def _timing(step: Step) -> str:
+    if step.lead_time_s:
+        return f"applied {duration(step.lead_time_s)} ahead"
+    if step.slots < step.slots_from:
+        return f"saves {step.slot_hours_saved:.1f} slot-hours"
+    return "due at once" if step.begin == 0 else "applied when it is needed"
+
+
+def _held(step: Step, job: Circumstances, load: Floats) -> str:
+    peak = int(load.argmax())
+    at = clock(max(job.outlook.demand.bin_start_s(peak), job.as_of_s), job.as_of_s)
+    told = f"{_quantile(job)} peaks at {number(float(load[peak]))}/s at {at}, which the running parallelism covers"
+    enough = int(job.need.parallelism.max())
+    if enough < step.slots:
+        told += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
+    return told
+
+
+def _short(step: Step, job: Circumstances) -> str:
+    rows = np.flatnonzero(job.need.short[:, step.begin : step.end].any(axis=1))
+    if not len(rows):
+        return ""
+    limited = ", ".join(f"{job.outlook.demand.operators[row]} (at most {job.limits[row]})" for row in rows)
+    return f"clipped to the maximum, which does not cover the load: {limited}"
+
+
+def _unmodelled(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return f"no capacity model, so parallelism kept: {', '.join(names)}"

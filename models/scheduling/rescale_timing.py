@@ -1,0 +1,140 @@
+"""Placing configurations in time: a rise ahead of its need by the time the rescale itself takes, a fall after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from include.settings import Planner
+from models.job_models import Ints
+from models.scheduling.expectation import Expectation, Outlook
+from models.scheduling.need import Need
+from models.scheduling.segments import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One configuration and when it begins; times in epoch seconds.
+
+    Attributes:
+        apply_at_s: when to send it; equal to ``effective_at_s`` for a fall and for what is needed already.
+        effective_at_s: when it must be in effect.
+        valid_until_s: when the next configuration is due, or the horizon ends: after that it is wrong to send it.
+        parallelism_from, parallelism_to: (O,) before and after; equal for a job that is held as it is.
+        begin, end: the bins that it covers.
+        expected: what to expect during them.
+    """
+
+    apply_at_s: int
+    effective_at_s: int
+    valid_until_s: int
+    parallelism_from: Ints
+    parallelism_to: Ints
+    begin: int
+    end: int
+    expected: Expectation
+
+    @property
+    def is_hold(self) -> bool:
+        """Whether nothing changes."""
+        return bool((self.parallelism_from == self.parallelism_to).all())
+
+    @property
+    def slots_from(self) -> int:
+        """Slots before."""
+        return int(self.parallelism_from.max())
+
+    @property
+    def slots(self) -> int:
+        """Slots after."""
+        return int(self.parallelism_to.max())
+
+    @property
+    def lead_time_s(self) -> int:
+        """How long before it must be in effect it is sent."""
+        return self.effective_at_s - self.apply_at_s
+
+    @property
+    def slot_hours_saved(self) -> float:
+        """Against staying as it was while the step is in effect; negative when slots are added."""
+        return (self.slots_from - self.slots) * (self.valid_until_s - self.effective_at_s) / 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What placing needs to know of a job.
+
+    Attributes:
+        current: (O,) running parallelism.
+        limits: (O,) highest admissible parallelism.
+        need: of every bin.
+        outlook: demand, capacity and recovery.
+        as_of_s: the moment of planning, epoch seconds: nothing is placed before it.
+        options: the planner's settings.
+        grid_s: steps are looked for this often; a rise is placed on the last look that is early enough. 0: at any time.
+    """
+
+    current: Ints
+    limits: Ints
+    need: Need
+    outlook: Outlook
+    as_of_s: int
+    options: Planner
+    grid_s: int = 0
+
+
+def place(segments: list[Segment], job: Circumstances) -> list[Step]:
+    """Turn the segments of a whole horizon into steps; without any change it is one step that holds."""
+    demand = job.outlook.demand
+    steps: list[Step] = []
+    before = job.current
+    for segment in segments:
+        if segment.held:
+            continue
+        effective_s = max(demand.bin_start_s(segment.begin), job.as_of_s)
+        earliest_s = steps[-1].effective_at_s if steps else job.as_of_s
+        wanted, lead_s = _with_lead(segment, before, job, effective_s - earliest_s)
+        if (wanted == before).all():
+            continue
+        end_s = max(demand.bin_start_s(segment.end), effective_s)
+        expected = job.outlook.expect(wanted, segment.begin, segment.end)
+        steps.append(
+            Step(effective_s - lead_s, effective_s, end_s, before, wanted, segment.begin, segment.end, expected)
+        )
+        before = wanted
+    return _until_the_next(steps) if steps else [_hold(job)]
+
+
+def _with_lead(segment: Segment, before: Ints, job: Circumstances, room_s: int) -> tuple[Ints, int]:
+    """Return the configuration and how many seconds ahead it is sent, at most ``room_s``.
+
+    Only a rise is sent ahead.  While it runs ahead it must also cover what the bins before it need: an operator that
+    falls with the same step waits for the next one, at no cost, since slots do not fall.
+    """
+    rises = bool((segment.parallelism > before).any()) and segment.parallelism.max() >= before.max()
+    if not rises or room_s <= 0:
+        return segment.parallelism, 0
+    rescale_s = job.outlook.rescale_s(segment.parallelism, segment.begin, job.options.load_quantile)
+    most_s = job.options.max_lead_s
+    lead_s = int(min(np.ceil(min(rescale_s, most_s) + job.options.lead_margin_s), most_s))
+    if job.grid_s and lead_s:
+        effective_s = job.outlook.demand.bin_start_s(segment.begin)
+        lead_s += (effective_s - lead_s) % job.grid_s
+    lead_s = min(lead_s, room_s)
+    bins = int(np.ceil(lead_s / job.outlook.demand.bin_s))
+    ahead = job.need.parallelism[:, max(segment.begin - bins, 0) : segment.begin]
+    return np.maximum(segment.parallelism, ahead.max(axis=1, initial=1)), lead_s
+
+
+def _until_the_next(steps: list[Step]) -> list[Step]:
+    """End each step's validity when the next one is due."""
+    ends = [step.apply_at_s for step in steps[1:]] + [steps[-1].valid_until_s]
+    return [replace(step, valid_until_s=max(end_s, step.apply_at_s)) for step, end_s in zip(steps, ends, strict=True)]
+
+
+def _hold(job: Circumstances) -> Step:
+    demand = job.outlook.demand
+    expected = job.outlook.expect(job.current, 0, demand.bins)
+    end_s = demand.bin_start_s(demand.bins)
+    return Step(job.as_of_s, job.as_of_s, end_s, job.current, job.current, 0, demand.bins, expected)

@@ -1,0 +1,1 @@
+"""Typed replies to the history of each job: observations, graphs, restarts and rescales."""

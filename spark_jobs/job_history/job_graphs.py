@@ -1,0 +1,100 @@
+"""silver.job_graphs: each job's operators and edges as last seen in each hour."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.tables import JOB_GRAPHS
+from spark_jobs.lake import date_hour_columns
+from spark_jobs.raw_parsing.reply_schema import RUNNING
+
+
+def job_graphs(polls: DataFrame, plans: DataFrame, operators: DataFrame) -> DataFrame:
+    """Join the last ``job`` reply of every hour with the plan in force at that time.
+
+    Args:
+        polls: from :func:`spark_jobs.job_history.job_replies.job_polls`.
+        plans: from :func:`spark_jobs.job_history.job_replies.plan_replies`; polled about once an hour, it holds
+            until the next.
+        operators: names by vertex.
+    """
+    hourly = _last_of_hour(polls.where(F.col("state") == RUNNING), "job", "vertices").withColumnRenamed(
+        "seen", "seen_at"
+    )
+    of_job = Window.partitionBy("cluster", "job_id").orderBy("date", "hour").rowsBetween(Window.unboundedPreceding, 0)
+    joined = hourly.join(_last_of_hour(plans, "nodes").drop("seen"), ["cluster", "job_id", "date", "hour"], "full")
+    held = joined.withColumn("nodes", F.last("nodes", ignorenulls=True).over(of_job))
+    # Two jobs of one name in an hour (a resubmission): the one seen last stands.
+    of_name = Window.partitionBy("cluster", "job", "date", "hour").orderBy(F.desc("seen_at"), "job_id")
+    current = held.where("job IS NOT NULL AND nodes IS NOT NULL").withColumn("rank", F.row_number().over(of_name))
+    deep = current.where("rank = 1").withColumn("depths", F.expr(_DEPTHS))
+    vertices = deep.withColumn("node", F.explode(F.expr(_POSITIONED)))
+    return _named(vertices, operators).select(*JOB_GRAPHS.columns)
+
+
+def source_vertices(plans: DataFrame) -> DataFrame:
+    """Return ``cluster, job_id, vertex_id, is_source`` of every vertex that a plan shows."""
+    nodes = (
+        plans.select("cluster", "job_id", "nodes").distinct().select("cluster", "job_id", F.explode("nodes").alias("n"))
+    )
+    # A source has no `inputs` at all.
+    return nodes.groupBy("cluster", "job_id", F.col("n.id").alias("vertex_id")).agg(
+        F.max(F.coalesce(F.size("n.inputs"), F.lit(0)) <= 0).alias("is_source")
+    )
+
+
+def _last_of_hour(replies: DataFrame, *columns: str) -> DataFrame:
+    dated = replies.select("*", *date_hour_columns("observed_at"))
+    last = F.max_by(F.struct("observed_at", *columns), "observed_at").alias("last")
+    found = dated.groupBy("cluster", "job_id", "date", "hour").agg(last)
+    return found.select(
+        "cluster", "job_id", "date", "hour", F.col("last.observed_at").alias("seen"), *_of_last(columns)
+    )
+
+
+def _of_last(columns: tuple[str, ...]) -> list[Column]:
+    return [F.col(f"last.{column}") for column in columns]
+
+
+def _named(vertices: DataFrame, operators: DataFrame) -> DataFrame:
+    with_ids = vertices.withColumn("vertex_id", F.col("node.id"))
+    names = F.broadcast(operators.select("cluster", "job_id", "vertex_id", "operator"))
+    by_id = operators.groupBy("cluster", "job_id").agg(
+        F.map_from_entries(F.collect_list(F.struct("vertex_id", "operator"))).alias("name_of")
+    )
+    found = F.filter("vertices", lambda vertex: vertex["id"] == F.col("vertex_id"))
+    joined = with_ids.join(names, ["cluster", "job_id", "vertex_id"]).join(F.broadcast(by_id), ["cluster", "job_id"])
+    inputs = F.coalesce("node.inputs", F.array())
+    return joined.withColumn("vertex", F.get(found, F.lit(0))).select(
+        "cluster",
+        "job",
+        "job_id",
+        "operator",
+        "vertex_id",
+        F.col("node.position").alias("position"),
+        F.transform(inputs, lambda edge: F.col("name_of")[edge["id"]]).alias("upstream"),
+        F.transform(inputs, lambda edge: edge["ship_strategy"]).alias("ship_strategies"),
+        "vertex.parallelism",
+        F.col("vertex.maxParallelism").alias("max_parallelism"),
+        F.col("seen_at").alias("observed_at"),
+        "date",
+        "hour",
+    )
+
+
+# Depths grow by relaxation: after as many rounds as there are nodes, every node stands one deeper than the deepest node
+# that feeds it. Sorted by depth, every upstream stands before what it feeds; ties go by id, as the order in Flink's
+# replies is not stable.
+_DEPTHS = """
+aggregate(
+  nodes,
+  map_from_entries(transform(nodes, n -> struct(n.id, 0))),
+  (depths, round) -> map_from_entries(transform(nodes, n -> struct(
+    n.id,
+    coalesce(array_max(transform(n.inputs, i -> least(coalesce(depths[i.id], -1) + 1, size(nodes)))), 0)
+  )))
+)
+"""
+_SORTED = "array_sort(transform(nodes, n -> struct(depths[n.id] AS depth, n.id AS id, n.inputs AS inputs)))"
+_POSITIONED = f"transform({_SORTED}, (n, i) -> struct(n.id AS id, n.inputs AS inputs, i AS position))"

@@ -1,0 +1,133 @@
+"""What the replies about a job say, typed: its state and parallelism, its operators, checkpoints and failures."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.flink.raw_format import Kind
+from spark_jobs.raw_parsing.envelopes import moment_of_ms
+from spark_jobs.raw_parsing.reply_schema import REPLY, RUNNING, STOPPED
+
+_KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
+
+
+def job_replies(events: DataFrame) -> DataFrame:
+    """Return rows of bronze.job_events that are replies about a job: ``cluster, job_id, observed_at, kind, reply``."""
+    typed = F.from_json("body", REPLY).alias("reply")
+    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", typed)
+
+
+def parsed_replies(rows: DataFrame) -> DataFrame:
+    """Return the same of parsed rows, whose bodies are read already.
+
+    Args:
+        rows: from :func:`spark_jobs.ingest.bronze.kept_events`.
+    """
+    reply = F.col("event").alias("reply")
+    known = rows.where(F.col("kind").isin(*_KINDS))
+    return known.select(F.col("cluster_dir").alias("cluster"), "job_id", "observed_at", "kind", reply)
+
+
+def job_polls(replies: DataFrame) -> DataFrame:
+    """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
+
+    ``vector`` is its parallelism as ``ARRAY<STRUCT<vertex_id, parallelism>>``, sorted: Flink's order varies.
+    """
+    stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
+    return _of(replies, Kind.JOB).select(
+        "cluster",
+        F.col("reply.name").alias("job"),
+        "job_id",
+        "observed_at",
+        "reply.state",
+        moment_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
+        F.transform(F.filter(stopped, lambda ms: ms > 0), moment_of_ms).alias("stopped_at"),
+        "reply.vertices",
+        _vector(F.col("reply.vertices")).alias("vector"),
+    )
+
+
+def operators(polls: DataFrame) -> DataFrame:
+    """Return ``cluster, job_id, vertex_id`` -> ``job, operator``, the names that every table is keyed by.
+
+    Two vertices of one job may bear the same name (two sinks, say): those get a piece of their id appended.
+    """
+    vertices = polls.select("cluster", "job", "job_id", "vertices").select(
+        "cluster", "job", "job_id", F.transform("vertices", lambda v: F.struct(v["id"], v["name"])).alias("named")
+    )
+    named = vertices.distinct().select("cluster", "job", "job_id", F.explode("named").alias("vertex")).distinct()
+    same_name = Window.partitionBy("cluster", "job_id", "vertex.name")
+    counted = named.withColumn("namesakes", F.count(F.lit(1)).over(same_name))
+    short_id = F.substring("vertex.id", 1, 8)
+    unique = F.when(F.col("namesakes") == 1, F.col("vertex.name")).otherwise(
+        F.concat(F.col("vertex.name"), F.lit(" ("), short_id, F.lit(")"))
+    )
+    return counted.select(
+        "cluster", "job", "job_id", F.col("vertex.id").alias("vertex_id"), unique.alias("operator")
+    ).dropDuplicates(["cluster", "job_id", "vertex_id"])
+
+
+def parallelism_changes(polls: DataFrame, horizon: datetime) -> DataFrame:
+    """Return periods of constant parallelism per vertex: ``vertex_id, parallelism, valid_from, valid_to``.
+
+    The last period of a job ends at ``horizon``.
+
+    Only replies in state RUNNING count: while it waits for slots, Flink shows a parallelism that is not real.
+    """
+    running = polls.where(F.col("state") == RUNNING).select("cluster", "job_id", "observed_at", "vector")
+    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at")
+    # Most replies repeat the one before: they go first, so that few rows are exploded.
+    changed = running.withColumn("before", F.lag("vector").over(by_job)).where("before IS NULL OR before <> vector")
+    periods = changed.withColumn("valid_to", F.coalesce(F.lead("observed_at").over(by_job), F.lit(horizon)))
+    return periods.select(
+        "cluster", "job_id", F.col("observed_at").alias("valid_from"), "valid_to", F.explode("vector").alias("vertex")
+    ).select("cluster", "job_id", "vertex.vertex_id", "vertex.parallelism", "valid_from", "valid_to")
+
+
+def plan_replies(replies: DataFrame) -> DataFrame:
+    """Return one row per ``plan`` reply: its nodes with their inputs."""
+    return _of(replies, Kind.PLAN).select("cluster", "job_id", "observed_at", F.col("reply.plan.nodes").alias("nodes"))
+
+
+def checkpoints(replies: DataFrame) -> DataFrame:
+    """Return completed checkpoints, each once: ``triggered_at, completed_at, state_size_bytes``."""
+    latest = F.when(F.col("reply.latest.completed").isNotNull(), F.array("reply.latest.completed"))
+    listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
+    found = _of(replies, Kind.CHECKPOINTS).select("cluster", "job_id", F.explode(listed).alias("one"))
+    return (
+        found.where("one.status = 'COMPLETED'")
+        .select(
+            "cluster",
+            "job_id",
+            moment_of_ms(F.col("one.trigger_timestamp")).alias("triggered_at"),
+            moment_of_ms(F.col("one.latest_ack_timestamp")).alias("completed_at"),
+            F.col("one.state_size").cast("DOUBLE").alias("state_size_bytes"),
+        )
+        .distinct()
+    )
+
+
+def failures(replies: DataFrame) -> DataFrame:
+    """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
+    listed = F.explode("reply.exceptionHistory.entries").alias("entry")
+    entries = _of(replies, Kind.EXCEPTIONS).select("cluster", "job_id", listed)
+    first_line = F.substring_index("entry.stacktrace", "\n", 1)
+    causes = entries.where("entry.timestamp > 0").select(
+        "cluster",
+        "job_id",
+        moment_of_ms(F.col("entry.timestamp")).alias("failed_at"),
+        F.substring(F.coalesce(first_line, "entry.exceptionName"), 1, 500).alias("cause"),
+    )
+    return causes.groupBy("cluster", "job_id", "failed_at").agg(F.min("cause").alias("cause"))
+
+
+def _of(replies: DataFrame, kind: Kind) -> DataFrame:
+    return replies.where((F.col("kind") == kind) & F.col("reply").isNotNull())
+
+
+def _vector(vertices: Column) -> Column:
+    pairs = F.transform(vertices, lambda v: F.struct(v["id"].alias("vertex_id"), v["parallelism"].alias("parallelism")))
+    return F.sort_array(F.filter(pairs, lambda pair: pair["parallelism"] >= 1))

@@ -1,0 +1,133 @@
+"""silver.observations: one row per job, operator and window, with observed and true rates.
+
+The true rates are those of the whole operator: Eq. 1 of ContTune, PA(p) = observed rate / useful share of time.
+
+Deviation: Eq. 5 and 6 of DS2 sum the true rate of every instance; Flink's aggregated replies give the sum of the rates
+and the mean busy share, so that the sum is taken before the division. Without skew the two are equal.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.tables import OBSERVATIONS
+from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY
+from spark_jobs.lake import date_hour_columns
+
+_WINDOW_KEY = (*VERTEX_KEY, "window_start")  # in the order of samples
+_SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "window_start")
+_SHARES = {"busy": "busy_share", "idle": "idle_share", "backpressured": "backpressured_share"}
+
+
+def observations(samples: DataFrame, changes: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
+    """Return the rows of silver.observations.
+
+    Args:
+        samples: from :func:`spark_jobs.job_history.samples.vertex_samples`.
+        changes: periods of constant parallelism, from :func:`spark_jobs.job_history.job_replies.parallelism_changes`.
+        disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
+    """
+    windows = _windows(samples)
+    with_parallelism = _with_parallelism(windows, changes)
+    disturbed = F.broadcast(disturbed_windows.withColumn("disturbed", F.lit(True)))
+    marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
+    unique = marked.join(F.broadcast(_superseded(samples)), list(_SUPERSEDED_KEY), "left_anti")
+    flagged = unique.withColumn("disturbed", F.coalesce("disturbed", F.lit(False)))
+    rated = flagged.withColumns(_observed()).withColumns(_derived())
+    return rated.select("*", *date_hour_columns("window_start")).select(*OBSERVATIONS.columns)
+
+
+def _ratio(total: Column, duration: Column) -> Column:
+    return F.when(duration > 0, total / duration)
+
+
+def _windows(samples: DataFrame) -> DataFrame:
+    """Sum the differences that end in each window: with several polls they telescope to last minus first."""
+    sums = []
+    for difference in ("d_in_total", "d_out_total", "d_pending"):
+        sums += [F.sum(difference).alias(difference), _elapsed(difference).alias(f"{difference}_dt_s")]
+    for share in ("d_busy_total_ms", "d_busy_max_total_ms", "d_idle_total_ms", "d_backpressured_total_ms"):
+        sums += [F.sum(share).alias(share), _elapsed(share).alias(f"{share}_dt_s")]
+    return samples.groupBy(*_WINDOW_KEY).agg(
+        F.count(F.lit(1)).cast("INT").alias("samples"),
+        F.max_by("pending", F.when(F.col("pending").isNotNull(), F.col("observed_at"))).alias("pending"),
+        *[F.mean(gauge).alias(gauge) for gauge in GAUGES],
+        *sums,
+    )
+
+
+def _superseded(samples: DataFrame) -> DataFrame:
+    """Return the windows of former ids: a job submitted anew inside a window has samples under two, the later stands.
+
+    Looked for among resubmitted jobs alone: they are few, and all windows would have to be sorted.
+    """
+    lasts = samples.where("is_resubmitted").groupBy(*_SUPERSEDED_KEY).agg(F.max("observed_at").alias("last_at"))
+    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(F.desc("last_at"), "job_id")
+    return lasts.withColumn("rank", F.row_number().over(latest)).where("rank > 1").drop("rank", "last_at")
+
+
+def _elapsed(difference: str) -> Column:
+    return F.sum(F.when(F.col(difference).isNotNull(), F.col("dt_s")))
+
+
+def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:
+    """Add the parallelism in force at the end of each window (of the last period that began before it)."""
+    hours = F.sequence(F.date_trunc("hour", "valid_from"), F.date_trunc("hour", "valid_to"), F.expr("INTERVAL 1 HOUR"))
+    # By hour, so that a window meets the few periods of its hour and not all those of its vertex.
+    periods = F.broadcast(changes.withColumn("window_hour", F.explode(hours)))
+    ended = windows.withColumns(
+        {
+            "window_end": F.timestamp_seconds(F.unix_seconds("window_start") + F.col("window_s")),
+            "window_hour": F.date_trunc("hour", "window_start"),
+        }
+    )
+    keys = ("cluster", "job_id", "vertex_id", "window_hour")
+    same_hour = [F.col(f"w.{key}") == F.col(f"p.{key}") for key in keys]
+    in_force = (F.col("valid_from") < F.col("window_end")) & (F.col("valid_to") >= F.col("window_end"))
+    joined = ended.alias("w").join(periods.alias("p"), [*same_hour, in_force], "left")
+    return joined.select("w.*", "p.parallelism")
+
+
+def _observed() -> dict[str, Column]:
+    """Return rates and shares as observed: differences of counters, else Flink's gauges (means of the last minute)."""
+    rates = {
+        f"{side}_per_s": F.coalesce(
+            _ratio(F.col(f"d_{side}_total"), F.col(f"d_{side}_total_dt_s")), f"{side}_gauge_per_s"
+        )
+        for side in ("in", "out")
+    }
+    shares = {column: _share(f"{name}_total_ms", f"{name}_gauge_ms") for name, column in _SHARES.items()}
+    return {**rates, **shares, "busy_share_max": _share("busy_max_total_ms", "busy_gauge_max_ms")}
+
+
+def _share(total: str, gauge: str) -> Column:
+    # Flink counts in steps of its measurement: a share may come out a little above one.
+    counted = _ratio(F.col(f"d_{total}") / F.lit(1000.0), F.col(f"d_{total}_dt_s"))
+    return F.least(F.coalesce(counted, F.col(gauge) / F.lit(1000.0)), F.lit(1.0))
+
+
+def _derived() -> dict[str, Column]:
+    is_source = F.col("is_source")
+    out, busy = F.col("out_per_s"), F.col("busy_share")
+    processed = F.when(is_source, out).otherwise(F.col("in_per_s"))  # nothing enters a source
+    growth = _ratio(F.col("d_pending"), F.col("d_pending_dt_s"))
+    worked = (busy > 0) & (processed > 0)  # Eq. 1, 2 of DS2 are undefined without useful time
+    pending = F.when(is_source, F.col("pending"))
+    return {
+        "observed_processing_rate_per_s": processed,
+        "observed_output_rate_per_s": out,
+        "true_processing_rate_per_s": F.when(worked, processed / busy),
+        "true_output_rate_per_s": F.when(worked, out / busy),
+        "target_data_rate_per_s": F.when(is_source, _target(out, growth)),
+        "busy_share_max": F.greatest(F.col("busy_share_max"), busy),
+        "selectivity": F.when(~is_source & (processed > 0), out / processed),
+        "pending_records": pending,
+        "latency_ms": F.when(pending == 0, F.lit(0.0)).when(out > 0, 1000.0 * pending / out),
+    }
+
+
+def _target(emitted: Column, growth: Column) -> Column:
+    """Rule 1 of Flink's autoscaler; a source that shows no backlog has its output as target."""
+    owed = F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0)))
+    return F.when(F.col("pending").isNull(), emitted).otherwise(owed)

@@ -1,0 +1,166 @@
+"""silver.rescales: each rescale and restart found in the data, with its downtime and its catch-up.
+
+A job that stopped and runs again bears a new RUNNING time in its ``job`` replies; Flink seldom shows the stop itself.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include.settings import Ingest, Settings
+from include.tables import RESCALES
+from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s
+from spark_jobs.lake import date_hour_columns
+
+_EVENT_KEY = ("cluster", "job", "started_at")
+# Replies about metrics may be a second old: right after a restart they still show the tasks that are gone.
+_STALE_REPLY_S = 2.0
+# Windows before the stop over which the load is averaged.
+_LOAD_WINDOWS = 2
+# A job that came to run this shortly before its first reply started then.
+_FRESH_START_S = 60
+
+
+def rescales(
+    events: DataFrame, sources: DataFrame, operators: DataFrame, earlier: DataFrame, rules: Ingest
+) -> DataFrame:
+    """Return the rows of silver.rescales of events that came to an end.
+
+    Args:
+        events: from :func:`spark_jobs.job_history.restarts.restart_events`.
+        sources: from :func:`spark_jobs.job_history.samples.source_samples`, of the hours that this run looks at.
+        operators: names by vertex.
+        earlier: rows of silver.rescales already there, for events whose first hours this run no longer looks at: what
+            was found of them stands, what was missing (a catch-up that ended after their hour) is filled in.
+        rules: the settings of ingestion.
+    """
+    found = _with_effects(events, sources, rules)
+    kept = earlier.select(*_EVENT_KEY, *[F.col(c).alias(f"earlier_{c}") for c in ("caught_up_at", "load_per_s")])
+    known = found.join(F.broadcast(kept), list(_EVENT_KEY), "left")
+    caught_up_at = F.coalesce("earlier_caught_up_at", "caught_up_at")
+    completed = known.withColumns(
+        {"caught_up_at": caught_up_at, "load_per_s": F.coalesce("earlier_load_per_s", "load_per_s")}
+    ).withColumns(_durations())
+    named = _named(completed, operators)
+    return named.select("*", *date_hour_columns("started_at")).select(*RESCALES.columns)
+
+
+def job_starts(polls: DataFrame) -> DataFrame:
+    """Return the first start of each job seen, as an event from its submission until it ran.
+
+    Only a job that had not run for long when it was first polled has one: the others started before the data do.
+    """
+    first = polls.where("running_at IS NOT NULL").groupBy("cluster", "job_id")
+    started = first.agg(F.min("running_at").alias("ended_at"), F.min("observed_at").alias("polled_at"))
+    fresh = F.unix_seconds("polled_at") - F.unix_seconds("ended_at") <= _FRESH_START_S
+    return started.where(fresh).select("cluster", "job_id", F.col("ended_at").alias("started_at"), "ended_at")
+
+
+def unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime) -> DataFrame:
+    """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started.
+
+    A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
+
+    Args:
+        stops: from :func:`spark_jobs.job_history.restarts.restart_events`.
+        polls: from :func:`spark_jobs.job_history.job_replies.job_polls`.
+        settings: of clusters and ingestion.
+        horizon: end of the data.
+    """
+    events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(polls))
+    return disturbed_windows(events, window_length_s(settings.clusters), horizon, settings.ingest.settle_s)
+
+
+def disturbed_windows(events: DataFrame, window_s: Column, horizon: datetime, settle_s: int) -> DataFrame:
+    """Return ``cluster, job_id, window_start`` of every window from a stop until ``settle_s`` after the job runs again.
+
+    A job that does not run yet is disturbed until ``horizon``.
+
+    Args:
+        events: ``cluster, job_id, started_at, ended_at``.
+        window_s: length of the windows of a row's cluster.
+        horizon: end of the data.
+        settle_s: how long after a start the windows still count as disturbed.
+    """
+    ended = F.coalesce(F.unix_seconds("ended_at") + settle_s, F.lit(int(horizon.timestamp())))
+    dated = events.withColumn("window_s", window_s).withColumn("last_s", ended)
+    first_s = F.unix_seconds("started_at")
+    starts = F.sequence(
+        first_s - first_s % F.col("window_s"), F.greatest(first_s, "last_s"), F.col("window_s").cast("BIGINT")
+    )
+    spread = dated.select("cluster", "job_id", F.explode(starts).alias("window_start_s"))
+    return spread.select("cluster", "job_id", F.timestamp_seconds("window_start_s").alias("window_start")).distinct()
+
+
+def _seconds_between(start: str, end: str) -> Column:
+    return (F.unix_micros(end) - F.unix_micros(start)) / F.lit(1e6)
+
+
+def _durations() -> dict[str, Column]:
+    return {
+        "downtime_s": _seconds_between("started_at", "running_at"),
+        "catch_up_s": _seconds_between("running_at", "caught_up_at"),
+        "checkpoint_age_s": _seconds_between("checkpoint_at", "started_at"),
+    }
+
+
+def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataFrame:
+    """Add ``load_per_s`` (before the stop) and ``caught_up_at`` (the last source below the lag) to closed events.
+
+    A catch-up is looked for until ``late_allowance_h`` hours after the event's hour: so far do later runs look back.
+    One that came while a running job was not measured has no known time and is left out.
+    """
+    last_hour = F.date_trunc("hour", "started_at") + F.make_dt_interval(hours=F.lit(rules.late_allowance_h + 1))
+    closed = events.where("NOT is_open").withColumn("until", F.least("next_started_at", last_hour))
+    # By hour, so that a sample meets the few events of its hour; the hour before a stop tells the load.
+    reach = F.sequence(
+        F.date_trunc("hour", F.col("started_at") - F.expr("INTERVAL 2 HOURS")),
+        F.date_trunc("hour", F.coalesce("until", last_hour)),
+        F.expr("INTERVAL 1 HOUR"),
+    )
+    spans = closed.select("cluster", "job", "started_at", "running_at", "until", F.explode(reach).alias("seen_hour"))
+    load_span_s = F.col("window_s") * _LOAD_WINDOWS
+    micros, started = F.unix_micros("observed_at"), F.unix_micros("started_at")
+    in_reach = (F.col("observed_at") < F.col("until")) & (micros >= started - load_span_s * 1_000_000)
+    dated = sources.withColumn("seen_hour", F.date_trunc("hour", "observed_at"))
+    near = dated.join(F.broadcast(spans), ["cluster", "job", "seen_hour"]).where(in_reach)
+    running_for_s = (micros - F.unix_micros("running_at")) / F.lit(1e6)
+    has_caught_up = (running_for_s > _STALE_REPLY_S) & (F.col("lag_s") < rules.caught_up_lag_s)
+    is_dated = F.least("since_last_s", running_for_s) <= LONGEST_GAP_WINDOWS * F.col("window_s")
+    moment = F.struct("observed_at", is_dated.alias("is_dated"))
+    first = near.groupBy(*_EVENT_KEY, "operator").agg(
+        F.avg(F.when(F.col("observed_at") <= F.col("started_at"), F.col("target_per_s"))).alias("load_per_s"),
+        F.min(F.when(has_caught_up, moment)).alias("first"),
+    )
+    per_source = first.withColumn("caught_up_at", F.when(F.col("first.is_dated"), F.col("first.observed_at")))
+    all_caught_up = F.count("caught_up_at") == F.count(F.lit(1))
+    effects = per_source.groupBy(*_EVENT_KEY).agg(
+        F.sum("load_per_s").alias("load_per_s"), F.when(all_caught_up, F.max("caught_up_at")).alias("caught_up_at")
+    )
+    return closed.join(effects, list(_EVENT_KEY), "left")
+
+
+def _named(events: DataFrame, operators: DataFrame) -> DataFrame:
+    """Turn parallelism by vertex id into maps by operator name."""
+    names = operators.groupBy("cluster", "job_id").agg(
+        F.map_from_entries(F.collect_list(F.struct("vertex_id", "operator"))).alias("name_of")
+    )
+    before = names.withColumnsRenamed({"job_id": "job_id_before", "name_of": "name_before"})
+
+    def by_name(vector: str, names_of: str) -> Column:
+        return F.map_from_entries(
+            F.transform(vector, lambda pair: F.struct(F.col(names_of)[pair["vertex_id"]], pair["parallelism"]))
+        )
+
+    joined = events.join(F.broadcast(names), ["cluster", "job_id"]).join(
+        F.broadcast(before), ["cluster", "job_id_before"]
+    )
+    return joined.withColumns(
+        {
+            "parallelism_before": by_name("vector_before", "name_before"),
+            "parallelism_after": by_name("vector_after", "name_of"),
+        }
+    )

@@ -1,0 +1,1 @@
+"""What stages read of each job: newest rows, windows, state and policy memory."""

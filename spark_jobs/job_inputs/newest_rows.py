@@ -1,0 +1,101 @@
+"""What planning reads: the state of every job, and the newest forecast of each."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include.utc import format_utc
+from spark_jobs.lake import timestamp_literal
+
+# A job unseen for longer has left; one seen since then, but not lately, is refused by name.
+LOOKBACK = timedelta(days=2)
+JOB = ["cluster", "job"]
+STALE = "stale: "  # how a fallback_reason begins that says so, and nothing else
+QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
+
+
+def moment(value: datetime) -> Column:
+    """Return a timestamp as a literal column."""
+    return F.expr(timestamp_literal(format_utc(value)))
+
+
+def lately(as_of: datetime) -> Column:
+    """Return the partition filter on ``date`` for rows that can matter at ``as_of``."""
+    return F.col("date").between(F.lit((as_of - LOOKBACK).date()), F.lit(as_of.date()))
+
+
+def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job: its id and its operators, as JSON, as last seen by ``as_of``.
+
+    A resubmitted job has a new id; operators of the old one are left out.
+    """
+    seen = graphs.where(lately(as_of) & (F.col("observed_at") <= moment(as_of)))
+    hour = F.struct("date", "hour")
+    newest = seen.groupBy(*JOB).agg(
+        F.max(F.struct(hour.alias("at"), "observed_at", "job_id")).alias("newest"),
+    )
+    operator = F.struct("position", "operator", "upstream", "parallelism", "max_parallelism")
+    current = (
+        seen.join(newest, JOB, how="inner")
+        .where((hour == F.col("newest.at")) & (F.col("job_id") == F.col("newest.job_id")))
+        .groupBy(*JOB, "job_id")
+        .agg(
+            F.to_json(F.sort_array(F.collect_list(operator))).alias("operators"), F.max("observed_at").alias("seen_at")
+        )
+    )
+    return current.select(*JOB, "job_id", "operators", "seen_at")
+
+
+def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
+    """Return the end of each job's last window by ``as_of``."""
+    window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
+    ended = observations.where(lately(as_of)).withColumn("window_end", window_end)
+    return (
+        ended.where(F.col("window_end") <= moment(as_of)).groupBy(*JOB).agg(F.max("window_end").alias("observed_until"))
+    )
+
+
+def clusters_past(observations: DataFrame, horizon_end: datetime) -> DataFrame:
+    """Return the clusters that were observed after the horizon's end: to plan for them would be to plan the past."""
+    later = observations.where(
+        (F.col("date") >= F.lit(horizon_end.date())) & (F.col("window_start") > moment(horizon_end))
+    )
+    return later.groupBy("cluster").agg(F.max("window_start").alias("observed_after"))
+
+
+def job_states(graphs: DataFrame, observations: DataFrame, as_of: datetime, horizon: timedelta) -> DataFrame:
+    """Return one row per job: what runs, since when it is known, and whether the horizon is past already."""
+    states = (
+        newest_graphs(graphs, as_of)
+        .join(observed_until(observations, as_of), JOB, how="left")
+        .join(F.broadcast(clusters_past(observations, as_of + horizon)), "cluster", how="left")
+    )
+    return states.select(
+        *JOB,
+        "job_id",
+        "operators",
+        F.unix_timestamp("seen_at").alias("seen_at_s"),
+        F.unix_timestamp("observed_until").alias("observed_until_s"),
+        F.unix_timestamp("observed_after").alias("observed_after_s"),
+    )
+
+
+def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job with its newest forecast by ``as_of``: ``bins`` of all its sources, as structs."""
+    made = forecasts.where(lately(as_of) & (F.col("as_of") <= moment(as_of)))
+    newest = made.groupBy(*JOB).agg(F.max("as_of").alias("as_of"))
+    looks_ahead = ~F.col("fallback_reason").startswith(STALE)
+    one = F.struct("operator", F.unix_timestamp("bin_start").alias("bin_start_s"), "bin_s", *QUANTILES)
+    return (
+        made.join(F.broadcast(newest), [*JOB, "as_of"], how="inner")
+        .groupBy(*JOB)
+        .agg(
+            F.collect_list(one).alias("bins"),
+            F.max(F.unix_timestamp("as_of")).alias("forecast_as_of_s"),
+            F.max("forecast_version").alias("forecast_version"),
+            F.min(F.when(looks_ahead, F.col("fallback_reason"))).alias("fallback"),
+        )
+    )

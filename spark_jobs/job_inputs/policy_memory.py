@@ -1,0 +1,74 @@
+"""What policies remember of their jobs: ``gold.policy_memory``.
+
+Plans hand a memory on from one to the next; the nightly learning and a profiling phase leave one for the next plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.stages import Stage
+from include.tables import POLICY_MEMORY
+from include.utc import format_utc
+from models.policies.memory import load
+from models.policies.protocol import Policy
+from spark_jobs.job_inputs.newest_rows import JOB, lately, moment
+from spark_jobs.lake import timestamp_literal
+
+log = logging.getLogger(__name__)
+
+
+def newest_memories(memories: DataFrame, as_of: datetime, also: Collection[Stage] = ()) -> DataFrame:
+    """Return ``cluster, job, memory, memory_policy`` as last left before ``as_of``.
+
+    A stage that runs again for the same moment thereby starts from the same memory.  Of one moment the plan's counts,
+    since it was made with the others.
+
+    Args:
+        memories: gold.policy_memory.
+        as_of: the moment.
+        also: stages that come before the asking one, whose memories of the very moment count too.
+    """
+    # A profile is dear and its rows are few: it is not forgotten for want of plans.
+    known = lately(as_of) | (F.col("stage") == F.lit(str(Stage.PROFILE)))
+    earlier = F.col("as_of") < moment(as_of)
+    of_now = (F.col("as_of") == moment(as_of)) & F.col("stage").isin(list(map(str, also)))
+    before = memories.where(known & (earlier | of_now))
+    order = F.struct("as_of", F.col("stage") == F.lit(str(Stage.PLAN)), "stage")
+    newest = F.max_by(F.struct("memory", "policy"), order).alias("newest")
+    found = before.groupBy(*JOB).agg(newest)
+    return found.select(*JOB, "newest.memory", F.col("newest.policy").alias("memory_policy"))
+
+
+def memory_rows(rows: DataFrame, stage: Stage, as_of: datetime) -> DataFrame:
+    """Return the rows of gold.policy_memory among the rows that a stage made."""
+    made = {"stage": F.lit(str(stage)), "as_of": moment(as_of), "date": F.lit(as_of.date())}
+    return rows.where("memory IS NOT NULL").withColumns(made).select(*POLICY_MEMORY.columns)
+
+
+def own_memories(stage: Stage, as_of: datetime) -> str:
+    """Return the slice of gold.policy_memory that a stage replaces."""
+    return f"stage = '{stage}' AND {slice_of(as_of)}"
+
+
+def slice_of(as_of: datetime) -> str:
+    """Return the slice of a table, partitioned by ``date``, that was made as of a moment."""
+    return f"date = DATE '{as_of.date()}' AND as_of = {timestamp_literal(format_utc(as_of))}"
+
+
+def recall(chosen: Policy[Any], name: str, memory: str | None, memory_policy: str | None) -> Any:
+    """Return a policy's memory of a job; the first one where there is none, or only that of another policy."""
+    first = chosen.first_memory()
+    if memory is None or memory_policy != name:
+        return first
+    try:
+        return load(type(first), memory)
+    except ValueError as error:
+        log.warning("policy %s starts afresh: its memory cannot be read: %s", name, error)
+        return first

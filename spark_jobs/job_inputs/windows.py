@@ -1,0 +1,107 @@
+"""Windows of jobs whose policy looks at them: the latest in one row per job, a long history as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include.domain.graph import JobGraph
+from include.settings import Planner
+from models.policies.observations import MEASURES, Observations
+from models.policies.registry import POLICIES
+from spark_jobs.job_inputs.newest_rows import JOB, moment
+from spark_jobs.job_inputs.struct_arrays import Columns
+
+if TYPE_CHECKING:  # a worker that plans need not load it
+    import pandas as pd
+
+# name in Observations -> column of silver.observations, where they differ
+_COLUMNS = {
+    "processing_rate_per_s": "observed_processing_rate_per_s",
+    "output_rate_per_s": "observed_output_rate_per_s",
+}
+WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", *MEASURES)
+
+
+def any_observes(options: Planner) -> bool:
+    """Whether some job's policy looks at windows: else none are read."""
+    return any(POLICIES[name].observes for name in options.policies_in_use)
+
+
+def has_policy(options: Planner, policies: Collection[str]) -> Column:
+    """Whether a row's job has one of the policies."""
+    job = F.concat_ws("/", *JOB)
+    listed = [key for key, name in options.policies.items() if name in policies]
+    if options.policy not in policies:
+        return job.isin(listed)
+    return job.isin(listed) | ~job.isin(list(options.policies))
+
+
+def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the windows that began at or after ``since`` and ended by ``as_of``, one row per operator and window."""
+    window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
+    dates = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+    inside = observations.where(dates & (F.col("window_start") >= moment(since)) & (window_end <= moment(as_of)))
+    return inside.select(
+        *JOB,
+        "operator",
+        F.unix_timestamp("window_start").alias("window_start_s"),
+        "window_s",
+        "parallelism",
+        "disturbed",
+        *[F.col(_COLUMNS.get(name, name)).alias(name) for name in MEASURES],
+    )
+
+
+def recent_windows(observations: DataFrame, options: Planner, as_of: datetime) -> DataFrame:
+    """Return ``cluster, job, windows`` with the windows that ended within ``observed_h`` hours before ``as_of``.
+
+    ``windows`` is an array of structs, one per operator and window.
+    """
+    since = as_of - timedelta(hours=options.observed_h)
+    observing = has_policy(options, {name for name, entry in POLICIES.items() if entry.observes})
+    rows = windows_between(observations, since, as_of).where(observing)
+    return rows.groupBy(*JOB).agg(F.collect_list(F.struct(*WINDOW)).alias("windows"))
+
+
+def observations_of(graph: JobGraph, windows: Columns | pd.DataFrame | None) -> Observations:
+    """Return a job's windows in the order of its graph; operators that it no longer has are left out.
+
+    Windows of another length than the latest one (the setting was changed) are left out.
+
+    Args:
+        graph: the job.
+        windows: columns of rows of :func:`windows_between`, in any order; None without any.
+    """
+    if windows is None:
+        return Observations.nothing(len(graph.names))
+    columns = {name: np.asarray(windows[name]) for name in WINDOW}
+    place = np.full(len(columns["operator"]), -1)
+    for number, name in enumerate(graph.names):
+        place[columns["operator"] == name] = number
+    lengths, began = columns["window_s"], columns["window_start_s"]
+    kept = place >= 0
+    if not kept.any():
+        return Observations.nothing(len(graph.names))
+    window_s = lengths[kept][began[kept].argmax()]
+    kept &= lengths == window_s
+    starts, at = np.unique(began[kept].astype(np.int64), return_inverse=True)
+    place, shape = place[kept], (len(starts), len(graph.names))
+    parallelism, disturbed = np.zeros(shape, np.int64), np.zeros(len(starts), bool)
+    parallelism[at, place] = np.nan_to_num(columns["parallelism"][kept].astype(float))
+    disturbed[at[columns["disturbed"][kept] == True]] = True  # noqa: E712 - unknown is not true
+    measures = {name: np.full(shape, np.nan) for name in MEASURES}
+    for name, values in measures.items():
+        values[at, place] = columns[name][kept].astype(float)
+    return Observations(
+        window_start_s=starts.astype(np.int64),
+        window_s=int(window_s),
+        parallelism=parallelism,
+        disturbed=disturbed,
+        **measures,
+    )

@@ -1,0 +1,76 @@
+"""What one job's policy learns from its history."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import pandas as pd
+from pyspark.broadcast import Broadcast
+
+from include.domain.graph import GraphError
+from include.settings import Settings
+from models.bundle import BundleError, FleetBundle
+from models.policies.memory import dump
+from models.policies.protocol import History, Learner
+from models.policies.registry import policy
+from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.windows import observations_of
+
+log = logging.getLogger(__name__)
+ROW_SCHEMA = "cluster STRING, job STRING, policy STRING, memory STRING, windows INT, refusal STRING"
+COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnTask:
+    """What every job's learning shares; shipped to the executors once."""
+
+    settings: Settings
+    as_of: datetime
+    bundle: Broadcast[FleetBundle]
+
+
+def learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+    """Return the function that Spark applies to the graph and the windows of each job."""
+
+    def learn(states: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+        rows = [job_row(task, states.iloc[0].to_dict(), windows)] if len(states) else []
+        return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+
+    return learn
+
+
+def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> dict[str, object]:
+    """Return the row of one job: what its policy now remembers, or the name of why it learnt nothing."""
+    cluster, job = state["cluster"], state["job"]
+    name = task.settings.planner.policy_of(cluster, job)
+    row: dict[str, object] = {"cluster": cluster, "job": job, "policy": name}
+    try:
+        graph = graph_of(json.loads(state["operators"]))
+        models = task.bundle.value.for_job(cluster, job)
+        history = History(
+            as_of_s=math.ceil(task.as_of.timestamp()),
+            graph=graph,
+            models=models,
+            slots_max=task.settings.cluster(cluster).slots_max,
+            options=task.settings.planner,
+            observations=observations_of(graph, windows),
+        )
+        chosen = cast("Learner[Any]", policy(name))
+        memory = chosen.learn(history)
+        if memory == chosen.first_memory():  # what the plans have left must not be lost for it
+            return row | {"refusal": "nothing_learnt"}
+        return row | {"memory": dump(memory), "windows": len(history.observations)}
+    except BundleError:
+        return row | {"refusal": "no_model"}
+    except GraphError:
+        return row | {"refusal": "unknown_operator"}
+    except Exception:  # one job's policy must not keep the others from learning
+        log.exception("policy %s of %s/%s", name, cluster, job)
+        return row | {"refusal": "policy_failed"}

@@ -1,0 +1,148 @@
+"""From the tables, at given versions, to the rows of a plan: the same input gives the same rows, now and later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include import tables
+from include.settings import Settings
+from include.stages import Stage
+from include.tables import PARALLELISM, Table
+from include.version import code_version
+from models.bundle import FleetBundle
+from spark_jobs.job_inputs.newest_rows import JOB, job_states, moment, newest_forecasts
+from spark_jobs.job_inputs.policy_memory import newest_memories
+from spark_jobs.job_inputs.struct_arrays import mapped
+from spark_jobs.job_inputs.windows import any_observes, recent_windows
+from spark_jobs.lake import Lake
+from spark_jobs.plan.job_plan import PlanTask, planner
+from spark_jobs.plan.plan_rows import ROW_SCHEMA
+from spark_jobs.plan.slot_budget import allocations, budgets
+
+# Memories are read as they are: only those from before the plan count, and a plan that is made twice writes its own in
+# between, so that their version would tell a second run from the first.
+INPUTS = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.FORECASTS, tables.MODEL_VERSIONS)
+Versions = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A plan that is not written yet.
+
+    Attributes:
+        rows: as the executors made them, kept.
+        plans: rows of gold.plans.
+        over_budget: clusters whose jobs cannot keep their budget.
+    """
+
+    rows: DataFrame
+    plans: DataFrame
+    over_budget: list[str]
+
+
+def current_versions(lake: Lake) -> dict[str, int]:
+    """Return table -> Delta version, of the inputs that exist."""
+    found = {table.name: lake.version(table) for table in INPUTS}
+    return {name: version for name, version in found.items() if version is not None}
+
+
+def shaping(settings: Settings) -> str:
+    """Return the settings that shape a plan as canonical JSON."""
+    clusters = {name: cluster.model_dump(mode="json") for name, cluster in settings.clusters.items()}
+    return json.dumps({"planner": settings.planner.model_dump(mode="json"), "clusters": clusters}, sort_keys=True)
+
+
+def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions) -> Made:
+    """Make the plan of all jobs.
+
+    Args:
+        lake: the tables.
+        settings: of the run.
+        as_of: the moment of planning.
+        bundle: models of the fleet; None when there are none.
+        versions: table -> Delta version to read; a table that is not named did not exist.
+    """
+
+    def read(table: Table) -> DataFrame:
+        return lake.read(table, versions.get(table.name))
+
+    context = lake.spark.sparkContext
+    age = timedelta(hours=settings.planner.max_model_age_h)
+    task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None, None)
+    horizon, observations = timedelta(hours=settings.planner.horizon_h), read(tables.OBSERVATIONS)
+    known = job_states(read(tables.JOB_GRAPHS), observations, as_of, horizon)
+    forecasts = newest_forecasts(read(tables.FORECASTS), as_of)
+    parts = [known, forecasts, *history(observations, lake.read(tables.POLICY_MEMORY), task)]
+    with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
+        stale = pool.submit(stale_model, read(tables.MODEL_VERSIONS), bundle, as_of, age) if bundle else None
+        kept = list(pool.map(lambda part: part.localCheckpoint(), parts))
+    task = replace(task, stale_model=stale.result() if stale else None)
+    states = reduce(lambda states, part: states.join(part, JOB, "left"), kept)
+    if budgets(task):  # they are read once for the prices and once for the plans
+        states = states.localCheckpoint()
+    found = allocations(states, task)
+    rows = decided(states, replace(task, offers={name: one.offer for name, one in found.items()}))
+    return Made(rows, planned(rows, task, versions), sorted(name for name, one in found.items() if not one.fits))
+
+
+def decided(states: DataFrame, task: PlanTask) -> DataFrame:
+    """Decide on every job that has a state; a forecast without one is of a job that no longer runs.
+
+    Returns rows of ROW_SCHEMA, kept: both tables are written from them.
+    """
+    spread = states.repartition(task.settings.spark.shuffle_partitions, *JOB)
+    return spread.mapInArrow(mapped(planner(task), ROW_SCHEMA), ROW_SCHEMA).localCheckpoint()
+
+
+def planned(rows: DataFrame, task: PlanTask, versions: Versions) -> DataFrame:
+    """Return the rows of gold.plans."""
+    version = task.bundle.value.model_version if task.bundle else None
+    made: dict[str, Column] = {
+        "as_of": moment(task.as_of),
+        "apply_at": F.timestamp_seconds("apply_at_s"),
+        "effective_at": F.timestamp_seconds("effective_at_s"),
+        "valid_until": F.timestamp_seconds("valid_until_s"),
+        "parallelism_from": F.from_json("parallelism_from", PARALLELISM),
+        "parallelism_to": F.from_json("parallelism_to", PARALLELISM),
+        "model_version": F.lit(version).cast("string"),
+        "observations_until": F.timestamp_seconds("observations_until_s"),
+        "code_version": F.lit(code_version()),
+        "input_versions": F.from_json(F.lit(json.dumps(dict(versions), sort_keys=True)), "MAP<STRING, BIGINT>"),
+        "settings": F.lit(shaping(task.settings)),
+        "date": F.lit(task.as_of.date()),
+    }
+    return rows.withColumns(made).select(*tables.PLANS.columns)
+
+
+def history(observations: DataFrame, memories: DataFrame, task: PlanTask) -> list[DataFrame]:
+    """Return the latest windows, and the memory, of jobs whose policy has use for them; nothing when none has."""
+    options = task.settings.planner
+    if not any_observes(options):
+        return []
+    windows = recent_windows(observations, options, task.as_of)
+    # Learning and profiling as of the same moment come before the plan.
+    remembered = newest_memories(memories, task.as_of, also=(Stage.LEARN, Stage.PROFILE))
+    return [windows, remembered]
+
+
+def stale_model(versions: DataFrame, bundle: FleetBundle, as_of: datetime, most: timedelta) -> str | None:
+    """Return why a model may not be planned with any more, None when it may."""
+    row = (
+        versions.where(F.col("model_version") == bundle.model_version)
+        .agg(F.max(F.unix_timestamp("as_of")).alias("trained_s"))
+        .first()
+    )
+    if row is None or row["trained_s"] is None:
+        return f"model {bundle.model_version} is not in gold.model_versions; run the train stage"
+    age_h = (as_of.timestamp() - row["trained_s"]) / 3600
+    if age_h * 3600 <= most.total_seconds():
+        return None
+    return f"the champion was trained {age_h:.0f} h ago, more than planner.max_model_age_h; see why training fails"

@@ -1,0 +1,197 @@
+"""Planning one job: from its state and forecast to rows, or to one row that says why not."""
+
+from __future__ import annotations
+
+import logging
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from pyspark.broadcast import Broadcast
+
+from include.domain.graph import GraphError, JobGraph
+from include.settings import Settings
+from models.bundle import BundleError, FleetBundle
+from models.capacity.fleet_prior import FleetPrior, borrowed
+from models.job_models import JobModels
+from models.policies.memory import dump
+from models.policies.protocol import Schedule, Situation
+from models.policies.registry import policy
+from models.policies.tidewise.policy import Planner
+from models.scheduling.demand import DemandError, SourceForecast
+from models.scheduling.slot_prices import Offer
+from spark_jobs.job_inputs.job_state import JobState, graph_of
+from spark_jobs.job_inputs.newest_rows import QUANTILES
+from spark_jobs.job_inputs.policy_memory import recall
+from spark_jobs.job_inputs.struct_arrays import Columns, Rows
+from spark_jobs.job_inputs.windows import observations_of
+from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
+
+log = logging.getLogger(__name__)
+PLANNER = "planner"  # the policy that keeps budgets
+
+
+class PlanRefusedError(Exception):
+    """A job that cannot be planned for; carries the name of the refusal and what is behind it."""
+
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(detail)
+        self.name = name
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class PlanTask:
+    """What every job's planning shares; shipped to the executors once.
+
+    Attributes:
+        settings: of the run.
+        as_of: the moment of planning.
+        bundle: models of the fleet; None when there is no champion.
+        stale_model: why the champion may not be used any more; None when it may.
+        offers: cluster -> prices that keep its budget; empty without budgets.
+    """
+
+    settings: Settings
+    as_of: datetime
+    bundle: Broadcast[FleetBundle] | None
+    stale_model: str | None
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+
+    @property
+    def as_of_s(self) -> int:
+        """Epoch seconds of the moment of planning, rounded up: nothing is placed before it."""
+        return math.ceil(self.as_of.timestamp())
+
+
+def planner(task: PlanTask) -> Rows:
+    """Return the function that plans one job, given its row of everything that is known."""
+    return lambda known: job_rows(task, JobState.of(known))
+
+
+def job_rows(task: PlanTask, state: JobState) -> list[Row]:
+    """Return the rows of one job: its steps, or one that holds, or one that is refused."""
+    name = task.settings.planner.policy_of(state.cluster, state.job)
+    shared: Row = {
+        "policy": name,
+        "cluster": state.cluster,
+        "job": state.job,
+        "job_id": state.job_id,
+        "forecast_version": state.forecast_version,
+        "observations_until_s": state.observed_until_s,
+    }
+    try:
+        situation = situation_of(task, state)
+        schedule, memory = _decide(name, situation, state, task.offers.get(state.cluster, Offer.free()))
+    except PlanRefusedError as refused:
+        return [refused_row(shared, task.as_of, state.parallelism, refused.name, refused.detail)]
+    rows = schedule_rows(shared, task.as_of, schedule)
+    rows[0]["memory"] = memory
+    return rows
+
+
+def _check_state(task: PlanTask, state: JobState) -> None:
+    if state.observed_after_s is not None:
+        raise PlanRefusedError(
+            "past_horizon", f"{state.cluster} was observed after the horizon ended; plans are for the future"
+        )
+    known_until_s = min(state.seen_at_s, state.observed_until_s or 0)
+    _check_age(task, "stale_metrics", "metrics", known_until_s)
+    unknown = sorted({entry["operator"] for entry in state.operators} - state.parallelism.keys())
+    if unknown:
+        raise PlanRefusedError("stale_metrics", f"the running parallelism of {unknown} was not seen")
+
+
+def _check_age(task: PlanTask, name: str, what: str, made_s: int) -> None:
+    age_h, most_h = (task.as_of_s - made_s) / 3600, task.settings.planner.max_input_age_h
+    if age_h > most_h:
+        age = f"{age_h:.1f} h old" if made_s else "not there at all"
+        raise PlanRefusedError(name, f"{what} are {age}, more than planner.max_input_age_h = {most_h:g}")
+
+
+def situation_of(task: PlanTask, state: JobState) -> Situation:
+    """Return what a policy may look at.
+
+    Raises:
+        PlanRefusedError: the job cannot be planned for.
+    """
+    _check_state(task, state)
+    try:
+        graph = graph_of(state.operators)
+    except GraphError as error:
+        raise PlanRefusedError("unknown_operator", str(error)) from error
+    models = _models(task, state, graph)
+    if state.bins is None or state.forecast_as_of_s is None:
+        raise PlanRefusedError("no_forecast", "no forecast of its sources within two days; run the forecast stage")
+    _check_age(task, "stale_forecast", "forecasts", state.forecast_as_of_s)
+    return Situation(
+        as_of_s=task.as_of_s,
+        graph=graph,
+        parallelism=state.parallelism,
+        models=models,
+        forecast=_forecast(graph, state.bins, state.fallback),
+        slots_max=task.settings.cluster(state.cluster).slots_max,
+        options=task.settings.planner,
+        observations=observations_of(graph, state.windows),
+        seed=zlib.crc32(f"{state.cluster}/{state.job}/{task.as_of_s}".encode()),
+    )
+
+
+def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
+    if task.bundle is None:
+        raise PlanRefusedError("no_model", "no champion model; run the train stage")
+    if task.stale_model:
+        raise PlanRefusedError("stale_model", task.stale_model)
+    try:
+        models: JobModels = task.bundle.value.for_job(state.cluster, state.job)
+    except BundleError as error:
+        raise PlanRefusedError("no_model", str(error)) from error
+    if task.settings.planner.fleet_prior:
+        slots_max = task.settings.cluster(state.cluster).slots_max
+        models = borrowed(models, graph, FleetPrior.of(task.bundle.value.arrays), slots_max)
+    if not models.capacity.keys() & state.parallelism.keys():
+        raise PlanRefusedError("no_model", "none of its operators has a capacity model; busy time was never measured")
+    return models
+
+
+def _forecast(graph: JobGraph, bins: Columns, fallback: str | None) -> SourceForecast:
+    found = set(bins["operator"].tolist())
+    unknown, missing = sorted(found - set(graph.sources)), sorted(set(graph.sources) - found)
+    if unknown:
+        raise PlanRefusedError("unknown_operator", f"forecast of {unknown}, which are not sources of the job")
+    if missing:
+        raise PlanRefusedError("no_forecast", f"no forecast of source {missing}")
+    order = np.argsort(bins["bin_start_s"], kind="stable")
+    places = {name: order[bins["operator"][order] == name] for name in graph.sources}
+    starts, bin_s = bins["bin_start_s"], int(bins["bin_s"][0])
+    first = starts[places[graph.sources[0]]]
+    if any(not np.array_equal(first[0] + bin_s * np.arange(len(first)), starts[at]) for at in places.values()):
+        raise PlanRefusedError("no_forecast", "bins of the forecast are missing or doubled")
+    levels = np.array([bins[name] for name in QUANTILES], float)  # (L, bins of all sources)
+    quantiles = {name: levels[:, at] for name, at in places.items()}
+    try:
+        return SourceForecast(int(first[0]), bin_s, quantiles, fallback)
+    except DemandError as error:
+        raise PlanRefusedError("no_forecast", str(error)) from error
+
+
+def _decide(name: str, situation: Situation, state: JobState, offer: Offer) -> tuple[Schedule, str | None]:
+    """Return the schedule, and the policy's memory as text; null for a policy without one."""
+    chosen = policy(name)
+    try:
+        remembered = recall(chosen, name, state.memory, state.memory_policy)
+        if isinstance(chosen, Planner):
+            schedule, memory = chosen.under(situation, remembered, offer)
+        else:
+            schedule, memory = chosen.decide(situation, remembered)
+        return schedule, None if memory is None else dump(memory)
+    except DemandError as error:
+        raise PlanRefusedError("stale_forecast", str(error)) from error
+    except GraphError as error:
+        raise PlanRefusedError("unknown_operator", str(error)) from error
+    except Exception as error:  # one job's policy must not keep the others from their plans
+        log.exception("policy %s of %s/%s", name, state.cluster, state.job)
+        raise PlanRefusedError("policy_failed", f"policy {name}: {type(error).__name__}: {error}") from error

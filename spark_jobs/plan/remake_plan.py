@@ -1,0 +1,81 @@
+"""A recorded plan made again from the versions that its rows carry, to see that it is the same, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.settings import Cluster, Planner, Settings
+from include.tables import PLANS
+from models.bundle import FleetBundle
+from spark_jobs.job_inputs.policy_memory import slice_of
+from spark_jobs.lake import Lake
+from spark_jobs.model_store import ModelStore
+from spark_jobs.plan.build_plan import make
+
+
+class NotRecordedError(RuntimeError):
+    """There is no plan of that moment, or it does not carry the versions; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of making a plan again.
+
+    Attributes:
+        rows: of the recorded plan.
+        same: of them that were made again exactly.
+        code_version: with which it was recorded.
+    """
+
+    rows: int
+    same: int
+    code_version: str
+
+
+def recorded(lake: Lake, as_of: datetime) -> DataFrame:
+    """Return the rows of one plan."""
+    return lake.read(PLANS).where(slice_of(as_of))
+
+
+def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
+    """Make a recorded plan again and compare; nothing is written.
+
+    Raises:
+        NotRecordedError: there is no such plan, or one of an earlier release.
+    """
+    plan = recorded(lake, as_of)
+    first = plan.first()
+    if first is None:
+        raise NotRecordedError(f"gold.plans holds no plan as of {as_of:%Y-%m-%dT%H:%M:%SZ}; see its as_of column")
+    if first["input_versions"] is None:
+        raise NotRecordedError("the plan carries no input_versions: it was made by an earlier release")
+    shaped = json.loads(first["settings"])
+    then = settings.model_copy(
+        update={
+            "planner": Planner(**shaped["planner"]),
+            "clusters": {name: Cluster(**cluster) for name, cluster in shaped["clusters"].items()},
+        }
+    )
+    bundle = _bundle(settings, first["model_version"])
+    made = make(lake, then, as_of, bundle, dict(first["input_versions"])).plans
+    content = [name for name in PLANS.columns if name != "code_version"]
+
+    def lines(rows: DataFrame) -> list[str]:
+        return sorted(row["line"] for row in rows.select(F.to_json(F.struct(*content)).alias("line")).collect())
+
+    before, again = lines(plan), lines(made)
+    return Comparison(len(before), len(before) - len(set(before) ^ set(again)), str(first["code_version"]))
+
+
+def _bundle(settings: Settings, model_version: str | None) -> FleetBundle | None:
+    if model_version is None:
+        return None
+    found = ModelStore(settings.mlflow).load_version(model_version)
+    if found is None:
+        raise NotRecordedError(f"model {model_version} is not in {settings.mlflow.tracking_uri} any more")
+    return found

@@ -1,0 +1,104 @@
+"""Profiling one job."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+from pyspark.broadcast import Broadcast
+
+from include.domain.graph import GraphError
+from include.settings import Settings
+from include.utc import format_utc
+from models.bundle import BundleError, FleetBundle
+from models.policies.memory import dump
+from models.policies.phoebe.journal import Journal
+from models.policies.phoebe.profiling import profile
+from models.policies.phoebe.ranges import profiling_options
+from models.policies.registry import policy
+from models.simulation.spec import SpecError
+from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.policy_memory import recall
+from spark_jobs.profiling.adapters import Subject, adapter
+
+log = logging.getLogger(__name__)
+# A row is an entry of the journal, or the policy's memory, or says why there is neither.
+ROW_SCHEMA = (
+    "cluster STRING, job STRING, kind STRING, step INT, scale_out INT, rate_per_s DOUBLE, throughput_per_s DOUBLE, "
+    "latency_ms DOUBLE, policy STRING, memory STRING, refusal STRING"
+)
+COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileTask:
+    """What the profiling of every job shares; shipped to the executors once."""
+
+    settings: Settings
+    as_of: datetime
+    bundle: Broadcast[FleetBundle]
+
+
+def profiler(task: ProfileTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return the function that Spark applies to the state of each job."""
+
+    def run(states: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame(job_rows(task, states.iloc[0].to_dict()), columns=COLUMNS, dtype=object)
+
+    return run
+
+
+def job_rows(task: ProfileTask, state: dict[Any, Any]) -> list[Row]:
+    """Return the rows of one job: what was measured and the policy's memory with it; or one with a refusal."""
+    cluster, job = state["cluster"], state["job"]
+    name = task.settings.planner.policy_of(cluster, job)
+    shared: Row = {"cluster": cluster, "job": job, "policy": name}
+    try:
+        return [shared | row for row in _profiled(task, state, name)]
+    except (BundleError, SpecError):
+        return [shared | {"refusal": "no_model"}]
+    except GraphError:
+        return [shared | {"refusal": "unknown_operator"}]
+    except Exception:  # one job's deployments must not keep the others from theirs
+        log.exception("profiling of %s/%s", cluster, job)
+        return [shared | {"refusal": "profiling_failed"}]
+
+
+def _profiled(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
+    cluster, job, settings = state["cluster"], state["job"], task.settings
+    slots_max = settings.cluster(cluster).slots_max
+    load = state["worker_load_per_s"]
+    if pd.isna(load) or not load > 0:
+        return [{"refusal": "no_load"}]
+    subject = Subject(
+        cluster=cluster,
+        job=job,
+        graph=graph_of(json.loads(state["operators"])),
+        models=task.bundle.value.for_job(cluster, job),
+        slots_max=slots_max,
+        options=settings.planner,
+        seed=zlib.crc32(f"{cluster}/{job}/{format_utc(task.as_of)}".encode()),
+    )
+    journal = Journal(adapter(settings.profiling.adapter)(subject))
+    found = profile(journal, profiling_options(settings.profiling, slots_max, float(load)), log.info)
+    chosen = policy(name)
+    before = recall(chosen, name, _text(state["memory"]), _text(state["memory_policy"]))
+    measured = [{column: _finite(value) for column, value in asdict(entry).items()} for entry in journal.entries]
+    return [*measured, {"memory": dump(replace(before, profile=found))}]
+
+
+def _text(value: Any) -> str | None:
+    return None if pd.isna(value) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return null for a figure that was not measured."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

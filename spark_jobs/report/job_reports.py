@@ -1,0 +1,165 @@
+"""The report's sections per job, from rows already reduced to what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from include.settings import Settings
+from models.bundle import FleetBundle
+from spark_jobs.model_store import NoChampionError, load_bundle
+from spark_jobs.report.figures import visible_curve
+from spark_jobs.report.outcomes import outcomes, policy_costs, realised
+from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
+
+CURVE_REACH = 1.6  # a curve is drawn to this many times the highest parallelism seen
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is drawn of the jobs shown, as rows with ``cluster`` and ``job``.
+
+    Attributes:
+        plan: steps of the newest plan with their outcomes.
+        load: bins of the last days.
+        forecast, earlier: bins of the newest forecast, and of those made within the hour before bins that are over.
+        due: steps of earlier plans that were due.
+        rescales: and restarts of the last days.
+        backtests: of the newest comparison of policies.
+    """
+
+    plan: pd.DataFrame
+    load: pd.DataFrame
+    forecast: pd.DataFrame
+    earlier: pd.DataFrame
+    due: pd.DataFrame
+    rescales: pd.DataFrame
+    backtests: pd.DataFrame
+
+
+def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobReport]:
+    """Put everything about each job together, the jobs with the most change first."""
+    bundle = _champion(settings)
+    loads, fans, earlier = (dict(_by_job(frame)) for frame in (rows.load, rows.forecast, rows.earlier))
+    due, rescales, backtests = (dict(_by_job(frame)) for frame in (rows.due, rows.rescales, rows.backtests))
+    reports = []
+    for (cluster, job), plan in _by_job(rows.plan):
+        key = (cluster, job)
+        load, events = loads.get(key, rows.load.iloc[:0]), rescales.get(key, rows.rescales.iloc[:0])
+        reports.append(
+            JobReport(
+                cluster,
+                job,
+                _load(load),
+                _fan(fans.get(key, rows.forecast.iloc[:0])),
+                [_step(row) for row in plan.to_dict("records")],
+                _curves(bundle, cluster, job),
+                past_fan=_fan(earlier[key]) if key in earlier else None,
+                outcomes=outcomes(due[key], load, events, as_of) if key in due else [],
+                realised=realised(load, events),
+                policies=policy_costs(backtests[key]) if key in backtests else [],
+            )
+        )
+    return sorted(reports, key=lambda report: (-len(report.planned), report.cluster, report.job))
+
+
+def _by_job(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    for (cluster, job), rows in frame.groupby(["cluster", "job"]):  # type: ignore[misc]
+        yield (str(cluster), str(job)), rows
+
+
+def _champion(settings: Settings) -> FleetBundle | None:
+    try:
+        return load_bundle(settings)
+    except NoChampionError:
+        return None  # the page says so: every job is refused with no_model
+
+
+def _moment(value: Any) -> datetime | None:
+    return None if pd.isna(value) else pd.Timestamp(value).tz_localize(UTC).to_pydatetime()
+
+
+def _moments(values: pd.Series) -> list[datetime]:
+    return list(values.dt.tz_localize(UTC).dt.to_pydatetime())
+
+
+def _number(value: Any) -> float | None:
+    return None if pd.isna(value) else float(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if pd.isna(value) else str(value)
+
+
+def _load(rows: pd.DataFrame) -> LoadSeries:
+    if rows.empty:
+        return LoadSeries([], [], [])
+    slots, late = (rows[name].astype(float).tolist() for name in ("slots", "late_share"))
+    return LoadSeries(_moments(rows["bin"]), rows["rate_per_s"].tolist(), slots, late)
+
+
+def _fan(rows: pd.DataFrame) -> Fan:
+    if rows.empty:
+        return Fan([], [], [], [], [], [])
+    return Fan(
+        _moments(rows["bin_start"]),
+        rows["q10_per_s"].tolist(),
+        rows["q50_per_s"].tolist(),
+        rows["q90_per_s"].tolist(),
+        _union(rows["methods"]),
+        _union(rows["fallback_reasons"]),
+    )
+
+
+def _union(lists: pd.Series) -> Sequence[str]:
+    return sorted({str(entry) for entries in lists for entry in entries})
+
+
+def _parallelism(value: Any) -> dict[str, int]:
+    return {str(operator): int(p) for operator, p in dict(value).items()} if value is not None else {}
+
+
+def _step(row: dict[Any, Any]) -> Step:
+    return Step(
+        status=row["status"],
+        apply_at=_moment(row["apply_at"]),
+        effective_at=_moment(row["effective_at"]),
+        valid_until=_moment(row["valid_until"]),
+        parallelism_from=_parallelism(row["parallelism_from"]),
+        parallelism_to=_parallelism(row["parallelism_to"]),
+        slots_from=int(row["slots_from"]) if not pd.isna(row["slots_from"]) else 0,
+        slots=int(row["slots"]) if not pd.isna(row["slots"]) else 0,
+        load_q90_per_s=_number(row["expected_load_q90_per_s"]),
+        capacity_per_s=_number(row["expected_capacity_per_s"]),
+        capacity_lower_per_s=_number(row["expected_capacity_lower_per_s"]),
+        p_late=_number(row["p_late"]),
+        recovery_s=_number(row["expected_recovery_s"]),
+        lead_time_s=_number(row["lead_time_s"]),
+        slot_hours_saved=_number(row["slot_hours_saved"]),
+        reason=_text(row["reason"]) or "",
+        refusal=_text(row["refusal"]),
+        outcome=row["outcome"],
+    )
+
+
+def _curves(bundle: FleetBundle | None, cluster: str, job: str) -> list[Curve]:
+    if bundle is None or (cluster, job) not in bundle.jobs():
+        return []
+    return [
+        visible_curve(
+            Curve(
+                operator,
+                curve.parallelism.tolist(),
+                curve.mean_per_s.tolist(),
+                curve.sd_per_s.tolist(),
+                curve.observed.tolist(),
+                curve.observed_per_s.tolist(),
+            ),
+            CURVE_REACH,
+        )
+        for operator, curve in bundle.for_job(cluster, job).capacity.items()
+    ]

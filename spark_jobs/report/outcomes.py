@@ -1,0 +1,150 @@
+"""What came of earlier plans, and how jobs ran: expected beside realised, from rows of a few days."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.report.page_data import Outcome, PolicyCost, Realised
+
+BIN = timedelta(minutes=5)
+# A rescale belongs to a step when it began so shortly before or after the step was decided on.
+NEAR = timedelta(minutes=10)
+OUTCOMES_SHOWN = 12
+_REALISED = ["confirmed", "dry_run"]  # of a dry run too is shown what the job did meanwhile
+
+
+def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the steps whose time lay in the days shown, of earlier plans and the safety net's own, and what became."""
+    due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("status") != "claimed")
+    became = applied.where(due).select(
+        "step_id",
+        "as_of",
+        F.concat_ws(": ", "status", "refusal").alias("outcome"),
+        F.col("status").alias("became"),
+        F.coalesce("requested_at", "decided_at").alias("decided_at"),
+    )
+    # A plan reaches a day or two ahead; the partition column keeps older ones closed.
+    dates = F.col("date").between(F.lit((since - timedelta(days=7)).date()), F.lit(as_of.date()))
+    wanted = ("slots", "apply_at", "effective_at", "valid_until", "p_late")
+    loads = ("expected_load_q90_per_s", "expected_recovery_s")
+    steps = plans.where(dates & (F.col("as_of") < F.lit(as_of))).select(
+        "as_of", "step_id", "cluster", "job", *wanted, *loads
+    )
+    made = steps.join(F.broadcast(became), ["as_of", "step_id"])
+    # Of a step of the net's own nothing was forecast; it is in effect until the next one.
+    unknown = {name: F.lit(None).cast("double") for name in ("p_late", *loads)}
+    own = looks.where(dates & (F.col("decision") == "net")).withColumns(
+        unknown | {"effective_at": F.col("apply_at"), "valid_until": F.lit(None).cast("timestamp")}
+    )
+    named = F.concat(F.lit("safety net, "), "outcome")
+    by_net = own.select("as_of", "step_id", "cluster", "job", *wanted, *loads).join(
+        F.broadcast(became), ["as_of", "step_id"]
+    )
+    return made.unionByName(by_net.withColumn("outcome", named))
+
+
+def recent_rescales(rescales: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the rescales and restarts of the days shown."""
+    of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+    inside = of_days & F.col("started_at").between(F.lit(since), F.lit(as_of))
+    return rescales.where(inside).select("cluster", "job", "started_at", "kind", "downtime_s", "catch_up_s")
+
+
+def newest_backtests(backtests: DataFrame, as_of: Column) -> DataFrame:
+    """Return the rows of the newest comparison of policies at or before ``as_of``."""
+    made = backtests.where(F.col("as_of") <= as_of)
+    return made.join(F.broadcast(made.agg(F.max("as_of").alias("as_of"))), "as_of", "left_semi")
+
+
+def realised(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | None:
+    """Return how a job ran; None when it was not observed.
+
+    Args:
+        load: its bins of five minutes: ``bin``, ``slots``, ``late_share``.
+        rescales: its rows of :func:`recent_rescales`.
+    """
+    if load.empty:
+        return None
+    days = len(load) * BIN / timedelta(days=1)  # that were observed
+    recovery_s = (rescales["downtime_s"] + rescales["catch_up_s"]).dropna().astype(float)
+    return Realised(
+        days=days,
+        late_minutes_per_day=float(np.nansum(load["late_share"].astype(float))) * BIN.total_seconds() / 60.0 / days,
+        slot_hours_per_day=float(np.nansum(load["slots"].astype(float))) * BIN.total_seconds() / 3600.0 / days,
+        rescales_per_day=float((rescales["kind"] == "rescale").sum()) / days,
+        restarts_per_day=float((rescales["kind"] == "restart").sum()) / days,
+        recovery_s=float(recovery_s.median()) if len(recovery_s) else None,
+    )
+
+
+def outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFrame, as_of: datetime) -> list[Outcome]:
+    """Return a job's latest due steps beside what came, the newest first.
+
+    A step is in effect until the next one of which the same can be said, or it ends.
+
+    Args:
+        steps: its rows of :func:`due_steps`.
+        load: its bins, see :func:`realised`, with ``rate_per_s``; times without a zone are UTC throughout.
+        rescales: its rows of :func:`recent_rescales`.
+        as_of: the page's moment.
+    """
+    ordered = steps.sort_values(["apply_at", "as_of"], ignore_index=True)
+    now = pd.Timestamp(as_of).tz_convert("UTC").tz_localize(None)
+    made = []
+    for place, row in enumerate(ordered.to_dict("records")):
+        later = ordered.loc[place + 1 :]
+        following = later.loc[later["became"].isin(_REALISED), "effective_at"]
+        ends = [moment for moment in (row["valid_until"], following.min(), now) if not pd.isna(moment)]
+        made.append(_outcome(row, min(ends), load, rescales))
+    return made[::-1][:OUTCOMES_SHOWN]
+
+
+def _outcome(row: dict[Any, Any], end: Any, load: pd.DataFrame, rescales: pd.DataFrame) -> Outcome:
+    begin = row["effective_at"]
+    during = load[(load["bin"] >= begin) & (load["bin"] < end)] if row["became"] in _REALISED else load.iloc[:0]
+    distance = (rescales["started_at"] - row["decided_at"]).abs()
+    own = rescales[(distance <= NEAR) & (rescales["kind"] == "rescale")] if row["became"] == "confirmed" else None
+    took = None if own is None or own.empty else own.loc[distance[own.index].idxmin()]
+    return Outcome(
+        apply_at=pd.Timestamp(row["apply_at"]).tz_localize("UTC").to_pydatetime(),
+        status=str(row["outcome"]),
+        slots=int(row["slots"]),
+        ran_slots=_number(during["slots"].mean()),
+        load_q90_per_s=_number(row["expected_load_q90_per_s"]),
+        load_per_s=_number(during["rate_per_s"].max()),
+        p_late=_number(row["p_late"]),
+        late_minutes=None if during.empty else float(during["late_share"].sum()) * BIN.total_seconds() / 60.0,
+        recovery_s=_number(row["expected_recovery_s"]),
+        took_s=None if took is None else _number(took["downtime_s"] + took["catch_up_s"]),
+        minutes=max((end - begin) / timedelta(minutes=1), 0.0),
+    )
+
+
+def policy_costs(rows: pd.DataFrame) -> list[PolicyCost]:
+    """Return a job's rows of gold.backtests, the cheapest first and those that failed last."""
+    ordered = rows.sort_values(["cost_vs_clairvoyant", "policy"], na_position="last")
+    return [
+        PolicyCost(
+            policy=str(row["policy"]),
+            cost_vs_clairvoyant=_number(row["cost_vs_clairvoyant"]),
+            rescales_per_day=_number(row["rescales_per_day"]),
+            late_minutes_per_day=_number(row["late_minutes_per_day"]),
+            slot_hours=_number(row["slot_hours"]),
+            days=_number(row["days"]),
+            recommended=bool(row["recommended"] == True),  # noqa: E712 - null is no
+            in_use=bool(row["in_use"] == True),  # noqa: E712
+            note="" if pd.isna(row["note"]) else str(row["note"]),
+            error="" if pd.isna(row["error"]) else str(row["error"]),
+        )
+        for row in ordered.to_dict("records")
+    ]
+
+
+def _number(value: Any) -> float | None:
+    return None if pd.isna(value) else float(value)

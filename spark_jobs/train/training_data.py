@@ -1,0 +1,211 @@
+"""What the models learn from: rows of silver, reduced in Spark to what a fit needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.settings import Training
+from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
+from include.utc import format_utc
+from models.capacity.kinds import kind_of
+from models.latency import BINS
+from spark_jobs.lake import Lake, timestamp_literal
+
+JOB = ("cluster", "job")
+OPERATOR = (*JOB, "operator")
+POINT = (*OPERATOR, "parallelism")
+RECENT_EVENTS = 20  # per job and kind; older ones tell little about the job as it is
+RECENT_HELD = 20  # held-back observations per (operator, parallelism) on which models are scored
+RECENT_HELD_WINDOWS = 200  # per job, for latency
+_BUCKETS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a training reads, cut to its look-back; observations stay in memory until the caller lets go of them.
+
+    Attributes:
+        as_of: nothing at or after it is in here.
+        observations: of :func:`training_observations`.
+        events: of :func:`recent_events`.
+        graphs: of :func:`latest_graphs`.
+        versions: Delta version of each table read.
+    """
+
+    as_of: datetime
+    observations: DataFrame
+    events: DataFrame
+    graphs: DataFrame
+    versions: dict[str, int | None]
+
+
+def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
+    """Read what the models learn from."""
+    observations = training_observations(lake.read(OBSERVATIONS), as_of, training).persist()
+    events = recent_events(lake.read(RESCALES), as_of, training)
+    graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of)
+    versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
+    return Inputs(as_of, observations, events, graphs, versions)
+
+
+def training_observations(observations: DataFrame, as_of: datetime, training: Training) -> DataFrame:
+    """Undisturbed windows of the look-back, none at or after ``as_of``, marked held back or not.
+
+    A window is held back by a hash of its job and time: the same ones for every training, so that a champion and its
+    challenger are scored on windows that neither has seen.
+    """
+    since = as_of - timedelta(days=training.lookback_days)
+    window = F.col("window_start")
+    in_time = (window >= _literal(since)) & (window < _literal(as_of))
+    in_partition = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+    held = F.pmod(F.xxhash64(*JOB, F.unix_timestamp(window)), F.lit(_BUCKETS)) < int(training.holdout_share * _BUCKETS)
+    undisturbed = ~F.coalesce(F.col("disturbed"), F.lit(False))
+    return observations.where(in_partition & in_time & undisturbed & F.col("parallelism").isNotNull()).select(
+        *POINT,
+        "window_start",
+        "window_s",
+        "is_source",
+        F.col("observed_processing_rate_per_s").alias("rate_per_s"),
+        F.col("observed_output_rate_per_s").alias("output_per_s"),
+        F.col("true_processing_rate_per_s").alias("capacity_per_s"),
+        F.least("busy_share", F.lit(1.0)).alias("busy_share"),
+        "latency_ms",
+        held.alias("held"),
+    )
+
+
+def _literal(moment: datetime) -> Column:
+    return F.expr(timestamp_literal(format_utc(moment)))
+
+
+def observed_content(observations: DataFrame) -> DataFrame:
+    """One row: count, operators, first window, and a hash of the content that does not depend on order or files."""
+    total = F.sum(F.xxhash64(*observations.columns).cast("decimal(38,0)"))
+    return observations.agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.count_distinct(*OPERATOR).alias("operators"),
+        F.min("window_start").cast("string").alias("trained_from"),
+        F.hex(F.xxhash64(F.count(F.lit(1)), total)).alias("hash"),
+    ).select("rows", "operators", "trained_from", "hash")
+
+
+def content_hash(rows: DataFrame) -> str:
+    """Return a hash of a small table's rows that does not depend on their order."""
+    row = F.to_json(F.struct(*sorted(rows.columns)))  # a map has no hash of its own
+    total = F.sum(F.xxhash64(row).cast("decimal(38,0)"))
+    found = rows.agg(F.hex(F.xxhash64(F.count(F.lit(1)), total)).alias("hash")).first()
+    return str(found["hash"]) if found else ""
+
+
+def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
+    """The K most recent capacities per (operator, parallelism), reduced to count, mean and squared deviations.
+
+    Idle windows overestimate capacity and are left out, except for an operator that is never busier: its own busiest
+    windows are then the best there is (``idle`` tells).
+    """
+    busiest = F.max("busy_share").over(Window.partitionBy(*OPERATOR))
+    idle = busiest < training.min_busy_share
+    enough = F.when(idle, 0.8 * busiest).otherwise(F.lit(training.min_busy_share))
+    age = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.col("window_start").desc()))
+    usable = observations.where((F.col("capacity_per_s") > 0) & (F.col("busy_share") > 0) & ~F.col("held"))
+    recent = (
+        usable.withColumns({"idle": idle, "enough": enough})
+        .where(F.col("busy_share") >= F.col("enough"))
+        .withColumn("age", age)
+        .where(F.col("age") <= training.recent_per_parallelism)
+    )
+    points = recent.groupBy(*POINT).agg(
+        F.count(F.lit(1)).alias("count"),
+        F.avg("capacity_per_s").alias("mean_per_s"),
+        (F.var_pop("capacity_per_s") * F.count(F.lit(1))).alias("squares"),
+        F.max("idle").alias("idle"),
+    )
+    largest = F.max("parallelism").over(Window.partitionBy(*JOB)).alias("largest")
+    return points.select(*POINT, "count", "mean_per_s", "squares", "idle", largest)
+
+
+def held_capacities(observations: DataFrame, training: Training) -> DataFrame:
+    """Held-back capacities on which champion and challenger are scored: recent and busy ones."""
+    age = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.col("window_start").desc()))
+    usable = (F.col("capacity_per_s") > 0) & (F.col("busy_share") >= training.min_busy_share) & F.col("held")
+    recent = observations.where(usable).withColumn("age", age).where(F.col("age") <= RECENT_HELD)
+    return recent.select(*POINT, "capacity_per_s")
+
+
+def selectivities(observations: DataFrame) -> DataFrame:
+    """Records out per record in, over all undisturbed windows; 1 for a source, whose rate is its output already."""
+    ratio = F.sum("output_per_s") / F.sum("rate_per_s")
+    usable = observations.where((F.col("rate_per_s") > 0) & F.col("output_per_s").isNotNull() & ~F.col("held"))
+    selectivity = F.when(F.max("is_source"), F.lit(1.0)).otherwise(ratio).alias("selectivity")
+    return usable.groupBy(*OPERATOR).agg(selectivity).select(*OPERATOR, "selectivity")
+
+
+def source_shares(observations: DataFrame) -> DataFrame:
+    """One row per job: mean rate of each source, so how load divides over them, and how long a window is."""
+    rates = observations.where("is_source AND rate_per_s > 0").groupBy(*OPERATOR)
+    means = rates.agg(F.avg("rate_per_s").alias("mean"), F.max("window_s").alias("window_s"))
+    shares = F.map_from_entries(F.collect_list(F.struct("operator", "mean"))).alias("source_rates")
+    resolution = F.max("window_s").cast("double").alias("resolution_s")  # samples are at least one per window
+    return means.groupBy(*JOB).agg(shares, resolution).select(*JOB, "source_rates", "resolution_s")
+
+
+def job_windows(observations: DataFrame) -> DataFrame:
+    """One row per (job, window) with a latency: utilisation of its busiest operator and the worst of its sources."""
+    return (
+        observations.groupBy(*JOB, "window_start", "held")
+        .agg(F.max("busy_share").alias("utilisation"), F.max("latency_ms").alias("latency_ms"))
+        .where(F.col("utilisation").isNotNull() & F.col("latency_ms").isNotNull())
+        .select(*JOB, "window_start", "held", "utilisation", "latency_ms")
+    )
+
+
+def latency_bins(windows: DataFrame) -> DataFrame:
+    """Median latency per job and bin of utilisation."""
+    position = F.least(F.floor(F.col("utilisation") * BINS), F.lit(BINS - 1))
+    return (
+        windows.where(~F.col("held"))
+        .groupBy(*JOB, position.alias("bin"))
+        .agg(
+            F.avg("utilisation").alias("utilisation"),
+            F.median("latency_ms").alias("latency_ms"),
+            F.count(F.lit(1)).alias("windows"),
+        )
+        .select(*JOB, "utilisation", "latency_ms", "windows")
+    )
+
+
+def held_windows(windows: DataFrame) -> DataFrame:
+    """Held-back windows on which latency models are scored."""
+    age = F.row_number().over(Window.partitionBy(*JOB).orderBy(F.col("window_start").desc()))
+    recent = windows.where("held").withColumn("age", age).where(F.col("age") <= RECENT_HELD_WINDOWS)
+    return recent.select(*JOB, "utilisation", "latency_ms")
+
+
+def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> DataFrame:
+    """The most recent rescales and restarts per job and kind that were over before ``as_of``."""
+    since = as_of - timedelta(days=training.lookback_days)
+    age = F.row_number().over(Window.partitionBy(*JOB, "kind").orderBy(F.col("started_at").desc()))
+    over = (F.col("started_at") >= _literal(since)) & (F.col("running_at") < _literal(as_of))
+    recent = rescales.where(over & F.col("downtime_s").isNotNull()).withColumn("age", age)
+    columns = ("kind", "started_at", "parallelism_after", "downtime_s", "catch_up_s", "load_per_s", "checkpoint_age_s")
+    return recent.where(F.col("age") <= RECENT_EVENTS).select(*JOB, *columns)
+
+
+def latest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """The graph of each job as last seen before ``as_of``, one row per operator."""
+    newest = F.max("observed_at").over(Window.partitionBy(*JOB))
+    known = graphs.where(F.col("observed_at") < _literal(as_of)).withColumn("newest", newest)
+    return known.where(F.col("observed_at") == F.col("newest")).select(*OPERATOR, "upstream", "max_parallelism")
+
+
+def operator_kinds(graphs: DataFrame) -> DataFrame:
+    """The kind of every operator of :func:`latest_graphs`, by which the fleet's operators teach each other."""
+    edges = graphs.select(*JOB, F.explode("upstream").alias("operator"))
+    fed = edges.groupBy(*OPERATOR).agg(F.count(F.lit(1)).cast("int").alias("feeds"))
+    placed = graphs.join(fed, list(OPERATOR), "left")
+    kind = F.udf(kind_of, "STRING")("operator", F.size("upstream"), F.coalesce("feeds", F.lit(0)))
+    return placed.select(*OPERATOR, kind.alias("kind"))
