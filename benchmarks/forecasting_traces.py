@@ -36,7 +36,7 @@ OURS = "tidewise"
 PUBLISHED_STEPS = 4
 """A published value is the mean of the forecasts made one to four steps before (see data/forecasts/README.md)."""
 LEAD_GROUPS_H = ((0, 1), (1, 3), (3, 6), (6, 12), (12, 18), (18, 24))
-CONTENDERS: Mapping[str, Registry | None] = {
+CANDIDATES: Mapping[str, Registry | None] = {
     OURS: None,
     "naive_day": registry([SeasonalNaive(weekly_after_days=np.inf)]),
     "naive_week": registry([SeasonalNaive()]),
@@ -221,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for path in chosen.trace:
             name, rates, calendar = read_trace(path)
             settings = ForecastSettings(horizon=calendar.day)
-            for method, methods in CONTENDERS.items():
+            for method, methods in CANDIDATES.items():
                 if chosen.only_ours and method != OURS:
                     continue
                 with console.status(f"{name}: {method}"):

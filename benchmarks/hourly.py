@@ -66,17 +66,17 @@ def source_history(spark: SparkSession, sources: DataFrame, until: datetime) -> 
     week = F.sin(2 * F.pi() * (F.col("epoch_s") % 604_800) / 604_800)
     noise = F.randn(seed=7) * 0.03
     rate = level * (1 + 0.35 * day + 0.1 * week + noise)
-    moment = F.timestamp_seconds("epoch_s")
+    timestamp = F.timestamp_seconds("epoch_s")
     known = {
-        "window_start": moment,
+        "window_start": timestamp,
         "window_s": F.lit(BIN_S),
         "is_source": F.lit(True),
         "observed_processing_rate_per_s": rate,
         "target_data_rate_per_s": rate,
         "samples": F.lit(1),
         "disturbed": F.lit(False),
-        "date": F.to_date(moment),
-        "hour": F.hour(moment),
+        "date": F.to_date(timestamp),
+        "hour": F.hour(timestamp),
     }
     kept = ("cluster", "job", "job_id", "operator", "vertex_id", "parallelism")
     rows = windows.crossJoin(F.broadcast(sources.select(*kept)))

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
-from cli.run import Clockwork, RunError, end_of_recording
+from cli.run import ProgressLog, RunError, end_of_recording
 from cli.run_table import WIDTH
 from include.settings import PROJECT, SettingsError, load_settings
 from include.stages import Stage, StageRequest
@@ -49,7 +49,7 @@ def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Compare, print, and make the report anew; returns the exit code."""
-    clock = Clockwork(console)
+    clock = ProgressLog(console)
     os.environ.update(below(options.out))
     settings = load_settings()
     out = Path(settings.paths.out)

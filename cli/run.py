@@ -37,7 +37,7 @@ class RunError(RuntimeError):
 
 
 @dataclass(slots=True)
-class Clockwork:
+class ProgressLog:
     """Seconds by part of the run, and the line that says which part is at work."""
 
     console: Console
@@ -82,7 +82,7 @@ def place_data(settings: Settings, as_of: datetime, days: int) -> None:
     write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw))
 
 
-def apply_moment(settings: Settings, as_of: datetime) -> datetime:
+def last_apply_time(settings: Settings, as_of: datetime) -> datetime:
     """Return the tick at which the first planned step is due if the plan is still fresh then, else ``as_of`` itself.
 
     A dry run at ``as_of`` would have nothing to decide when every step lies ahead.
@@ -95,7 +95,7 @@ def apply_moment(settings: Settings, as_of: datetime) -> datetime:
     return first if fresh else as_of
 
 
-def run_dags(settings: Settings, clock: Clockwork, as_of: datetime, days: int, log: Path) -> None:
+def run_dags(settings: Settings, clock: ProgressLog, as_of: datetime, days: int, log: Path) -> None:
     """Make the data while Airflow starts, then run the DAGs in the order of the data.
 
     Raises:
@@ -112,10 +112,10 @@ def run_dags(settings: Settings, clock: Clockwork, as_of: datetime, days: int, l
         dag("tidewise_ingest", StageRequest(Stage.INGEST, as_of, end - timedelta(days=days), end))
         dag("tidewise_train", StageRequest(Stage.TRAIN, as_of))
         dag("tidewise_plan", StageRequest(Stage.PLAN, as_of))
-        dag("tidewise_apply", StageRequest(Stage.APPLY, apply_moment(settings, as_of)))
+        dag("tidewise_apply", StageRequest(Stage.APPLY, last_apply_time(settings, as_of)))
 
 
-def outcome(settings: Settings, clock: Clockwork) -> dict[str, object]:
+def outcome(settings: Settings, clock: ProgressLog) -> dict[str, object]:
     """Return the counts of the run from what its stages wrote down."""
     folder = Path(settings.paths.out) / "stages"
     found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
@@ -133,7 +133,7 @@ def outcome(settings: Settings, clock: Clockwork) -> dict[str, object]:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Do everything; returns the exit code."""
-    clock = Clockwork(console)
+    clock = ProgressLog(console)
     os.environ.update(below(options.out) | {"TIDEWISE__APPLY__MODE": options.apply_mode})
     settings = load_settings()
     out = Path(settings.paths.out)

@@ -43,6 +43,6 @@ def load_traces(folder: Path = TRACES) -> dict[str, Trace]:
     return traces
 
 
-def week_second(moment: datetime) -> int:
+def week_second(timestamp: datetime) -> int:
     """Return seconds since Monday 00:00."""
-    return moment.weekday() * 86400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+    return timestamp.weekday() * 86400 + timestamp.hour * 3600 + timestamp.minute * 60 + timestamp.second

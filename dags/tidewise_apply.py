@@ -24,17 +24,17 @@ from include.utc import parse_utc
 @task.branch(task_id="due")
 def first_stage(as_of: str) -> str | None:
     """Look at the times of the raw files and at the agenda that the plan stage left, which takes no Spark."""
-    settings, moment = anchored(load_settings()), parse_utc(as_of)
-    if watching.something_to_watch(settings, moment):
+    settings, timestamp = anchored(load_settings()), parse_utc(as_of)
+    if watching.something_to_watch(settings, timestamp):
         return str(Stage.WATCH)
-    return str(Stage.APPLY) if agenda.due(settings, moment) else None
+    return str(Stage.APPLY) if agenda.due(settings, timestamp) else None
 
 
 @task.short_circuit(task_id="released", trigger_rule=TriggerRule.NONE_SKIPPED)
 def step_is_released(as_of: str) -> bool:
     """Look whether the look released a step; a look that failed holds back no step that is due."""
-    settings, moment = anchored(load_settings()), parse_utc(as_of)
-    return watching.released(settings, moment) or agenda.due(settings, moment)
+    settings, timestamp = anchored(load_settings()), parse_utc(as_of)
+    return watching.released(settings, timestamp) or agenda.due(settings, timestamp)
 
 
 @dag(

@@ -20,26 +20,26 @@ def parse_utc(text: str) -> datetime:
         IntervalError: the text is not an ISO 8601 time.
     """
     try:
-        moment = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError as error:
         raise IntervalError(f"{text!r} is not an ISO 8601 time such as 2026-11-20T18:00:00Z") from error
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
 
 
-def format_utc(moment: datetime) -> str:
+def format_utc(timestamp: datetime) -> str:
     """Write a time as ISO 8601 in UTC with a trailing Z."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return timestamp.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def floor_hour(moment: datetime) -> datetime:
+def floor_hour(timestamp: datetime) -> datetime:
     """Return the full hour at or before the moment."""
-    return moment.replace(minute=0, second=0, microsecond=0)
+    return timestamp.replace(minute=0, second=0, microsecond=0)
 
 
-def ceil_hour(moment: datetime) -> datetime:
+def ceil_hour(timestamp: datetime) -> datetime:
     """Return the full hour at or after the moment."""
-    floor = floor_hour(moment)
-    return floor if floor == moment else floor + HOUR
+    floor = floor_hour(timestamp)
+    return floor if floor == timestamp else floor + HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Interval:
     end: datetime
 
     def __post_init__(self) -> None:
-        for moment in (self.start, self.end):
-            if moment.tzinfo is None:
-                raise IntervalError(f"{moment} has no time zone; pass UTC")
-            if floor_hour(moment) != moment:
-                raise IntervalError(f"{format_utc(moment)} is not on a full hour; ingestion replaces whole hours")
+        for timestamp in (self.start, self.end):
+            if timestamp.tzinfo is None:
+                raise IntervalError(f"{timestamp} has no time zone; pass UTC")
+            if floor_hour(timestamp) != timestamp:
+                raise IntervalError(f"{format_utc(timestamp)} is not on a full hour; ingestion replaces whole hours")
         if self.start >= self.end:
             raise IntervalError(f"start {format_utc(self.start)} is not before end {format_utc(self.end)}")
 
@@ -65,7 +65,7 @@ class Interval:
 
     def hours(self) -> Iterator[datetime]:
         """Yield the start of every hour in the interval."""
-        moment = self.start
-        while moment < self.end:
-            yield moment
-            moment += HOUR
+        timestamp = self.start
+        while timestamp < self.end:
+            yield timestamp
+            timestamp += HOUR

@@ -157,11 +157,6 @@ def rows_of(spark: SparkSession, columns: Mapping[str, str], rows: Sequence[Mapp
     return spark.createDataFrame(table).select(*[F.col(column).cast(kind) for column, kind in columns.items()])
 
 
-def timestamp_literal(iso_utc: str) -> str:
-    """Return a SQL timestamp literal for a ``replaceWhere`` (the session's zone is UTC)."""
-    return f"TIMESTAMP '{iso_utc}'"
-
-
-def date_hour_columns(moment: str) -> list[Column]:
+def date_hour_columns(timestamp: str) -> list[Column]:
     """Return the partition columns ``date`` and ``hour`` of a timestamp column."""
-    return [F.to_date(moment).alias("date"), F.hour(moment).alias("hour")]
+    return [F.to_date(timestamp).alias("date"), F.hour(timestamp).alias("hour")]

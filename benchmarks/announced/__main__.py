@@ -35,12 +35,12 @@ _COLUMNS = {
 }
 
 
-def row_of(name: str, contender: str, course: Course) -> Row:
+def row_of(name: str, candidate: str, course: Course) -> Row:
     """Return the figures of a contender; means over seeds and permutations."""
     counts, cores, half = course.reconfigurations, course.core_s / DATA_S, RATES // 2
     return {
         "query": name,
-        "contender": contender,
+        "candidate": candidate,
         "reconfigurations_per_change": float(counts.mean()),
         "first_ten": float(counts[..., :half].mean()),
         "second_ten": float(counts[..., half:].mean()),
@@ -53,12 +53,12 @@ def row_of(name: str, contender: str, course: Course) -> Row:
 def rows_of(name: str, settings: Planner, seeds: int, progress: Callable[[str], None]) -> list[Row]:
     """Return the rows of a query, the first of ContTune with alpha 3."""
     job, rows = query(name), []
-    for contender, method in REACTIVE.items():
-        progress(f"{name}: {contender}")
-        rows.append(row_of(name, contender, reactive(job, method, seeds)))
-    for contender, error in (("planner, exact", 0.0), (f"planner, {OFF:.0%} off", OFF)):
-        progress(f"{name}: {contender}")
-        rows.append(row_of(name, contender, planned(job, Announced(error, settings), seeds)))
+    for candidate, method in REACTIVE.items():
+        progress(f"{name}: {candidate}")
+        rows.append(row_of(name, candidate, reactive(job, method, seeds)))
+    for candidate, error in (("planner, exact", 0.0), (f"planner, {OFF:.0%} off", OFF)):
+        progress(f"{name}: {candidate}")
+        rows.append(row_of(name, candidate, planned(job, Announced(error, settings), seeds)))
     least = least_cores(job, seeds)
     known = Course(np.zeros(least.shape, np.int64), least * DATA_S, np.ones(least.shape, bool))
     rows.append({**row_of(name, "fewest that sustain", known), **dict.fromkeys(list(_COLUMNS)[:3])})
@@ -68,12 +68,12 @@ def rows_of(name: str, settings: Planner, seeds: int, progress: Callable[[str], 
 def table_of(rows: Sequence[Row]) -> Table:
     """Return the table of a query."""
     table = Table(title=rows[0]["query"], title_justify="left")
-    table.add_column("contender", no_wrap=True)
+    table.add_column("candidate", no_wrap=True)
     for heading, _ in _COLUMNS.values():
         table.add_column(heading, justify="right")
     for row in rows:
         cells = [form.format(row[key]) if row[key] is not None else "-" for key, (_, form) in _COLUMNS.items()]
-        table.add_row(row["contender"], *cells)
+        table.add_row(row["candidate"], *cells)
     return table
 
 

@@ -32,7 +32,7 @@ def models_of(histories: Mapping[str, History], top: int) -> JobModels | None:
     owner = np.array([place for place, _ in rows], np.int64)
     at = np.array([known.parallelism for _, known in rows], np.int64)
     count = np.array([len(known.recent_per_s) for _, known in rows], np.int64)
-    mean = np.array([known.ability_per_s for _, known in rows], float)
+    mean = np.array([known.capacity_per_s for _, known in rows], float)
     squares = np.array([float(np.var(known.recent_per_s)) * len(known.recent_per_s) for _, known in rows], float)
     curves = _curves(pack(owner, at, count, mean, squares), owner, at, mean, top)
     # Every operator hands on what it gets; see benchmarks.papers.conttune.queries.

@@ -15,10 +15,10 @@ from include.settings import Planner as Settings
 from models.policies.conttune.history import History
 from models.policies.conttune.reading import fresh_windows, learn
 from models.policies.protocol import Situation
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.policy import Planner
 from models.policies.tidewise.reactive_controller import look
-from models.policies.tidewise.snapshot import Sight
+from models.policies.tidewise.snapshot import Snapshot
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations
@@ -75,14 +75,14 @@ class Course:
 
 def sustained(query: Query, parallelism: IntArray, factor: IntArray) -> BoolArray:
     """Return whether the tuned operator can process a rate, (...) for parallelism and workload units of that shape."""
-    ability = query.ability_per_s[np.minimum(parallelism, len(query.ability_per_s)) - 1]
-    return np.asarray(ability >= factor * sum(query.unit_per_s.values()) * (1 - _ROUNDING))
+    capacity = query.capacity_per_s[np.minimum(parallelism, len(query.capacity_per_s)) - 1]
+    return np.asarray(capacity >= factor * sum(query.unit_per_s.values()) * (1 - _ROUNDING))
 
 
 def least_cores(query: Query, seeds: int) -> FloatArray:
     """Return (S, 6, 20) the fewest cores that sustain each rate, which nobody knows beforehand."""
     needed = workload(seeds)[..., None] * sum(query.unit_per_s.values()) * (1 - _ROUNDING)
-    return np.asarray((query.ability_per_s >= needed).argmax(axis=-1) + 1, float)
+    return np.asarray((query.capacity_per_s >= needed).argmax(axis=-1) + 1, float)
 
 
 def reactive(query: Query, method: Method, seeds: int) -> Course:
@@ -118,9 +118,9 @@ def forecast_of(query: Query, factor: FloatArray, tuning: int, error: float) -> 
 
 @dataclass(slots=True)
 class _Job:
-    memory: NetMemory
+    memory: ControllerMemory
     histories: dict[str, History] = field(default_factory=dict)
-    learnt_until_s: float | None = None
+    learned_until_s: float | None = None
     windows: list[Window] = field(default_factory=list)
 
 
@@ -172,14 +172,14 @@ def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, setti
     if not state.windows:
         return 0
     seen = observations(state.windows, job, len(graph.names))
-    state.histories = learn(state.histories, graph, fresh_windows(seen, state.learnt_until_s), KEPT)
-    state.learnt_until_s = bed.time_s
+    state.histories = learn(state.histories, graph, fresh_windows(seen, state.learned_until_s), KEPT)
+    state.learned_until_s = bed.time_s
     running = dict(zip(graph.names, bed.state.parallelism[job].tolist(), strict=True))
     models = models_of(state.histories, SLOTS) if plans or not state.memory.planned else None
     if models is not None:
         situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, seen, expects=False)
         _, state.memory = Planner().decide(situation, state.memory)
-    told, state.memory = look(Sight(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
+    told, state.memory = look(Snapshot(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
     if told.wanted is None or dict(told.wanted) == running:
         return 0
     bed.rescale(job, np.array([told.wanted[name] for name in graph.names], np.int64), downtime_s=0.0)

@@ -19,7 +19,7 @@ from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
 from include.settings import Planner
 from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
 from models.evaluation.conditions import Cadence, ConditionsError, Prices
-from models.evaluation.replay_run import Conditions, ContenderError
+from models.evaluation.replay_run import CandidateError, Conditions
 from models.evaluation.scores import SEGMENTS
 from models.simulation.spec import SpecError
 
@@ -152,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             run = Run(trace, job, policies, tuple(range(options.seeds)), conditions)
             try:
                 rows += replay(run, options, console)
-            except ContenderError as error:
+            except CandidateError as error:
                 console.print(f"[bold red]replay: {error}[/]", soft_wrap=True)
                 return 1
             write(rows, out)

@@ -76,7 +76,7 @@ def prior_without(job: str, around: Disturbances) -> FleetPrior:
     return prior_of([spec for make in JOBS.values() if (spec := make().spec).name != new], around)
 
 
-def first_sight(spec: JobSpec, fleet: Sequence[JobSpec], around: Disturbances) -> tuple[Floats, Floats]:
+def first_seen(spec: JobSpec, fleet: Sequence[JobSpec], around: Disturbances) -> tuple[Floats, Floats]:
     """Return how well capacities of a new job are known from one parallelism, alone and with a fleet.
 
     Args:
@@ -120,7 +120,7 @@ def main() -> int:
         "make run": [one.spec for one in company()],
     }
     for name, specs in fleets.items():
-        found = [first_sight(new, [one for one in specs if one is not new], around) for new in specs]
+        found = [first_seen(new, [one for one in specs if one is not new], around) for new in specs]
         errors, inside = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
         operators = sum(len(spec.operators) for spec in specs)
         table.add_row(name, str(len(specs)), str(operators), *_shares(errors), *_shares(inside))

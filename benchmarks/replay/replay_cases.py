@@ -15,8 +15,8 @@ from benchmarks.replay.fleet import prior_without
 from benchmarks.replay.replay_jobs import job_of
 from benchmarks.replay.traces import BIN_S, Trace
 from models.evaluation.ablations import FLEET
-from models.evaluation.candidate_policies import contenders
-from models.evaluation.replay_run import Conditions, World
+from models.evaluation.candidate_policies import candidate_policies
+from models.evaluation.replay_run import Conditions, ReplayRun
 from models.evaluation.scores import SEGMENTS, score, span_of
 from models.simulation.spec import FloatArray, IntArray
 
@@ -96,9 +96,9 @@ def simulate(run: Run, progress: Callable[[int], None] | None = None) -> Found:
         conditions = replace(conditions, fleet=prior_without(run.job, conditions.around))
     cadence = conditions.cadence
     workload = job_of(run.job).under(run.trace, cadence.step_s)
-    named = contenders(run.policies, workload, conditions)
+    named = candidate_policies(run.policies, workload, conditions)
     with threadpool_limits(limits=1):
-        outcome = World(workload, named, run.seeds, conditions).run(progress)
+        outcome = ReplayRun(workload, named, run.seeds, conditions).run(progress)
     windows = len(outcome.ledger.slots)
     rows: list[Row] = []
     for place, (policy, seed) in enumerate(zip(outcome.names, outcome.seeds, strict=True)):

@@ -76,8 +76,8 @@ def _scale(spec: JobSpec, shapes: FloatArray) -> float:
     loads = (shapes @ source_gains(spec).T).max(axis=0)
     curves = curves_per_s(spec)
     at = PEAK_SHARE * spec.slots_max
-    abilities = np.array([np.interp(at, np.arange(len(curve)), curve) for curve in curves])
-    return float((abilities[loads > 0] / loads[loads > 0]).min())
+    capacities = np.array([np.interp(at, np.arange(len(curve)), curve) for curve in curves])
+    return float((capacities[loads > 0] / loads[loads > 0]).min())
 
 
 def _query(name: str) -> Callable[[], Job]:

@@ -25,7 +25,7 @@ _SECONDS = "web-service-datasets/dataset"
 _MINUTES = "worldcup98-dataset/invocation_count.csv"
 
 
-class UnseenError(ValueError):
+class NotObservedError(ValueError):
     """A clone lacks a file, or the file is not what it was; the message names it."""
 
 
@@ -38,18 +38,18 @@ def per_second(path: Path, start: str, days: int) -> pd.Series:
         days: so many days of it.
 
     Raises:
-        UnseenError: the archive is missing, holds no text of numbers, or is shorter.
+        NotObservedError: the archive is missing, holds no text of numbers, or is shorter.
     """
     try:
         with tarfile.open(path) as archive:
             text = archive.extractfile(archive.getmembers()[0])
             counts = np.array(text.read().split() if text else [], float)
     except (OSError, tarfile.TarError, IndexError, ValueError) as error:
-        raise UnseenError(f"{path}: {error}") from error
+        raise NotObservedError(f"{path}: {error}") from error
     width = int(BIN.total_seconds())
     wanted = days * 86_400
     if len(counts) < wanted:
-        raise UnseenError(f"{path}: {len(counts)} seconds, {wanted} are needed for {days} days")
+        raise NotObservedError(f"{path}: {len(counts)} seconds, {wanted} are needed for {days} days")
     sums = counts[:wanted].reshape(-1, width).sum(axis=1)
     return pd.Series(sums, pd.date_range(start, periods=len(sums), freq=BIN))
 
@@ -58,15 +58,15 @@ def per_minute(path: Path, first: str, after: str) -> pd.Series:
     """Return five-minute sums in ``[first, after)`` of a CSV file with ``period`` and ``count``, several rows a minute.
 
     Raises:
-        UnseenError: the file is missing, lacks these columns, or does not reach that far.
+        NotObservedError: the file is missing, lacks these columns, or does not reach that far.
     """
     try:
         rows = pd.read_csv(path, parse_dates=["period"]).set_index("period")["count"]
     except (OSError, ValueError, KeyError) as error:
-        raise UnseenError(f"{path}: {error}") from error
+        raise NotObservedError(f"{path}: {error}") from error
     begin, end = pd.Timestamp(first), pd.Timestamp(after)
     if rows.empty or rows.index.min() > begin or rows.index.max() < end - BIN:
-        raise UnseenError(f"{path}: does not cover {first} to {after}")
+        raise NotObservedError(f"{path}: does not cover {first} to {after}")
     return rows[(rows.index >= begin) & (rows.index < end)].resample(BIN).sum()
 
 
@@ -74,12 +74,12 @@ def as_it_is(path: Path) -> pd.Series:
     """Return a series of the benchmark of anomalies, ``timestamp`` and ``value``.
 
     Raises:
-        UnseenError: the file is missing or lacks these columns.
+        NotObservedError: the file is missing or lacks these columns.
     """
     try:
         return pd.read_csv(path, parse_dates=["timestamp"]).set_index("timestamp")["value"]
     except (OSError, ValueError, KeyError) as error:
-        raise UnseenError(f"{path}: {error}") from error
+        raise NotObservedError(f"{path}: {error}") from error
 
 
 # The first day of the tweets is not known: a Monday, so that weekdays exist at all.
@@ -107,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         made = {name: read(options.clones) for name, read in TRACES.items()}
-    except UnseenError as error:
+    except NotObservedError as error:
         print(f"unseen: {error}", file=sys.stderr)
         return 2
     options.out.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def write_json(path: Path, content: object) -> None:
 
 def write_agenda(settings: Settings, as_of: datetime, apply_at: Iterable[datetime]) -> None:
     """Write the agenda of a plan."""
-    times = [format_utc(moment) for moment in sorted(apply_at)]
+    times = [format_utc(timestamp) for timestamp in sorted(apply_at)]
     write_json(Path(settings.paths.out) / AGENDA, {"as_of": format_utc(as_of), "apply_at": times})
 
 
@@ -83,4 +83,4 @@ def due(settings: Settings, as_of: datetime) -> bool:
     if agenda is None:
         return True
     until = _done_until(settings, agenda.as_of)
-    return any(moment <= as_of and (until is None or moment > until) for moment in agenda.apply_at)
+    return any(timestamp <= as_of and (until is None or timestamp > until) for timestamp in agenda.apply_at)

@@ -23,17 +23,17 @@ POOLS = {
 OWNER = "tidewise"
 
 
-def _moment(description: str) -> Param:
+def _timestamp(description: str) -> Param:
     return Param(None, description=description, type=["null", "string"], format="date-time")
 
 
-AS_OF_PARAM = _moment("look at the data from this moment (ISO 8601, UTC); default: the run's own")
+AS_OF_PARAM = _timestamp("look at the data from this moment (ISO 8601, UTC); default: the run's own")
 JOB_PARAM = Param(
     None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
 )
 INTERVAL_PARAMS = {
-    "start": _moment("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
-    "end": _moment("end of the hours to ingest, exclusive"),
+    "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
+    "end": _timestamp("end of the hours to ingest, exclusive"),
 }
 MACROS = {"start_of": requested_start, "end_of": requested_end, "as_of_of": requested_as_of}
 

@@ -14,16 +14,16 @@ from include.domain.graph import JobGraph
 from include.settings import Settings
 from models.backtest.forecasts import later_forecasts
 from models.backtest.load import in_steps
-from models.evaluation.candidate_policies import contenders
+from models.evaluation.candidate_policies import candidate_policies
 from models.evaluation.conditions import DAY_S, Cadence, Disturbances, Prices
 from models.evaluation.drivers import Driver, View
 from models.evaluation.forecasts import Forecasts
-from models.evaluation.replay_run import Conditions, Contender, World
+from models.evaluation.replay_run import CandidatePolicy, Conditions, ReplayRun
 from models.evaluation.scores import Score, score
 from models.evaluation.workload import Workload
 from models.job_models import JobModels, RecoveryModel
 from models.scheduling.demand import SourceForecast
-from models.simulation.simulated_replica import twin
+from models.simulation.simulated_replica import build_replica
 from models.simulation.spec import FloatArray
 
 # Coarser steps than the replay of traces, since a fleet is compared; costs of a job's week differ by up to 2%.
@@ -133,23 +133,23 @@ class Guarded:
             return None, memory
 
 
-class OwnHistory(World):
+class OwnHistory(ReplayRun):
     """A world whose forecasts know what came before it begins.
 
     Args:
-        workload, contenders, seeds, conditions: see :class:`World`.
+        workload, candidate_policies, seeds, conditions: see :class:`ReplayRun`.
         before_per_s: (B, S) mean rates of the windows before the first.
     """
 
     def __init__(
         self,
         workload: Workload,
-        contenders: Sequence[Contender],
+        candidate_policies: Sequence[CandidatePolicy],
         seeds: Sequence[int],
         conditions: Conditions,
         before_per_s: FloatArray,
     ) -> None:
-        super().__init__(workload, contenders, seeds, conditions)
+        super().__init__(workload, candidate_policies, seeds, conditions)
         window_s = conditions.cadence.window_s
         self._before, self._options = len(before_per_s), conditions.forecast
         self._past_per_s, self._past_s = before_per_s, workload.start_s - self._before * window_s
@@ -226,17 +226,17 @@ def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tu
         ConditionsError: the settings' cadence cannot be replayed.
     """
     spans, conditions = Spans.of(subject.start_s, len(subject.rates_per_s), settings), conditions_of(subject, settings)
-    spec = twin(subject.job, subject.graph, subject.models, subject.slots_max, settings.planner)
+    spec = build_replica(subject.job, subject.graph, subject.models, subject.slots_max, settings.planner)
     begin_s = subject.start_s + spans.before * BIN_S
     steps = in_steps(subject.rates_per_s[spans.before :], BIN_S, conditions.cadence.step_s)
     workload = Workload(spec, begin_s, conditions.cadence.step_s, steps)
     made: dict[str, Guarded | str] = {}
     for name in policies:
         try:
-            made[name] = Guarded(contenders([name], workload, conditions)[0].driver)
+            made[name] = Guarded(candidate_policies([name], workload, conditions)[0].driver)
         except Exception as error:
             made[name] = f"{error!r}"
-    runs = [Contender(name, one) for name, one in made.items() if isinstance(one, Guarded)]
+    runs = [CandidatePolicy(name, one) for name, one in made.items() if isinstance(one, Guarded)]
     seed = zlib.crc32(f"{subject.cluster}/{subject.job}".encode())
     outcome = OwnHistory(workload, runs, [seed], conditions, subject.rates_per_s[: spans.before]).run()
     span = slice(spans.learning, spans.learning + spans.scored)

@@ -44,7 +44,7 @@ OWN_RANGE: Final = 2.0
 PRIOR_OPERATORS: Final = 2.0
 LEVEL_SD_PRIOR: Final = 1.0
 CONTENTION_SD_PRIOR: Final = 0.05
-BEND_PRIOR: Final = 0.03
+RESIDUAL_SD_PRIOR: Final = 0.03
 LENGTH_SCALE_PRIOR: Final = 4.0
 CONTENTION_MOST: Final = 1.0  # more instances then process no more than one
 # A level that spreads more over its kind tells a planner nothing but to take all slots: the operator then stays without
@@ -58,7 +58,7 @@ _FIELDS: Final = (
     "var_level",
     "covariance",
     "var_contention",
-    "bend",
+    "residual_sd",
     "length_scale",
 )
 _NAMES, _VALUES = "fleet_kinds", "fleet_prior"
@@ -73,7 +73,7 @@ class FleetPrior:
         operators: (K,) operators that taught it.
         centre: (K, 2) mean of level and contention.
         spread: (K, 2, 2) their covariance over operators, for one more operator of the kind.
-        bend: (K,) s, as a share of capacity.
+        residual_sd: (K,) s, as a share of capacity.
         length_scale: (K,) l, in units of parallelism.
     """
 
@@ -81,7 +81,7 @@ class FleetPrior:
     operators: Floats
     centre: Floats
     spread: Floats
-    bend: Floats
+    residual_sd: Floats
     length_scale: Floats
 
     def rows(self) -> dict[str, Floats]:
@@ -92,7 +92,7 @@ class FleetPrior:
             self.spread[:, 0, 0],
             self.spread[:, 0, 1],
             self.spread[:, 1, 1],
-            self.bend,
+            self.residual_sd,
             self.length_scale,
         )
         return dict(zip(_FIELDS, columns, strict=True))
@@ -106,10 +106,10 @@ class FleetPrior:
         """Read what :meth:`to_arrays` made; None where there is none or nothing taught it."""
         if _VALUES not in arrays:
             return None
-        operators, level, contention, var_level, covariance, var_contention, bend, length = arrays[_VALUES].T
+        operators, level, contention, var_level, covariance, var_contention, residual_sd, length = arrays[_VALUES].T
         spread = np.stack([var_level, covariance, covariance, var_contention], axis=1).reshape(-1, 2, 2)
         kinds = tuple(map(str, arrays[_NAMES]))
-        found = cls(kinds, operators, np.stack([level, contention], axis=1), spread, bend, length)
+        found = cls(kinds, operators, np.stack([level, contention], axis=1), spread, residual_sd, length)
         return found if operators.sum() else None
 
 
@@ -168,9 +168,9 @@ def learn_prior(
         contention = np.where(alone > 0, np.clip(steepness / alone, 0.0, CONTENTION_MOST), CONTENTION_MOST)
         levels = np.log(per_instance) + np.log1p(contention[owner] * more)
         level = total(levels) / points
-        bend = total((levels - level[owner]) ** 2) / (points - 2.0)
+        residual_sd = total((levels - level[owner]) ** 2) / (points - 2.0)
     lines = np.stack([level, contention], axis=1)[good]
-    of, bends = kind[good], bend[good]
+    of, bends = kind[good], residual_sd[good]
     lengths = np.log(np.where(np.isfinite(length_scale), length_scale, LENGTH_SCALE_PRIOR))[good]
     everywhere = np.zeros(len(of), np.int64)
     first = _Belief(
@@ -179,7 +179,7 @@ def learn_prior(
     )
     fleet = _drawn(everywhere, lines, first, 1)
     own = _drawn(of, lines, fleet, len(KINDS))
-    variance = _shares(of, bends, _shares(everywhere, bends, np.array([BEND_PRIOR**2]), 1), len(KINDS))
+    variance = _shares(of, bends, _shares(everywhere, bends, np.array([RESIDUAL_SD_PRIOR**2]), 1), len(KINDS))
     logs = _shares(of, lengths, _shares(everywhere, lengths, np.log([LENGTH_SCALE_PRIOR]), 1), len(KINDS))
     operators = np.bincount(of, minlength=len(KINDS)).astype(float)
     return FleetPrior(KINDS, operators, own.centre, own.spread, np.sqrt(variance), np.exp(logs))
@@ -231,7 +231,7 @@ def posterior(
     flat = np.diag([OWN_LEVEL_SD**2, 0.0]) + prior.spread[kind] * np.diag([0.0, 1.0])
     some = known.sum(axis=1) > 0
     spread = np.where(some[:, None, None], flat, prior.spread[kind])
-    bend, length = prior.bend[kind][:, None, None], prior.length_scale[kind][:, None, None]
+    residual_sd, length = prior.residual_sd[kind][:, None, None], prior.length_scale[kind][:, None, None]
 
     def expected(where: Floats) -> Floats:
         return np.asarray(centre[:, :1] + np.log(where) - np.log1p(centre[:, 1:] * (where - 1.0)), float)
@@ -242,10 +242,10 @@ def posterior(
         return np.stack([np.ones_like(where), moved], axis=-1)
 
     def covariance(one: Floats, other: Floats) -> Floats:
-        smooth = bend**2 * kernel(one[:, :, None] - other[:, None, :], length)
+        smooth = residual_sd**2 * kernel(one[:, :, None] - other[:, None, :], length)
         return np.asarray(slopes(one) @ spread @ slopes(other).transpose(0, 2, 1) + smooth, float)
 
-    variance = np.einsum("bpi,bij,bpj->bp", slopes(grid), spread, slopes(grid)) + prior.bend[kind][:, None] ** 2
+    variance = np.einsum("bpi,bij,bpj->bp", slopes(grid), spread, slopes(grid)) + prior.residual_sd[kind][:, None] ** 2
     # Padding is an observation of nothing: it varies with nothing else.
     both = known[:, :, None] & known[:, None, :]
     noise = np.where(known, noise_share, 1.0) ** 2

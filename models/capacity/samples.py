@@ -99,7 +99,7 @@ def pack(
 
 
 def recent_means(
-    owner: Ints, parallelism: Ints, moment: Floats, capacity_per_s: Floats, *, keep: int
+    owner: Ints, parallelism: Ints, timestamp: Floats, capacity_per_s: Floats, *, keep: int
 ) -> tuple[Ints, Ints, Ints, Floats, Floats]:
     """Keep the most recent samples of each (operator, parallelism) and reduce them: mean reversion of ContTune.
 
@@ -108,14 +108,14 @@ def recent_means(
     Args:
         owner: (rows,) operator of each sample.
         parallelism: (rows,) at which it was seen.
-        moment: (rows,) when; larger is later.
+        timestamp: (rows,) when; larger is later.
         capacity_per_s: (rows,) records/s.
         keep: K, samples kept per (operator, parallelism).
 
     Returns:
         owner, parallelism, count, mean and squared deviations, one row per (operator, parallelism): see :func:`pack`.
     """
-    order = np.lexsort((-moment, parallelism, owner))
+    order = np.lexsort((-timestamp, parallelism, owner))
     keys = np.stack((owner[order], parallelism[order]))
     first = np.concatenate(([True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)))[: len(order)]
     group = np.cumsum(first) - 1

@@ -11,10 +11,10 @@ from models.capacity.fleet_prior import FleetPrior, borrowed
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import agenda
 from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import accepted
+from models.policies.tidewise.reactive_controller import accept_plan
 from models.scheduling.demand import LEVELS, MEDIAN
 
 FLEET = "planner_fleet"
@@ -25,7 +25,7 @@ _IN_NO_TIME = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
 class Certain(Planner):
     """Takes the median of the forecast and the expected capacity for certain."""
 
-    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+    def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan for a situation without spread; the bands of its steps stay those of the forecast."""
         forecast, models = situation.forecast, situation.models
         medians = {name: np.tile(values[MEDIAN], (len(LEVELS), 1)) for name, values in forecast.quantiles.items()}
@@ -36,13 +36,13 @@ class Certain(Planner):
             models=replace(models, capacity=sure),
         )
         made, after = super().decide(known, memory)
-        return made, accepted(after, agenda(made, forecast))
+        return made, accept_plan(after, agenda(made, forecast))
 
 
 class WithoutRecovery(Planner):
     """Takes rescales and failures to last no time."""
 
-    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+    def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan for a job that recovers in no time."""
         models = replace(situation.models, recovery=_IN_NO_TIME)
         return super().decide(replace(situation, models=models), memory)
@@ -58,7 +58,7 @@ class Borrowing(Planner):
 
     prior: FleetPrior
 
-    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+    def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan of a job whose hardly seen operators borrow."""
         models = borrowed(situation.models, situation.graph, self.prior, situation.slots_max)
         return super().decide(replace(situation, models=models), memory)

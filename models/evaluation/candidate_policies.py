@@ -11,7 +11,7 @@ from models.evaluation.ablations import ABLATIONS
 from models.evaluation.clairvoyant import clairvoyant_script
 from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScriptedDriver
 from models.evaluation.planner_driver import PlannerDriver
-from models.evaluation.replay_run import Conditions, Contender
+from models.evaluation.replay_run import CandidatePolicy, Conditions
 from models.evaluation.workload import Workload, limits, sufficient
 from models.policies.registry import POLICIES, policy
 from models.simulation.spec import IntArray
@@ -44,7 +44,7 @@ def check_names(chosen: Sequence[str]) -> None:
         raise ValueError(f"no policy is called {unknown}; choose from {', '.join((*names(), *ABLATIONS))}")
 
 
-def contenders(chosen: Sequence[str], workload: Workload, conditions: Conditions) -> list[Contender]:
+def candidate_policies(chosen: Sequence[str], workload: Workload, conditions: Conditions) -> list[CandidatePolicy]:
     """Return contenders by name.
 
     Raises:
@@ -52,7 +52,7 @@ def contenders(chosen: Sequence[str], workload: Workload, conditions: Conditions
     """
     check_names(chosen)
     made = [(name, _driver(name, workload, conditions)) for name in chosen]
-    return [Contender(name, driver, isinstance(driver, PlannerDriver)) for name, driver in made]
+    return [CandidatePolicy(name, driver, isinstance(driver, PlannerDriver)) for name, driver in made]
 
 
 def _driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any]:

@@ -103,7 +103,7 @@ class Disturbances:
 
 
 @dataclass(frozen=True, slots=True)
-class Luck:
+class RandomDraws:
     """Draws of one seed over W windows and O operators: the same for every contender.
 
     Attributes:
@@ -121,13 +121,13 @@ class Luck:
     capacity: FloatArray
 
     @classmethod
-    def drawn(cls, seed: int, windows: int, operators: int, cadence: Cadence, around: Disturbances) -> Luck:
+    def drawn(cls, seed: int, windows: int, operators: int, cadence: Cadence, around: Disturbances) -> RandomDraws:
         """Draw everything that a seed decides."""
         failing, stopping, measuring, running = (np.random.default_rng([seed, stream]) for stream in range(4))
         duration_s = windows * cadence.window_s
         days = -(-duration_s // DAY_S)
-        moments = DAY_S * (np.arange(days)[:, None] + failing.uniform(0.0, 1.0, (days, around.failures_per_day)))
-        at = np.sort(moments.ravel())
+        timestamps = DAY_S * (np.arange(days)[:, None] + failing.uniform(0.0, 1.0, (days, around.failures_per_day)))
+        at = np.sort(timestamps.ravel())
         downtime = around.failure_downtime_s * (1.0 + around.failure_downtime_sd * failing.standard_normal(len(at)))
         inside = at < duration_s
         memory = float(np.exp(-cadence.window_s / around.capacity_memory_s))

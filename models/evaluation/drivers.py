@@ -24,7 +24,7 @@ from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import IntArray
 
 if TYPE_CHECKING:
-    from models.evaluation.replay_run import World
+    from models.evaluation.replay_run import ReplayRun
 
 MemoryT = TypeVar("MemoryT")
 
@@ -37,8 +37,8 @@ class View:
         plan_due: the plan DAG ran just before this tick.
     """
 
-    def __init__(self, world: World, row: int, now_s: int, plan_due: bool) -> None:
-        self._world, self._row = world, row
+    def __init__(self, replay_run: ReplayRun, row: int, now_s: int, plan_due: bool) -> None:
+        self._world, self._row = replay_run, row
         self.now_s, self.plan_due = now_s, plan_due
 
     @property
@@ -194,7 +194,7 @@ class ReactiveMemory:
     """A policy's memory, and as of which training it last learnt by night."""
 
     policy: Any
-    learnt_s: int | None = None
+    learned_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +230,10 @@ class ReactiveDriver:
     def _learnt(self, view: View, memory: ReactiveMemory) -> ReactiveMemory:
         """Return the memory after the last night's learning, for a policy that learns by night."""
         learn = getattr(self.policy, "learn", None)
-        if learn is None or view.trained_s == memory.learnt_s or view.models is None:
+        if learn is None or view.trained_s == memory.learned_s or view.models is None:
             return memory
-        learnt = learn(view.history())
-        return ReactiveMemory(memory.policy if learnt == self.policy.first_memory() else learnt, view.trained_s)
+        learned = learn(view.history())
+        return ReactiveMemory(memory.policy if learned == self.policy.first_memory() else learned, view.trained_s)
 
 
 @dataclass(frozen=True, slots=True)

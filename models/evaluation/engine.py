@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.evaluation.conditions import Cadence, Disturbances, Luck
+from models.evaluation.conditions import Cadence, Disturbances, RandomDraws
 from models.evaluation.sharing import NOTHING_FREE, shared_out
 from models.evaluation.workload import Workload
 from models.job_models import EventKind
@@ -52,7 +52,7 @@ class Metrics:
         parallelism: during the window.
         in_per_s: observed rates of whole operators, a source's is its output.
         true_in_per_s: rates over busy time with the measurement noise.
-        busy, pressed, idle: shares of the window.
+        busy, backpressured, idle: shares of the window.
         backlog: records that wait at sources at its end.
         latency_ms: age of what waits at a source at its end, fetching included.
         disturbed: (J,) it overlaps a downtime or the time to settle after one.
@@ -64,7 +64,7 @@ class Metrics:
     in_per_s: FloatArray
     true_in_per_s: FloatArray
     busy: FloatArray
-    pressed: FloatArray
+    backpressured: FloatArray
     idle: FloatArray
     backlog: FloatArray
     latency_ms: FloatArray
@@ -116,14 +116,14 @@ class Setting:
     Attributes:
         workload: job and load.
         cadence, around: see ``conditions``.
-        luck: of each seed.
+        draws: of each seed.
         lag_target_s: beyond it a job is late.
     """
 
     workload: Workload
     cadence: Cadence
     around: Disturbances
-    luck: Sequence[Luck]
+    draws: Sequence[RandomDraws]
     lag_target_s: float
 
     @property
@@ -172,9 +172,9 @@ class Engine:
         self._loads = workload.rates_per_s[:steps] @ self._gain.T  # (steps, O)
         windows = self._loads.reshape(-1, cadence.steps, width)
         self._mean_loads, self._top_loads = windows.mean(axis=1), windows.max(axis=1)
-        self._failures = [luck.failures_by_window(cadence.window_s) for luck in self.setting.luck]
-        self._capacity = np.stack([luck.capacity for luck in self.setting.luck])  # (seeds, W, O)
-        self._measured = np.stack([luck.measured for luck in self.setting.luck])
+        self._failures = [draws.failures_by_window(cadence.window_s) for draws in self.setting.draws]
+        self._capacity_factors = np.stack([draws.capacity for draws in self.setting.draws])  # (seeds, W, O)
+        self._measured = np.stack([draws.measured for draws in self.setting.draws])
         self.window = 0
 
     @property
@@ -199,7 +199,7 @@ class Engine:
         A job that is down comes back with it: no stop of its own, but no sooner than a rescale that begins now.
         """
         rows, at = self.rows, self.now_s
-        downtime_s = float(self.setting.luck[int(self.seed_of_row[row])].rescale_downtime_s[self.window])
+        downtime_s = float(self.setting.draws[int(self.seed_of_row[row])].rescale_downtime_s[self.window])
         rows.parallelism[row] = target
         if rows.down_until[row] > at:
             until, event = max(float(rows.down_until[row]), at + downtime_s), self.events[row][-1]
@@ -213,35 +213,37 @@ class Engine:
         """Run all contenders through the next window."""
         setting, rows, window = self.setting, self.rows, self.window
         cadence, at = setting.cadence, self.now_s
-        ability = self._ability(window)
+        capacity = self._capacity(window)
         first, last = window * cadence.steps, (window + 1) * cadence.steps
         moving = (rows.down_until > at) | (rows.backlog > 0.0).any(axis=1)
-        moving |= (self._top_loads[window] > ability).any(axis=1) | self._fails(window)
+        moving |= (self._top_loads[window] > capacity).any(axis=1) | self._fails(window)
         index = np.flatnonzero(moving)
-        load = np.broadcast_to(self._mean_loads[window], ability.shape)
-        busy = load / ability
-        pressed, up = np.zeros(busy.shape), np.ones((len(busy), 1))
+        load = np.broadcast_to(self._mean_loads[window], capacity.shape)
+        busy = load / capacity
+        backpressured, up = np.zeros(busy.shape), np.ones((len(busy), 1))
         late, lag = np.zeros(len(busy)), np.zeros(len(busy))
         recent = np.broadcast_to(self._arrived[first : last + 1], rows.recent.shape).copy()
         if len(index):
-            path = self._steps(index, ability[index], window, recent)
+            path = self._steps(index, capacity[index], window, recent)
             load, busy = load.copy(), busy.copy()
-            load[index], busy[index], pressed[index], up[index, 0] = self._flows(path, ability[index])
+            load[index], busy[index], backpressured[index], up[index, 0] = self._flows(path, capacity[index])
             late[index], lag[index] = self._lateness(path, first)
         rows.recent = recent
         self.window += 1
-        return self._metrics(load, busy, pressed, up, ability=ability, late_s=late, lag=lag)
+        return self._metrics(load, busy, backpressured, up, capacity=capacity, late_s=late, lag=lag)
 
-    def _ability(self, window: int) -> FloatArray:
+    def _capacity(self, window: int) -> FloatArray:
         """Return (J, O) what operators process in a window."""
         curves, parallelism = self._fleet.curves[0], self.rows.parallelism
-        ability: FloatArray = curves[np.arange(len(curves)), parallelism] * self._capacity[self.seed_of_row, window]
-        return ability
+        capacity: FloatArray = (
+            curves[np.arange(len(curves)), parallelism] * self._capacity_factors[self.seed_of_row, window]
+        )
+        return capacity
 
     def _fails(self, window: int) -> BoolArray:
         return np.array([window in of_seed for of_seed in self._failures], bool)[self.seed_of_row]
 
-    def _steps(self, index: IntArray, ability: FloatArray, window: int, recent: FloatArray) -> _Path:
+    def _steps(self, index: IntArray, capacity: FloatArray, window: int, recent: FloatArray) -> _Path:
         """Step some rows through a window; ``recent`` (J, K + 1, S) gets their N."""
         cadence, rows = self.setting.cadence, self.rows
         first, step_s, K = window * cadence.steps, float(cadence.step_s), cadence.steps
@@ -254,7 +256,7 @@ class Engine:
         self._stand_still(path.up, index, window)
         failing = self._failing(index, window)
         with np.errstate(divide="ignore"):
-            alone = (ability / self._gain[:, 0]).min(axis=1) if sources == 1 else np.zeros(n)
+            alone = (capacity / self._gain[:, 0]).min(axis=1) if sources == 1 else np.zeros(n)
         for k in range(K):
             for place, failure in failing.get(k, ()):
                 self._fail(path, place, int(index[place]), failure, k)
@@ -263,7 +265,7 @@ class Engine:
             if sources == 1:
                 emit = np.minimum(want, (alone * path.up[:, k])[:, None])
             else:
-                emit = self._allocate(want, ability * path.up[:, k, None])
+                emit = self._allocate(want, capacity * path.up[:, k, None])
             path.want[:, k], path.emit[:, k] = want, emit
             left = backlog + (rates[k] - emit) * step_s
             path.backlog[:, k + 1] = np.where(left > _NOTHING_S * rates[k], left, 0.0)
@@ -295,7 +297,7 @@ class Engine:
         for place, row in enumerate(index.tolist()):
             seed = int(self.seed_of_row[row])
             for failure in self._failures[seed].get(window, np.zeros(0, np.int64)).tolist():
-                at = float(self.setting.luck[seed].failure_at_s[failure])
+                at = float(self.setting.draws[seed].failure_at_s[failure])
                 step = int(at // cadence.step_s) - window * cadence.steps
                 found.setdefault(step, []).append((place, failure))
         return found
@@ -306,8 +308,8 @@ class Engine:
         A job that is down already does not fail again.
         """
         setting, rows = self.setting, self.rows
-        luck, around, cadence = setting.luck[int(self.seed_of_row[row])], setting.around, setting.cadence
-        at = float(luck.failure_at_s[failure])
+        draws, around, cadence = setting.draws[int(self.seed_of_row[row])], setting.around, setting.cadence
+        at = float(draws.failure_at_s[failure])
         if at < rows.down_until[row]:
             return
         began = self.window * cadence.steps
@@ -322,7 +324,7 @@ class Engine:
         processed = self._arrived[began + step] - path.backlog[place, step]
         path.backlog[place, step] += np.maximum(processed - position, 0.0)
         rows.restored[row] = np.minimum(position, processed)
-        downtime_s = float(luck.failure_downtime_s[failure])
+        downtime_s = float(draws.failure_downtime_s[failure])
         # What was done in this step before the failure is lost, so the step counts as stood still from its beginning.
         rows.down_from[row], rows.down_until[row] = self._step_ends[began + step], at + downtime_s
         self._stand_still(path.up[place : place + 1], np.array([row]), self.window)
@@ -330,17 +332,17 @@ class Engine:
         rows.down_from[row] = at
         self.events[row].append(Event("restart", at, downtime_s, age_s))
 
-    def _flows(self, path: _Path, ability: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _flows(self, path: _Path, capacity: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return (n, O) mean rates, busy and backpressured shares, and (n,) the share in which each row ran."""
         load = path.emit @ self._gain.T  # (n, K, O)
-        busy = load / ability[:, None]
+        busy = load / capacity[:, None]
         up = path.up[:, :, None]
         held = path.want - path.emit > NOTHING_FREE * path.want  # (n, K, S)
-        full = (load >= _FULL * ability[:, None] * up) & (load > 0.0)
+        full = (load >= _FULL * capacity[:, None] * up) & (load > 0.0)
         holding = full & (held[:, :, None, :] & self._below).any(axis=3)
         waits = (holding[:, :, None, :] & self._fleet.above[0]).any(axis=3)
-        pressed = np.where(waits, np.maximum(up - busy, 0.0), 0.0)
-        return load.mean(axis=1), busy.mean(axis=1), pressed.mean(axis=1), path.up.mean(axis=1)
+        backpressured = np.where(waits, np.maximum(up - busy, 0.0), 0.0)
+        return load.mean(axis=1), busy.mean(axis=1), backpressured.mean(axis=1), path.up.mean(axis=1)
 
     def _lateness(self, path: _Path, first: int) -> tuple[FloatArray, FloatArray]:
         """Return (n,) seconds late and (n,) the integral of the backlog.
@@ -367,10 +369,10 @@ class Engine:
         self,
         load: FloatArray,
         busy: FloatArray,
-        pressed: FloatArray,
+        backpressured: FloatArray,
         up: FloatArray,
         *,
-        ability: FloatArray,
+        capacity: FloatArray,
         late_s: FloatArray,
         lag: FloatArray,
     ) -> Metrics:
@@ -383,15 +385,15 @@ class Engine:
         arrived = np.where(self._fleet.is_source[0], self._mean_loads[window], np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             age_s = np.where(arrived > 0.0, waiting / arrived, 0.0) + wait_s(self._fleet, busy)[:, None]
-            measured = np.where(busy > 0.0, ability, np.nan) * noise
+            measured = np.where(busy > 0.0, capacity, np.nan) * noise
         settled = rows.down_until + self.setting.around.settle_s
         return Metrics(
             parallelism=rows.parallelism.copy(),
             in_per_s=np.asarray(load),
             true_in_per_s=measured,
             busy=busy,
-            pressed=pressed,
-            idle=np.maximum(up - busy - pressed, 0.0),
+            backpressured=backpressured,
+            idle=np.maximum(up - busy - backpressured, 0.0),
             backlog=waiting,
             latency_ms=np.where(self._fleet.is_source[0], 1000.0 * age_s, np.nan),
             disturbed=np.asarray((rows.down_from < ended_s) & (settled > began_s)),

@@ -112,15 +112,15 @@ def _points(
     parallelism: IntArray, measures: Mapping[str, FloatArray], learns: BoolArray, numbers: IntArray, options: Training
 ) -> _Points:
     """Return the K most recent capacities per operator and parallelism, of windows that are busy enough."""
-    ability, busy = measures["true_in_per_s"], measures["busy"]
-    usable = learns[:, :, None] & (ability > 0) & (busy > 0)
+    capacity, busy = measures["true_in_per_s"], measures["busy"]
+    usable = learns[:, :, None] & (capacity > 0) & (busy > 0)
     busiest = np.where(usable, busy, 0.0).max(axis=0, initial=0.0)
     enough = np.where(busiest < options.min_busy_share, _IDLE_SHARE * busiest, options.min_busy_share)
     window, row, operator = np.nonzero(usable & (busy >= enough))
     owner = row * parallelism.shape[2] + operator
     at = (window, row, operator)
-    moments = numbers[window].astype(float)
-    kept = recent_means(owner, parallelism[at], moments, ability[at], keep=options.recent_per_parallelism)
+    timestamps = numbers[window].astype(float)
+    kept = recent_means(owner, parallelism[at], timestamps, capacity[at], keep=options.recent_per_parallelism)
     return _Points(*kept)
 
 

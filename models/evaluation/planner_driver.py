@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.evaluation.drivers import View
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import look, unplanned
-from models.policies.tidewise.snapshot import Sight
+from models.policies.tidewise.reactive_controller import drop_plan, look
+from models.policies.tidewise.snapshot import Snapshot
 from models.recovery import UNTRAINED
 
 SEEN_H = 0.5  # what a look needs: the windows since the last one, and some for a restart in between
@@ -27,15 +27,15 @@ class PlannerDriver:
     planner: Planner = field(default_factory=Planner)
     changed: Mapping[str, object] = field(default_factory=dict)
 
-    def first_memory(self) -> NetMemory:
+    def first_memory(self) -> ControllerMemory:
         """Return the memory of a job that was never planned for."""
         return self.planner.first_memory()
 
-    def tick(self, view: View, memory: NetMemory) -> tuple[Mapping[str, int] | None, NetMemory]:
+    def tick(self, view: View, memory: ControllerMemory) -> tuple[Mapping[str, int] | None, ControllerMemory]:
         """Return what the look wants now."""
         if view.plan_due:
             memory = self.plan(view, memory)
-        sight = Sight(
+        snapshot = Snapshot(
             now_s=view.now_s,
             graph=view.graph,
             running=view.running,
@@ -46,14 +46,14 @@ class PlannerDriver:
             options=view.options.model_copy(update=dict(self.changed)),
             recovery=UNTRAINED if view.models is None else view.models.recovery,
         )
-        told, after = look(sight, memory)
+        told, after = look(snapshot, memory)
         return told.wanted, after
 
-    def plan(self, view: View, memory: NetMemory) -> NetMemory:
+    def plan(self, view: View, memory: ControllerMemory) -> ControllerMemory:
         """Return the memory after a plan; without models or a season of history there is none."""
         forecast = view.forecast
         if view.models is None or forecast is None or forecast.fallback is not None:
-            return unplanned(memory)
+            return drop_plan(memory)
         situation = view.situation()
         options = situation.options.model_copy(update=dict(self.changed))
         return self.planner.decide(replace(situation, options=options), memory)[1]

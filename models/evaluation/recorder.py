@@ -8,7 +8,7 @@ from models.evaluation.engine import Metrics
 from models.policies.observations import Observations
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 
-_MEASURES = ("in_per_s", "true_in_per_s", "busy", "pressed", "idle", "backlog", "latency_ms")
+_MEASURES = ("in_per_s", "true_in_per_s", "busy", "backpressured", "idle", "backlog", "latency_ms")
 
 
 class Recorder:
@@ -78,19 +78,19 @@ class Recorder:
         span = slice(first - self._dropped, max(last - self._dropped, first - self._dropped))
         numbers = np.arange(first, max(last, first))
         measures = {name: kept[span, row] for name, kept in self._measures.items()}
-        rate, ability = measures["in_per_s"], measures["true_in_per_s"]
+        rate, capacity = measures["in_per_s"], measures["true_in_per_s"]
         return Observations(
             window_start_s=self._start_s + self._window_s * numbers,
             window_s=self._window_s,
             parallelism=self._parallelism[span, row],
             processing_rate_per_s=rate,
             output_rate_per_s=rate * self.selectivity,
-            true_processing_rate_per_s=ability,
-            true_output_rate_per_s=ability * self.selectivity,
+            true_processing_rate_per_s=capacity,
+            true_output_rate_per_s=capacity * self.selectivity,
             target_data_rate_per_s=self._target[first : max(last, first)],
             busy_share=measures["busy"],
             idle_share=measures["idle"],
-            backpressured_share=measures["pressed"],
+            backpressured_share=measures["backpressured"],
             pending_records=measures["backlog"],
             latency_ms=measures["latency_ms"],
             disturbed=self._disturbed[span, row],

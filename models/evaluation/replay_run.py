@@ -10,7 +10,7 @@ import numpy as np
 
 from include.settings import Apply, Forecast, Planner, Training
 from models.capacity.fleet_prior import FleetPrior
-from models.evaluation.conditions import DAY_S, Cadence, Disturbances, Luck, Prices
+from models.evaluation.conditions import DAY_S, Cadence, Disturbances, Prices, RandomDraws
 from models.evaluation.drivers import Driver, View, untrained
 from models.evaluation.engine import Engine, Metrics, Setting
 from models.evaluation.forecasts import Forecasts
@@ -28,12 +28,12 @@ FIRST_UTILISATION = 0.7
 TRAIN_AT_S = 9000
 
 
-class ContenderError(RuntimeError):
+class CandidateError(RuntimeError):
     """A contender's driver failed; the message says which, when, and with what."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class CandidatePolicy:
     """A driver under a name.
 
     Attributes:
@@ -86,29 +86,33 @@ class Outcome:
     arrivals_per_s: FloatArray
 
 
-class World:
+class ReplayRun:
     """Runs contenders.
 
     Args:
         workload: job and load.
-        contenders: names must differ.
+        candidate_policies: names must differ.
         seeds: each contender runs once with each.
         conditions: of the run.
     """
 
     def __init__(
-        self, workload: Workload, contenders: Sequence[Contender], seeds: Sequence[int], conditions: Conditions
+        self,
+        workload: Workload,
+        candidate_policies: Sequence[CandidatePolicy],
+        seeds: Sequence[int],
+        conditions: Conditions,
     ) -> None:
         cadence, spec = conditions.cadence, workload.spec
         windows, width = len(workload.rates_per_s) // cadence.steps, len(spec.operators)
-        luck = [Luck.drawn(seed, windows, width, cadence, conditions.around) for seed in seeds]
-        self.setting = Setting(workload, cadence, conditions.around, luck, conditions.prices.lag_target_s)
+        draws = [RandomDraws.drawn(seed, windows, width, cadence, conditions.around) for seed in seeds]
+        self.setting = Setting(workload, cadence, conditions.around, draws, conditions.prices.lag_target_s)
         self.graph, self.limits = spec.graph(), limits(spec)
         self.options, self.untrained = conditions.planner, untrained(self.graph)
         self.training, self._conditions, self._seeds = conditions.training, conditions, tuple(seeds)
-        self._contenders = [contender for contender in contenders for _ in seeds]
-        self._memories = [contender.driver.first_memory() for contender in self._contenders]
-        of_row = np.tile(np.arange(len(seeds)), len(contenders))
+        self._contenders = [candidate for candidate in candidate_policies for _ in seeds]
+        self._memories = [candidate.driver.first_memory() for candidate in self._contenders]
+        of_row = np.tile(np.arange(len(seeds)), len(candidate_policies))
         hour = workload.rates_per_s[: 3600 // cadence.step_s].mean(axis=0)
         self.engine = Engine(self.setting, of_row, sufficient(spec, hour, FIRST_UTILISATION))
         self.arrivals_per_s = workload.means_per_s(cadence.window_s)  # (W, S)
@@ -149,7 +153,7 @@ class World:
             progress: told after each day how many windows are done.
 
         Raises:
-            ContenderError: a driver raised.
+            CandidateError: a driver raised.
         """
         cadence, windows = self.setting.cadence, self.setting.windows
         ledger = Ledger.empty(windows, len(self._contenders))
@@ -164,7 +168,7 @@ class World:
             if progress is not None and ends_day:
                 progress(window + 1)
         return Outcome(
-            names=tuple(contender.name for contender in self._contenders),
+            names=tuple(candidate.name for candidate in self._contenders),
             seeds=tuple(self._seeds[place] for place in self.engine.seed_of_row.tolist()),
             ledger=ledger,
             refused=self._refused,
@@ -175,13 +179,13 @@ class World:
         """Ask every contender and rescale where the rules of the apply stage allow it."""
         cadence = self.setting.cadence
         plan_due = (now_s - cadence.plan_after_s) % cadence.plan_every_s == 0
-        for row, contender in enumerate(self._contenders):
+        for row, candidate in enumerate(self._contenders):
             view = View(self, row, now_s, plan_due)
             try:
-                wanted, self._memories[row] = contender.driver.tick(view, self._memories[row])
+                wanted, self._memories[row] = candidate.driver.tick(view, self._memories[row])
             except Exception as error:
                 when = f"day {(now_s - self.start_s) / DAY_S:.3f} (epoch second {now_s})"
-                raise ContenderError(f"{contender.name}, {self.name_of(row)}, {when}: {error!r}") from error
+                raise CandidateError(f"{candidate.name}, {self.name_of(row)}, {when}: {error!r}") from error
             if wanted is None:
                 continue
             current = self.engine.rows.parallelism[row]
@@ -189,7 +193,7 @@ class World:
             target = np.clip(asked, 1, self.limits).astype(np.int64)
             if (target == current).all():
                 continue
-            reached = view.up or (contender.asks_in_restarts and view.restarting)
+            reached = view.up or (candidate.asks_in_restarts and view.restarting)
             if not reached or now_s - self._rescaled_s[row] < self._conditions.apply.cooldown_s:
                 self._refused[row] += 1
                 continue

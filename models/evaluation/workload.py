@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.capacity import ability_curve, gains, needed_parallelism
+from models.simulation.capacity import capacity_curve, gains, needed_parallelism
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 
 DAY_S = 86_400
@@ -44,7 +44,7 @@ class Workload:
 
 def curves_per_s(spec: JobSpec) -> FloatArray:
     """Return (O, P + 1) true abilities of the operators at p = 0..P, P the job's slots."""
-    return np.stack([ability_curve(operator, spec.slots_max) for operator in spec.operators])
+    return np.stack([capacity_curve(operator, spec.slots_max) for operator in spec.operators])
 
 
 def limits(spec: JobSpec) -> IntArray:

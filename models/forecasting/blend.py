@@ -21,27 +21,27 @@ HALF_LIFE_S = 3 * DAY_S
 OWN_SHARE = 0.5
 
 
-def blended(said: FloatArray, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int) -> FloatArray:
+def blended(predicted: FloatArray, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int) -> FloatArray:
     """Return the blend at every origin, records/s, shape (P, n, H).
 
     The weights at an origin come from bins before it alone.
 
     Args:
-        said: what each method said, shape (M, P, n, H), NaN where it had nothing to say.
+        predicted: what each method said, shape (M, P, n, H), NaN where it had nothing to say.
         seen: what came, shape (P, n, H), NaN where it is unknown.
         at: origins, ascending, in bins, shape (P,).
         calendar: for the length of a bin.
         look_back: errors of origins more bins back than this are forgotten.
     """
-    horizon = said.shape[3]
+    horizon = predicted.shape[3]
     group = min(max(1, GROUP_S // calendar.bin_s), horizon)
     starts = np.arange(0, horizon, group)
-    error = np.abs(seen - said)
+    error = np.abs(seen - predicted)
     known = np.isfinite(error)
     total = np.add.reduceat(np.where(known, error, 0.0), starts, axis=3)
     number = np.add.reduceat(known.astype(np.float64), starts, axis=3)
     ends = at[:, None] + np.minimum(starts + group, horizon)  # a group counts once all of it has come
-    made: FloatArray = np.empty_like(said[0])
+    made: FloatArray = np.empty_like(predicted[0])
     for place in range(len(at)):
         now = int(at[place])
         past = (at < now) & (at >= now - look_back)
@@ -49,10 +49,10 @@ def blended(said: FloatArray, seen: FloatArray, at: IntArray, calendar: Calendar
         weight = np.where(age_s >= 0, 0.5 ** (age_s / HALF_LIFE_S), 0.0)[None, :, None, :]
         loss = _loss((total[:, past] * weight).sum(axis=1), (number[:, past] * weight).sum(axis=1))
         share = np.repeat(_shares(loss), group, axis=2)[:, :, :horizon]
-        speaks = np.isfinite(said[:, place])
+        speaks = np.isfinite(predicted[:, place])
         share = np.where(speaks, share, 0.0)
         whole = share.sum(axis=0)
-        mean = (share * np.where(speaks, said[:, place], 0.0)).sum(axis=0)
+        mean = (share * np.where(speaks, predicted[:, place], 0.0)).sum(axis=0)
         made[place] = np.where(whole > 0, mean / np.where(whole > 0, whole, 1.0), np.nan)
     return made
 

@@ -95,16 +95,16 @@ class Calibration:
         groups, series = -(-len(self.leads) // self.group), self.raised.shape[1]
         return Offsets(np.empty((0, len(self.levels), series, groups)), np.empty((0, series)))
 
-    def by_day(self, errors: FloatArray, said: FloatArray, at: IntArray, look_back: int) -> Offsets:
+    def by_day(self, errors: FloatArray, predicted: FloatArray, at: IntArray, look_back: int) -> Offsets:
         """Return the offsets of all origins, day by day: what came before a day decides on its proportions.
 
         Args:
             errors: seen - said, shape (P, n, H), NaN where unknown.
-            said: the middles, records/s, shape (P, n, H).
+            predicted: the middles, records/s, shape (P, n, H).
             at: the origins, in bins, shape (P,).
             look_back: errors of origins so many bins before a day serve it.
         """
-        day, shapes = self.calendar.day, shape(said)
+        day, shapes = self.calendar.day, shape(predicted)
         made = self.nothing()
         for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
             low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
@@ -115,7 +115,7 @@ class Calibration:
         return made
 
     def run(
-        self, errors: FloatArray, shapes: FloatArray, at: IntArray, first: int, said: Offsets | None = None
+        self, errors: FloatArray, shapes: FloatArray, at: IntArray, first: int, predicted: Offsets | None = None
     ) -> Offsets:
         """Return the offsets at the origins from index ``first`` on, NaN where not known.
 
@@ -124,7 +124,7 @@ class Calibration:
             shapes: of what was foretold, shape (P, n, H).
             at: the origins, in bins, shape (P,).
             first: origins before it only serve the later ones.
-            said: offsets that were given at origins before ``first``, to be held against what came.
+            predicted: offsets that were given at origins before ``first``, to be held against what came.
         """
         sampled, shapes = errors[:, :, self.leads], shapes[:, :, self.leads]
         target = at[:, None] + self.leads
@@ -136,9 +136,9 @@ class Calibration:
         groups = own.size.shape[1]
         made = np.full((len(at), len(self.levels), errors.shape[1], groups), np.nan)
         used = np.broadcast_to(proportion, shapes.shape[:2]).copy()
-        if said is not None:
-            made[first - len(said.size) : first] = said.size
-            used[first - len(said.size) : first] = said.proportion
+        if predicted is not None:
+            made[first - len(predicted.size) : first] = predicted.size
+            used[first - len(predicted.size) : first] = predicted.proportion
         scales = scale(shapes, used)
         for place in range(first, len(at)):
             now = int(at[place])

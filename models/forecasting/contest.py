@@ -34,7 +34,7 @@ class Contest:
         calendar: of the bins.
         names: of the methods.
         at: origins, shape (P,).
-        said: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
+        predicted: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
         seen: what came, shape (P, n, H), NaN where it is unknown.
         offsets: of OFFSET_LEVELS, in units of an error's scale, shape (M, P, L - 1, n, G), NaN where not known.
         proportion: how far errors grow with what was foretold, shape (M, P, n).
@@ -44,7 +44,7 @@ class Contest:
     calendar: Calendar
     names: tuple[str, ...]
     at: IntArray
-    said: FloatArray
+    predicted: FloatArray
     seen: FloatArray
     offsets: FloatArray
     proportion: FloatArray
@@ -53,7 +53,7 @@ class Contest:
     def quantiles(self, place: int, champion: IntArray) -> FloatArray:
         """Return the champions' quantiles from one origin, records/s, ordered and >= 0, shape (L, n, H)."""
         series = np.arange(len(champion))
-        middle = self.said[champion, place, series]
+        middle = self.predicted[champion, place, series]
         spread = self.calibrations[0].spread(self.offsets[champion, place, :, series].transpose(1, 0, 2))
         return ordered(middle, spread * scale(shape(middle), self.proportion[champion, place, series]))
 
@@ -66,7 +66,7 @@ class Contest:
 
     def scores(self, now: int, days: int) -> FloatArray:
         """Return loss, absolute error, pinball loss of q90 and share covered by it, per day, shape (4, M, days, n)."""
-        day, horizon = self.calendar.day, self.said.shape[3]
+        day, horizon = self.calendar.day, self.predicted.shape[3]
         target = self.at[:, None] + np.arange(horizon)
         ago = np.where(target < now, (now - 1 - target) // day, days)
         rows = np.flatnonzero((ago < days).any(axis=1))
@@ -74,8 +74,8 @@ class Contest:
         found = np.full((4, len(self.names), days, seen.shape[1]), np.nan)
         place_q90 = int(np.flatnonzero(OFFSET_LEVELS == 0.9)[0])
         for method, calibration in enumerate(self.calibrations):
-            error = seen - self.said[method, rows]
-            scales = scale(shape(self.said[method, rows]), self.proportion[method, rows])
+            error = seen - self.predicted[method, rows]
+            scales = scale(shape(self.predicted[method, rows]), self.proportion[method, rows])
             above = error - calibration.spread(self.offsets[method, rows, place_q90]) * scales
             pinball = np.maximum(0.9 * above, -0.1 * above)
             scored = np.isfinite(above).astype(np.float64)
@@ -84,31 +84,31 @@ class Contest:
             for back in range(days):
                 mine = (ago == back).astype(np.float64)
                 count = np.einsum("pnh,ph->n", scored, mine)
-                foretold = mine.sum()
-                enough = count >= max(1.0, MIN_SEEN_SHARE * foretold)
+                predicted = mine.sum()
+                enough = count >= max(1.0, MIN_SEEN_SHARE * predicted)
                 total = np.einsum("kpnh,ph->kn", parts, mine)
                 found[:, method, back] = np.where(enough, total / np.maximum(count, 1), np.nan)
         return found
 
 
 def hold_contest(
-    calendar: Calendar, names: Sequence[str], said: FloatArray, *, seen: FloatArray, at: IntArray, look_back: int
+    calendar: Calendar, names: Sequence[str], predicted: FloatArray, *, seen: FloatArray, at: IntArray, look_back: int
 ) -> Contest:
     """Blend and calibrate what the methods said, in the order of their registry.
 
     Args:
         calendar: of the bins.
         names: of the methods.
-        said: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
+        predicted: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
         seen: what came, shape (P, n, H), NaN where it is unknown.
         at: origins, ascending, shape (P,).
         look_back: bins before a day whose origins it learns from.
     """
-    names, said = with_blend(names, said, seen=seen, at=at, calendar=calendar, look_back=look_back)
-    calibrations = tuple(Calibration(OFFSET_LEVELS, said.shape[2], calendar, said.shape[3]) for _ in names)
-    made = [each.by_day(seen - own, own, at, look_back) for each, own in zip(calibrations, said, strict=True)]
+    names, predicted = with_blend(names, predicted, seen=seen, at=at, calendar=calendar, look_back=look_back)
+    calibrations = tuple(Calibration(OFFSET_LEVELS, predicted.shape[2], calendar, predicted.shape[3]) for _ in names)
+    made = [each.by_day(seen - own, own, at, look_back) for each, own in zip(calibrations, predicted, strict=True)]
     offsets, proportion = np.stack([one.size for one in made]), np.stack([one.proportion for one in made])
-    return Contest(calendar, tuple(names), at, said, seen, offsets, proportion, calibrations)
+    return Contest(calendar, tuple(names), at, predicted, seen, offsets, proportion, calibrations)
 
 
 def ordered(middle: FloatArray, spread: FloatArray) -> FloatArray:
@@ -120,10 +120,10 @@ def ordered(middle: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 def with_blend(
-    names: Sequence[str], said: FloatArray, *, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int
+    names: Sequence[str], predicted: FloatArray, *, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Put the blend of two or more methods in front of them; arguments as in :func:`blend.blended`."""
     if len(names) == 1:
-        return tuple(names), said
-    mixed = blend.blended(said, seen, at, calendar, look_back)
-    return (blend.NAME, *names), np.concatenate([mixed[None], said])
+        return tuple(names), predicted
+    mixed = blend.blended(predicted, seen, at, calendar, look_back)
+    return (blend.NAME, *names), np.concatenate([mixed[None], predicted])

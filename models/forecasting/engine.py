@@ -90,18 +90,18 @@ def forecast_batch(
         methods: those that compete, beside their blend; None for those that need no fit.
         previous_champions: name of each series' champion so far, None for a new one.
     """
-    contenders = default_registry() if methods is None else methods
+    candidate_policies = default_registry() if methods is None else methods
     history = prepare(rates_per_s, calendar)
     reasons = fallback.fallback_reasons(history)
     learns = np.array([reason is None for reason in reasons], bool)
     n = len(reasons)
     previous: Sequence[str | None] = [None] * n if previous_champions is None else previous_champions
-    names = ((blend.NAME,) if len(contenders) > 1 else ()) + tuple(contenders)
+    names = ((blend.NAME,) if len(candidate_policies) > 1 else ()) + tuple(candidate_policies)
     batch = _nothing(n, settings.horizon, names, reasons)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
         if learns.any():
-            _learn(batch, _rows(history, learns), learns, contenders, settings=settings, previous=previous)
+            _learn(batch, _rows(history, learns), learns, candidate_policies, settings=settings, previous=previous)
         _hold_the_rest(batch, history, settings.horizon)
     return batch
 
@@ -158,11 +158,11 @@ def backtest(methods: Registry, history: History, settings: ForecastSettings) ->
     calendar, horizon, now = history.calendar, settings.horizon, history.bins
     spacing, look_back = calendar.bins(ORIGIN_SPACING_S), settings.backtest_origins * calendar.day
     at = np.arange(now, max(0, now - look_back - 1), -spacing, dtype=np.int64)[::-1]
-    said = np.stack([method.predict(history, at, horizon) for method in methods.values()])
+    predicted = np.stack([method.predict(history, at, horizon) for method in methods.values()])
     unknown = np.full((len(history.begin), horizon), np.nan)
     later = np.concatenate([history.observed, unknown], axis=1)
     seen = np.stack([later[:, origin : origin + horizon] for origin in at])
-    return hold_contest(calendar, list(methods), said, seen=seen, at=at, look_back=look_back)
+    return hold_contest(calendar, list(methods), predicted, seen=seen, at=at, look_back=look_back)
 
 
 def _hold_the_rest(batch: ForecastBatch, history: History, horizon: int) -> None:

@@ -54,13 +54,13 @@ class HarmonicRidge:
         values = history.filled / scale
         grams = _prefix_grams(design, np.concatenate([history.begin, origins]))
         forecasts = np.empty((len(origins), values.shape[0], horizon))
-        moments = np.zeros((values.shape[0], design.shape[1]))
+        timestamps = np.zeros((values.shape[0], design.shape[1]))
         reached = 0
         for place in np.argsort(origins, kind="stable"):
             origin = int(origins[place])
-            moments += values[:, reached:origin] @ design[reached:origin]
+            timestamps += values[:, reached:origin] @ design[reached:origin]
             reached = origin
-            beta = self._solve(grams, history.begin, moments, origin, history.calendar)
+            beta = self._solve(grams, history.begin, timestamps, origin, history.calendar)
             season = beta @ design[origin : origin + horizon].T
             start = max(0, origin - int(self.remainder_days * history.calendar.day))
             rest = values[:, start:origin] - beta @ design[start:origin].T
@@ -92,17 +92,17 @@ class HarmonicRidge:
         return np.flatnonzero(~is_weekly)
 
     def _solve(
-        self, grams: dict[int, FloatArray], begin: IntArray, moments: FloatArray, origin: int, calendar: Calendar
+        self, grams: dict[int, FloatArray], begin: IntArray, timestamps: FloatArray, origin: int, calendar: Calendar
     ) -> FloatArray:
         """Return beta, shape (n, K): one solve per distinct beginning, usually one for the batch."""
-        beta = np.zeros_like(moments)
+        beta = np.zeros_like(timestamps)
         penalty = self.column_penalty(calendar)
         for first in np.unique(begin[begin < origin]):
             used = self.columns(origin - int(first), calendar)
             gram = (grams[origin] - grams[int(first)])[np.ix_(used, used)]
             gram[np.diag_indices_from(gram)] += penalty[used]
             mine = np.flatnonzero(begin == first)
-            beta[np.ix_(mine, used)] = np.linalg.solve(gram, moments[np.ix_(mine, used)].T).T
+            beta[np.ix_(mine, used)] = np.linalg.solve(gram, timestamps[np.ix_(mine, used)].T).T
         return beta
 
     def remainder(self, rest: FloatArray, calendar: Calendar, horizon: int) -> FloatArray:

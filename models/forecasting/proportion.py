@@ -27,12 +27,12 @@ LEAST_SCALE: Final = 0.02
 """Where next to nothing is foretold an error still has a size."""
 
 
-def shape(said: FloatArray) -> FloatArray:
+def shape(predicted: FloatArray) -> FloatArray:
     """Return what was foretold, (..., H) records/s, over its mean over the horizon."""
-    rates = np.where(np.isfinite(said), np.maximum(said, 0.0), 0.0)
-    counted = np.isfinite(said).sum(axis=-1, keepdims=True)
+    rates = np.where(np.isfinite(predicted), np.maximum(predicted, 0.0), 0.0)
+    counted = np.isfinite(predicted).sum(axis=-1, keepdims=True)
     mean = rates.sum(axis=-1, keepdims=True) / np.maximum(counted, 1)
-    return np.asarray(np.where(np.isfinite(said), rates / np.where(mean > 0, mean, 1.0), np.nan))
+    return np.asarray(np.where(np.isfinite(predicted), rates / np.where(mean > 0, mean, 1.0), np.nan))
 
 
 def scale(shapes: FloatArray, proportion: FloatArray) -> FloatArray:

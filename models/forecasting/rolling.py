@@ -95,13 +95,13 @@ def roll(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
         at = _origins(wanted, calendar, settings)
-        speaker = _Speaker(rates, _contest(rates, calendar, at, settings, methods), settings)
+        forecaster = _Forecaster(rates, _contest(rates, calendar, at, settings, methods), settings)
         for place in np.flatnonzero(wanted > 0):
-            made.quantiles[place], made.method[place], made.reason[place] = speaker.say(int(wanted[place]))
+            made.quantiles[place], made.method[place], made.reason[place] = forecaster.say(int(wanted[place]))
     return made
 
 
-def _said(
+def _predict(
     rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
 ) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
     """Return names, what every method says from each origin (M, P, 1, H), and the bins as they were cleaned (1, T)."""
@@ -134,10 +134,10 @@ def _contest(
     """Return the record of all origins, calibrated day by day."""
     day, horizon = calendar.day, settings.horizon
     look_back = settings.backtest_origins * day
-    names, said, clean = _said(rates, calendar, at, settings, methods)
+    names, predicted, clean = _predict(rates, calendar, at, settings, methods)
     later = np.concatenate([clean[0], np.full(horizon, np.nan)])
     seen = later[at[:, None] + np.arange(horizon)][:, None]
-    return hold_contest(calendar, names, said, seen=seen, at=at, look_back=look_back)
+    return hold_contest(calendar, names, predicted, seen=seen, at=at, look_back=look_back)
 
 
 def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -> IntArray:
@@ -150,7 +150,7 @@ def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -
     return np.asarray(at[at > 0], np.int64)  # nothing is known at the very first bin
 
 
-class _Speaker:
+class _Forecaster:
     """Says what a contest comes to at one origin after the other."""
 
     def __init__(self, rates: FloatArray, contest: Contest, settings: ForecastSettings) -> None:
@@ -170,7 +170,7 @@ class _Speaker:
         return replace(
             contest,
             at=contest.at[mine],
-            said=contest.said[:, mine],
+            predicted=contest.predicted[:, mine],
             seen=contest.seen[mine],
             offsets=contest.offsets[:, mine],
             proportion=contest.proportion[:, mine],

@@ -11,7 +11,7 @@ from models.policies.observations import Observations
 NO_LOAD_PER_S = 1e-3
 
 
-def calm_windows(seen: Observations) -> Observations:
+def undisturbed_windows(seen: Observations) -> Observations:
     """Return the windows without a rescale or restart; all of them when none is without."""
     rows = np.flatnonzero(~seen.disturbed)
     return seen.rows(rows) if len(rows) else seen

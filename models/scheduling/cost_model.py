@@ -59,7 +59,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class CurrentState:
     """When and in what state a job is planned for.
 
     Attributes:
@@ -73,7 +73,7 @@ class Moment:
     lag_s: float
 
 
-def tables(outlook: Outlook, configurations: Ints, now: Moment, options: Planner) -> Tables:
+def tables(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> Tables:
     """Return the costs of every candidate in every bin.
 
     Args:
@@ -88,18 +88,18 @@ def tables(outlook: Outlook, configurations: Ints, now: Moment, options: Planner
     overload = overload_probability(outlook, configurations, options.overload_tolerance)
     overloaded = _overload(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
-    room = headroom(outlook, configurations, options.recovery_quantile)
+    headroom_ratio = headroom(outlook, configurations, options.recovery_quantile)
     recovery = outlook.recovery
     failures = options.failures_per_day * minutes * _MINUTE_S / _DAY_S
-    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, room, options.late_after_s) / _MINUTE_S
-    late = np.zeros_like(room)
+    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / _MINUTE_S
+    late = np.zeros_like(headroom_ratio)
     if now.lag_s > options.late_after_s:
-        late[0] += worked_off_s(now.lag_s - options.late_after_s, room[0]) / _MINUTE_S
+        late[0] += worked_off_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / _MINUTE_S
     return Tables(
         slots=slots,
         stage=options.late_weight * late
         + overloaded
-        + options.failure_margin * failures[:, None] * _failure(recovery, room, slots, now, options),
+        + options.failure_margin * failures[:, None] * _failure(recovery, headroom_ratio, slots, now, options),
         switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
         minutes=minutes,
         slot_price=options.resource_weight / now.slots_max,
@@ -121,7 +121,9 @@ def _overload(probability: Floats, options: Planner) -> Floats:
     return probability * (options.late_weight * late + ended)
 
 
-def _failure(recovery: RecoveryModel, room: Floats, slots: Ints, now: Moment, options: Planner) -> Floats:
+def _failure(
+    recovery: RecoveryModel, headroom_ratio: Floats, slots: Ints, now: CurrentState, options: Planner
+) -> Floats:
     """Return (T, K) what a failure costs: its backlog is worked off as it is, or in the widest candidate if cheaper.
 
     The safety net comes by every ``apply_every_s``, half of which passes on average; it enlarges the job and brings it
@@ -132,15 +134,15 @@ def _failure(recovery: RecoveryModel, room: Floats, slots: Ints, now: Moment, op
         recovery.checkpoint_interval_s,
         recovery.downtime_rescale_s,
     )
-    stay = options.late_weight * late_after_s(down_s, replay_s, room, options.late_after_s) / _MINUTE_S
+    stay = options.late_weight * late_after_s(down_s, replay_s, headroom_ratio, options.late_after_s) / _MINUTE_S
     if not options.net_rescues:
         return stay
     wait_s = options.apply_every_s / 2
     standing_s = max(down_s - max(options.late_after_s - replay_s, 0.0), 0.0)
     age_s = max(replay_s + down_s - options.late_after_s, 0.0)
-    left_s = np.maximum(age_s - np.maximum(room - 1.0, 0.0) * wait_s, 0.0) + rescale_s
+    left_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
-    off_s = worked_off_s(left_s, room[:, widest, None])
+    off_s = worked_off_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
     wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
     dear = wider * (rescale_s + off_s + wait_s) / _MINUTE_S + 2 * options.rescale_weight
@@ -195,7 +197,7 @@ def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
     return least
 
 
-def late_after_s(downtime_s: float, replay_s: float, room: Floats, late_after: float) -> Floats:
+def late_after_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:
     """Return how long a job is late after it stood still, (...) s.
 
     The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
@@ -204,12 +206,12 @@ def late_after_s(downtime_s: float, replay_s: float, room: Floats, late_after: f
     """
     standing = downtime_s - max(late_after - replay_s, 0.0)
     beyond = max(replay_s + downtime_s - late_after, 0.0)
-    return np.asarray(np.minimum(max(standing, 0.0) + worked_off_s(beyond, room), LONGEST_LATE_S))
+    return np.asarray(np.minimum(max(standing, 0.0) + worked_off_s(beyond, headroom_ratio), LONGEST_LATE_S))
 
 
-def worked_off_s(age_s: npt.ArrayLike, room: Floats) -> Floats:
+def worked_off_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
     """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S."""
     age = np.asarray(age_s, float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        took = np.minimum(age / np.maximum(room - 1.0, 0.0), LONGEST_LATE_S)
+        took = np.minimum(age / np.maximum(headroom_ratio - 1.0, 0.0), LONGEST_LATE_S)
     return np.asarray(np.where(age > 0, took, 0.0))

@@ -35,8 +35,8 @@ def duration(seconds: float) -> str:
 
 def clock(epoch_s: int, as_of_s: int) -> str:
     """Write a time of day in UTC, with the day when it is not the day of planning."""
-    moment, today = datetime.fromtimestamp(epoch_s, UTC), datetime.fromtimestamp(as_of_s, UTC)
-    return f"{moment:%H:%M}" if moment.date() == today.date() else f"{moment:%H:%M on %Y-%m-%d}"
+    timestamp, today = datetime.fromtimestamp(epoch_s, UTC), datetime.fromtimestamp(as_of_s, UTC)
+    return f"{timestamp:%H:%M}" if timestamp.date() == today.date() else f"{timestamp:%H:%M on %Y-%m-%d}"
 
 
 def sentence(step: Step, since: int, job: Circumstances, load_per_s: Floats) -> str:

@@ -28,7 +28,7 @@ _SLACK: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SlotPrices:
     """What the jobs are asked to pay for slots on top of their own price, (T,) per slot and minute.
 
     Attributes:
@@ -41,7 +41,7 @@ class Offer:
     share: float
 
     @classmethod
-    def free(cls) -> Offer:
+    def free(cls) -> SlotPrices:
         """Return the offer of a fleet without a budget."""
         return cls(np.zeros(1), np.zeros(1), 0.0)
 
@@ -51,11 +51,11 @@ class Offer:
 
     def of_job(self, seed: int, bins: int) -> Floats:
         """Return (bins,) prices for one job; the last bin's go on where the offer ends."""
-        prices = self.of(np.array([number_of(seed)]))[0]
+        prices = self.of(np.array([job_hash(seed)]))[0]
         return np.concatenate([prices, np.repeat(prices[-1], max(bins - len(prices), 0))])[:bins]
 
 
-def number_of(seed: int) -> float:
+def job_hash(seed: int) -> float:
     """Return a job's own number, 0..1, from the seed of its situation."""
     return seed % _NUMBERS / _NUMBERS
 
@@ -64,7 +64,7 @@ _NUMBERS: Final = 9973  # a prime: seeds that follow one another spread
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SlotDemand:
     """What the fleet asks for under an offer.
 
     Attributes:
@@ -87,19 +87,19 @@ class Allocation:
         rounds: passes over the fleet until now.
     """
 
-    offer: Offer
-    asked: Asked
+    offer: SlotPrices
+    asked: SlotDemand
     fits: bool
     rounds: int
 
 
 class _Search:
-    def __init__(self, ask: Callable[[Offer], Asked], budget: Floats) -> None:
+    def __init__(self, ask: Callable[[SlotPrices], SlotDemand], budget: Floats) -> None:
         self.ask, self.budget, self.rounds = ask, budget, 0
         self.cheapest: Allocation | None = None  # of those that fit
 
     def attempt(self, low: Floats, high: Floats, share: float) -> Allocation:
-        offer = Offer(low, high, share)
+        offer = SlotPrices(low, high, share)
         self.rounds += 1
         asked = self.ask(offer)
         found = Allocation(offer, asked, bool((asked.slots <= self.budget + _SLACK).all()), self.rounds)
@@ -108,7 +108,7 @@ class _Search:
         return found
 
 
-def allocate(ask: Callable[[Offer], Asked], budget: Floats, unit: float) -> Allocation:
+def allocate(ask: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: float) -> Allocation:
     """Return the cheapest offer found under which the fleet stays within its budget.
 
     When there is none, since the jobs cannot give way any more, the last one is returned with ``fits`` False.

@@ -7,7 +7,7 @@ import numpy as np
 from models.simulation.spec import FloatArray, IntArray, JobSpec, OperatorSpec
 
 
-def ability_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
+def capacity_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
     """Return PA(p) in records/s for p = 0..p_max, shape (p_max + 1,); PA(0) = 0.
 
     A measured curve is taken as it is and stays at its last value beyond it; otherwise

@@ -74,12 +74,14 @@ class CpuRule:
         seen = np.zeros_like(view.parallelism) if self._low_seen is None else self._low_seen
         seen = np.where(view.busy < low, seen + 1, 0)
         free = (view.up & (view.settled_s >= cooldown[:, 0]))[:, None]
-        calm = (view.lag_s < 5.0)[:, None]  # operators above a bottleneck look idle: never shrink a job that lags
+        undisturbed = (view.lag_s < 5.0)[
+            :, None
+        ]  # operators above a bottleneck look idle: never shrink a job that lags
         fit = np.ceil(view.parallelism * view.busy / target - 1e-9).astype(np.int64)
         grows = free & ((view.busy > high) & (fit > view.parallelism)).any(axis=1, keepdims=True)
-        shrinks = free & calm & ((seen >= patience) & (fit < view.parallelism)).any(axis=1, keepdims=True)
+        shrinks = free & undisturbed & ((seen >= patience) & (fit < view.parallelism)).any(axis=1, keepdims=True)
         # a rescale costs a restart anyway, so every operator that is well off its target moves with it
-        off = (np.abs(view.busy - target) > 0.15 * target) & ((fit > view.parallelism) | calm)
+        off = (np.abs(view.busy - target) > 0.15 * target) & ((fit > view.parallelism) | undisturbed)
         self._low_seen = np.where(grows | shrinks, 0, seen)
         return np.where((grows | shrinks) & off, np.maximum(fit, 1), view.parallelism)
 

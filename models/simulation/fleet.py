@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.capacity import ability_curve, gains
+from models.simulation.capacity import capacity_curve, gains
 from models.simulation.spec import BoolArray, FloatArray, IntArray, JobSpec, SpecError
 
 
@@ -92,7 +92,7 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
         gain[j, :n, :n], above[j, :n, :n], present[j, :n] = gains(spec), _ancestors(spec), True
         for i, operator in enumerate(spec.operators):
             is_source[j, i], selectivity[j, i] = not operator.upstream, operator.selectivity
-            curves[j, i] = ability_curve(operator, p_top)
+            curves[j, i] = capacity_curve(operator, p_top)
             p_max[j, i] = min(spec.slots_max, operator.max_parallelism)
     return Fleet(
         specs=tuple(specs),

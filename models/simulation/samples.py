@@ -22,8 +22,8 @@ class Samples:
     Attributes:
         at_s: (K,) time of the poll.
         parallelism: (K, J, O).
-        records_in, records_out, busy_s, pressed_s, idle_s: (K, J, O) counters since the last start.
-        in_per_s, out_per_s, busy, pressed, idle: (K, J, O) means over the last minute.
+        records_in, records_out, busy_s, backpressured_s, idle_s: (K, J, O) counters since the last start.
+        in_per_s, out_per_s, busy, backpressured, idle: (K, J, O) means over the last minute.
         pending: (K, J, O) records that wait at sources.
         down_from, down_until: (K, J) last downtime, far in the past before the first.
         checkpoints: (K, J, 10, 3) the last completed ones, newest first: trigger, duration, bytes.
@@ -35,12 +35,12 @@ class Samples:
     records_in: FloatArray
     records_out: FloatArray
     busy_s: FloatArray
-    pressed_s: FloatArray
+    backpressured_s: FloatArray
     idle_s: FloatArray
     in_per_s: FloatArray
     out_per_s: FloatArray
     busy: FloatArray
-    pressed: FloatArray
+    backpressured: FloatArray
     idle: FloatArray
     pending: FloatArray
     down_from: FloatArray
@@ -88,7 +88,7 @@ _FROM_STATE = {  # field of a sample -> field of the state
     "records_in": "records_in",
     "records_out": "records_out",
     "busy_s": "busy_s",
-    "pressed_s": "pressed_s",
+    "backpressured_s": "backpressured_s",
     "idle_s": "idle_s",
     "down_from": "down_from",
     "down_until": "down_until",
@@ -122,17 +122,17 @@ class Recorder:
         """Add one step that began at ``time_s``; the gauges begin anew every minute."""
         if time_s % GAUGE_S == 0.0:
             self._sums[:], self._steps = 0.0, 0
-        self._sums += (flow.in_per_s, flow.busy, flow.pressed, flow.idle)
+        self._sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
         self._steps += 1
 
     def poll(self, index: int, state: FleetState) -> None:
         """Keep what a poll at the state's time sees."""
-        rate, busy, pressed, idle = self._sums / self._steps
+        rate, busy, backpressured, idle = self._sums / self._steps
         kept, fleet = self.samples, self._fleet
         kept.at_s[index] = state.time_s
         for name, origin in _FROM_STATE.items():
             getattr(kept, name)[index] = getattr(state, origin)
         kept.in_per_s[index] = np.where(fleet.is_source, 0.0, rate)  # Flink's sources count no records in
         kept.out_per_s[index] = rate * fleet.selectivity
-        kept.busy[index], kept.pressed[index], kept.idle[index] = busy, pressed, idle
+        kept.busy[index], kept.backpressured[index], kept.idle[index] = busy, backpressured, idle
         kept.pending[index] = state.backlog + np.where(fleet.is_source, rate, 0.0) * wait_s(fleet, busy)[:, None]

@@ -21,7 +21,7 @@ LEAST_FETCH_DELAY_S = 1e-3
 AT_THE_SOURCES = EndToEnd(base_ms=0.0, noise=0.0)
 
 
-def twin(name: str, graph: JobGraph, models: JobModels, slots_max: int, options: Planner) -> JobSpec:
+def build_replica(name: str, graph: JobGraph, models: JobModels, slots_max: int, options: Planner) -> JobSpec:
     """Return a job whose operators have the fitted capacity, mean of the posterior, at every parallelism.
 
     Args:

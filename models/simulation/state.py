@@ -50,9 +50,9 @@ class FleetState:
     Attributes:
         time_s: now.
         parallelism: (J, O), 0 for padding.
-        owed, emitted, replayed, backlog: (J, O) records of sources; the first three are totals since the start.
+        due_records, emitted, replayed, backlog: (J, O) records of sources; the first three are totals since the start.
         records_in, records_out: (J, O) Flink's counters since the job last started.
-        busy_s, pressed_s, idle_s: (J, O) seconds that a mean subtask spent so since the job last started.
+        busy_s, backpressured_s, idle_s: (J, O) seconds that a mean subtask spent so since the job last started.
         down_from, down_until: (J,) last downtime, :data:`NEVER` before the first.
         trigger_next: (J,) when the next checkpoint is triggered.
         pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then.
@@ -65,14 +65,14 @@ class FleetState:
 
     time_s: float
     parallelism: IntArray
-    owed: FloatArray
+    due_records: FloatArray
     emitted: FloatArray
     replayed: FloatArray
     backlog: FloatArray
     records_in: FloatArray
     records_out: FloatArray
     busy_s: FloatArray
-    pressed_s: FloatArray
+    backpressured_s: FloatArray
     idle_s: FloatArray
     down_from: FloatArray
     down_until: FloatArray
@@ -122,8 +122,8 @@ class FleetState:
         return (at_s < self.down_from) | (at_s >= self.down_until)
 
 
-COUNTERS = ("records_in", "records_out", "busy_s", "pressed_s", "idle_s")  # restart at zero with the job
-_GRIDS = ("owed", "emitted", "replayed", "backlog", *COUNTERS, "pending_position", "done_position")
+COUNTERS = ("records_in", "records_out", "busy_s", "backpressured_s", "idle_s")  # restart at zero with the job
+_GRIDS = ("due_records", "emitted", "replayed", "backlog", *COUNTERS, "pending_position", "done_position")
 _ROWS = (
     "down_from",
     "down_until",

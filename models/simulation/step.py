@@ -31,7 +31,7 @@ class Flow:
     in_per_s: FloatArray
     capacity_per_s: FloatArray
     busy: FloatArray
-    pressed: FloatArray
+    backpressured: FloatArray
     idle: FloatArray
 
 
@@ -61,7 +61,9 @@ def allocate(fleet: Fleet, want: FloatArray, capacity: FloatArray) -> FloatArray
     return emit
 
 
-def _pressed(fleet: Fleet, want: FloatArray, emit: FloatArray, load: FloatArray, capacity: FloatArray) -> BoolArray:
+def _backpressured(
+    fleet: Fleet, want: FloatArray, emit: FloatArray, load: FloatArray, capacity: FloatArray
+) -> BoolArray:
     """Return (J, O): whether an operator waits for a full operator further down that holds back some source."""
     held = want - emit > 1e-9 * want
     full = (load >= _FULL * capacity) & (load > 0.0)
@@ -110,13 +112,13 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: FloatArray, noise: Floa
     start, end = state.time_s, state.time_s + step_s
     down_s = np.clip(np.minimum(state.down_until, end) - np.maximum(state.down_from, start), 0.0, step_s)
     up = (1.0 - down_s / step_s)[:, None]
-    ability = fleet.capacity(state.parallelism) * noise
+    capacity = fleet.capacity(state.parallelism) * noise
     want = state.backlog / step_s + rate_per_s
-    emit = allocate(fleet, want, ability * up)
+    emit = allocate(fleet, want, capacity * up)
     load = multiply(fleet.gain, emit)
     arrived, emitted = rate_per_s * step_s, emit * step_s
     _checkpoint(fleet, state, emitted, step_s)
-    state.owed += arrived
+    state.due_records += arrived
     state.emitted += emitted
     state.backlog = np.maximum(state.backlog + arrived - emitted, 0.0)
     state.records_in += np.where(fleet.is_source, 0.0, load) * step_s
@@ -125,11 +127,11 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: FloatArray, noise: Floa
     level = emit.sum(axis=1) * fleet.bytes_per_record * fleet.retention_s
     state.state_bytes = state.state_bytes * decay + level * (1.0 - decay)
     state.time_s = end
-    busy = np.divide(load, ability, out=np.zeros_like(load), where=ability > 0.0)
+    busy = np.divide(load, capacity, out=np.zeros_like(load), where=capacity > 0.0)
     waiting = np.maximum(np.where(fleet.present, up - busy, 0.0), 0.0)
-    pressed = np.where(_pressed(fleet, want, emit, load, ability * up), waiting, 0.0)
-    idle = waiting - pressed
+    backpressured = np.where(_backpressured(fleet, want, emit, load, capacity * up), waiting, 0.0)
+    idle = waiting - backpressured
     state.busy_s += busy * step_s
-    state.pressed_s += pressed * step_s
+    state.backpressured_s += backpressured * step_s
     state.idle_s += idle * step_s
-    return Flow(load, ability, busy, pressed, idle)
+    return Flow(load, capacity, busy, backpressured, idle)

@@ -25,7 +25,7 @@ class Window:
         parallelism: at its end.
         in_per_s, out_per_s: observed rates of whole operators, means over the window; a source's input is its output.
         target_per_s: records that arrived at sources, NaN elsewhere.
-        busy, pressed, idle: shares of the time of a mean subtask.
+        busy, backpressured, idle: shares of the time of a mean subtask.
         true_in_per_s, true_out_per_s: rates over busy time, Eq. 5 and 6 of DS2, with the measurement noise.
         backlog: records that wait at sources at the end, NaN elsewhere.
         latency_ms: age of what waits at a source at the end, fetching included; NaN elsewhere.
@@ -39,7 +39,7 @@ class Window:
     out_per_s: FloatArray
     target_per_s: FloatArray
     busy: FloatArray
-    pressed: FloatArray
+    backpressured: FloatArray
     idle: FloatArray
     true_in_per_s: FloatArray
     true_out_per_s: FloatArray
@@ -93,12 +93,12 @@ class Testbed:
         if rates.ndim == 2:
             rates = np.broadcast_to(rates, (round((seconds or self._step_s) / self._step_s), *rates.shape))
         state, fleet = self.state, self.fleet
-        began, before = state.time_s, {name: getattr(state, name).copy() for name in ("emitted", "owed")}
+        began, before = state.time_s, {name: getattr(state, name).copy() for name in ("emitted", "due_records")}
         sums, quiet = np.zeros((4, *fleet.shape)), np.ones(fleet.shape)
         for rate in rates:
             flow = advance(fleet, state, rate, quiet, self._step_s)
-            sums += (flow.in_per_s, flow.busy, flow.pressed, flow.idle)
-        return self._window(began, state.owed - before["owed"], sums / len(rates))
+            sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
+        return self._window(began, state.due_records - before["due_records"], sums / len(rates))
 
     def rescale(self, job: int, parallelism: IntArray, downtime_s: float | None = None) -> Event:
         """Stop a job with a savepoint and bring it back with another parallelism, (O,).
@@ -115,7 +115,7 @@ class Testbed:
         target = self.state.parallelism[job].copy() if parallelism is None else np.asarray(parallelism, np.int64)
         return self._restart(job, Restart.FAILURE, target, downtime_s)
 
-    def set_ability(self, job: int, operator: int, curve_per_s: FloatArray) -> None:
+    def set_capacity(self, job: int, operator: int, curve_per_s: FloatArray) -> None:
         """Give an operator another processing ability from now on: contention, slow disks, a throttled machine.
 
         Args:
@@ -141,17 +141,17 @@ class Testbed:
         self.events.append(event)
         return event
 
-    def _window(self, began_s: float, owed: FloatArray, means: FloatArray) -> Window:
+    def _window(self, began_s: float, due_records: FloatArray, means: FloatArray) -> Window:
         state, fleet = self.state, self.fleet
         seconds = state.time_s - began_s
-        rate, busy, pressed, idle = means
+        rate, busy, backpressured, idle = means
         factor = np.ones(fleet.shape)
         if self._noise:
             for job, draws in enumerate(self._draws):
                 factor[job] = np.maximum(1.0 + self._noise * draws.standard_normal(fleet.shape[1]), 0.05)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ability = np.where(busy > 0.0, rate / busy, np.nan) * factor
-            arrived = np.where(fleet.is_source, owed / seconds, np.nan)
+            capacity = np.where(busy > 0.0, rate / busy, np.nan) * factor
+            arrived = np.where(fleet.is_source, due_records / seconds, np.nan)
             backlog = np.where(fleet.is_source, state.backlog, np.nan)
             waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0) + wait_s(fleet, busy)[:, None]
         return Window(
@@ -162,10 +162,10 @@ class Testbed:
             out_per_s=rate * fleet.selectivity,
             target_per_s=arrived,
             busy=busy,
-            pressed=pressed,
+            backpressured=backpressured,
             idle=idle,
-            true_in_per_s=ability,
-            true_out_per_s=ability * fleet.selectivity,
+            true_in_per_s=capacity,
+            true_out_per_s=capacity * fleet.selectivity,
             backlog=backlog,
             latency_ms=np.where(fleet.is_source, 1000.0 * waiting_s, np.nan),
             up=(state.down_until <= began_s) | (state.down_from >= state.time_s),
@@ -189,7 +189,7 @@ def observations(windows: Sequence[Window], job: int, operators: int) -> Observa
         target_data_rate_per_s=stack("target_per_s"),
         busy_share=stack("busy"),
         idle_share=stack("idle"),
-        backpressured_share=stack("pressed"),
+        backpressured_share=stack("backpressured"),
         pending_records=stack("backlog"),
         latency_ms=stack("latency_ms"),
         disturbed=np.array([not window.up[job] for window in windows]),

@@ -39,12 +39,12 @@ class AutoApplier:
         """Return what became of each step: a status, or ``waiting`` for one that the next run has to look at."""
         with ThreadPoolExecutor(POOL) as pool:
             seen = list(pool.map(self._look, cases))
-            accepted, told = self._judge(list(zip(cases, seen, strict=True)))
-            mine = [case for case in accepted if self._own(case)]
+            accept_plan, told = self._judge(list(zip(cases, seen, strict=True)))
+            mine = [case for case in accept_plan if self._own(case)]
             results = list(pool.map(self._carry_out, mine))
         self.ledger.settle([row for row in results if row["status"] != "claimed"])
         told += ["waiting" if row["status"] == "claimed" else str(row["status"]) for row in results]
-        return told + ["waiting"] * (len(accepted) - len(mine))
+        return told + ["waiting"] * (len(accept_plan) - len(mine))
 
     def _client(self, cluster: str) -> FlinkClient | None:
         url = self.settings.cluster(cluster).rest_url
@@ -66,12 +66,12 @@ class AutoApplier:
         Steps of one cluster share its free slots: what one takes, the next does not have.
         """
         taken: dict[str, int] = defaultdict(int)
-        accepted: list[DueCase] = []
+        accept_plan: list[DueCase] = []
         refused: list[Row] = []
         told: list[str] = []
         for case, seen in cases:
             if case.claimed_at is not None:
-                accepted.append(case)
+                accept_plan.append(case)
                 continue
             reachable = self._client(case.step.cluster) is not None
             if seen is None and reachable:
@@ -85,12 +85,12 @@ class AutoApplier:
             verdict = guard(case.step, around, self.settings)
             if verdict is None:
                 taken[case.step.cluster] += max(added_slots(case.step, around), 0)
-                accepted.append(case)
+                accept_plan.append(case)
             else:
                 refused.append(case.outcome_row(Outcome("refused", verdict[1]), now, str(verdict[0])))
                 told.append("refused")
         self.ledger.record(refused)
-        return accepted, told
+        return accept_plan, told
 
     def _own(self, case: DueCase) -> bool:
         """Claim a step, or take over a claim whose owner is gone; whether it is ours now."""

@@ -8,8 +8,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include import tables
-from spark_jobs.job_inputs.newest_rows import JOB, lately, moment, newest_graphs, observed_until
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, newest_plans, observed_until, within_lookback
 from spark_jobs.lake import Lake
+from spark_jobs.timestamps import timestamp_column
 
 STEP = [
     "step_id",
@@ -27,13 +28,6 @@ _OF_NET = {"superseded": False, "held": False, "of_net": True}
 LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean over at least this long
 
 
-def newest_plans(plans: DataFrame, as_of: datetime) -> DataFrame:
-    """Return every row of each job's newest plan by ``as_of``; what an older plan says no longer holds."""
-    made = plans.where(lately(as_of) & (F.col("as_of") <= moment(as_of)))
-    newest = made.groupBy(*JOB).agg(F.max("as_of").alias("as_of"))
-    return made.join(newest, [*JOB, "as_of"], how="inner").select(*tables.PLANS.columns)
-
-
 def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: datetime) -> DataFrame:
     """Return the steps of plans that are due and were never dealt with.
 
@@ -49,9 +43,11 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: dat
         as_of: the moment of applying.
     """
     latest_first = Window.partitionBy(*JOB).orderBy(F.col("apply_at").desc(), F.col("step_index").desc())
-    is_due = (F.col("status") == "planned") & (F.col("apply_at") <= moment(as_of))
+    is_due = (F.col("status") == "planned") & (F.col("apply_at") <= timestamp_column(as_of))
     due = newest_plans(plans, as_of).where(is_due).withColumn("rank", F.row_number().over(latest_first))
-    earlier = looks.where(lately(as_of) & (F.col("as_of") <= moment(as_of)) & (F.col("decision") == "due"))
+    earlier = looks.where(
+        within_lookback(as_of) & (F.col("as_of") <= timestamp_column(as_of)) & (F.col("decision") == "due")
+    )
     released = earlier.select("step_id").distinct().withColumn("released", F.lit(True))
     decided = looks_now(looks, as_of).where("seen")
     now = decided.select(*JOB, "decision", "held_step_id", "plan_as_of", F.col("parallelism_from").alias("looked_at"))
@@ -63,7 +59,7 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: dat
     unknown = F.col("plan_as_of").isNull() | (F.unix_timestamp("as_of") > F.unix_timestamp("plan_as_of"))
     waits = ~goes & (unknown | F.col("step_id").eqNullSafe(F.col("held_step_id")))
     superseded = (F.col("rank") > 1) | (~goes & ~waits)
-    is_past = F.col("valid_until") <= moment(as_of)
+    is_past = F.col("valid_until") <= timestamp_column(as_of)
     starts = told.withColumn("parallelism_from", F.coalesce("looked_at", "parallelism_from"))
     held = waits & ~superseded & ~is_past
     return starts.select(*STEP, superseded.alias("superseded"), held.alias("held"), F.lit(False).alias("of_net"))
@@ -71,7 +67,7 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: dat
 
 def looks_now(looks: DataFrame, as_of: datetime) -> DataFrame:
     """Return what the safety net decided at its look of this very moment; none where it did not look."""
-    return looks.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == moment(as_of)))
+    return looks.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == timestamp_column(as_of)))
 
 
 def net_steps(looks: DataFrame, applied: DataFrame) -> DataFrame:
@@ -96,12 +92,12 @@ def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: d
         looks: gold.looks.
         as_of: the moment of applying.
     """
-    own = looks.where(lately(as_of) & (F.col("decision") == "net"))
+    own = looks.where(within_lookback(as_of) & (F.col("decision") == "net"))
     in_force = newest_plans(plans, as_of).select("step_id").unionByName(own.select("step_id"))
     newest = in_force.withColumn("in_force", F.lit(True))
     no_forecast = F.lit(None).cast("string").alias("forecast_version")
     details = (
-        plans.where(lately(as_of))
+        plans.where(within_lookback(as_of))
         .select("step_id", "valid_until", "forecast_version", F.lit(False).alias("of_net"))
         .unionByName(own.select("step_id", "valid_until", no_forecast, F.lit(True).alias("of_net")))
     )
@@ -151,9 +147,9 @@ def with_surroundings(steps: DataFrame, lake: Lake, looks: DataFrame, as_of: dat
 
 def current_load(observations: DataFrame, as_of: datetime) -> DataFrame:
     """Return what each job's sources should emit, records/s: the mean over the last windows, summed over sources."""
-    ended = observations.where(lately(as_of) & F.col("is_source") & ~F.coalesce("disturbed", F.lit(False)))
+    ended = observations.where(within_lookback(as_of) & F.col("is_source") & ~F.coalesce("disturbed", F.lit(False)))
     window_end_s = F.unix_timestamp("window_start") + F.col("window_s")
-    known = ended.withColumn("end_s", window_end_s).where(F.col("end_s") <= F.unix_timestamp(moment(as_of)))
+    known = ended.withColumn("end_s", window_end_s).where(F.col("end_s") <= F.unix_timestamp(timestamp_column(as_of)))
     newest = F.max("end_s").over(Window.partitionBy(*JOB, "operator"))
     recent = known.withColumn("newest_s", newest).where(F.col("end_s") > F.col("newest_s") - LOAD_OVER_S)
     measured = F.nanvl("target_data_rate_per_s", F.lit(None))
@@ -163,10 +159,10 @@ def current_load(observations: DataFrame, as_of: datetime) -> DataFrame:
 
 def last_rescales(rescales: DataFrame, applied: DataFrame, as_of: datetime) -> DataFrame:
     """Return when each job last changed, as seen in its metrics or as this stage did it."""
-    seen = rescales.where(lately(as_of)).select(*JOB, F.coalesce("running_at", "started_at").alias("at"))
+    seen = rescales.where(within_lookback(as_of)).select(*JOB, F.coalesce("running_at", "started_at").alias("at"))
     asked = applied.where(F.col("requested_at").isNotNull())
     done = asked.select(*JOB, F.coalesce("confirmed_at", "requested_at").alias("at"))
-    changes = seen.unionByName(done).where(F.col("at") <= moment(as_of))
+    changes = seen.unionByName(done).where(F.col("at") <= timestamp_column(as_of))
     return changes.groupBy(*JOB).agg(F.max("at").alias("last_rescale_at"))
 
 
@@ -176,7 +172,7 @@ def forecast_now(forecasts: DataFrame, around: DataFrame, as_of: datetime) -> Da
     The bin that holds that time; metrics from before the forecast began are compared with its first bin.
     """
     wanted = around.select(*JOB, "forecast_version", "observed_until").distinct()
-    bins = forecasts.where(lately(as_of)).join(F.broadcast(wanted), [*JOB, "forecast_version"], how="inner")
+    bins = forecasts.where(within_lookback(as_of)).join(F.broadcast(wanted), [*JOB, "forecast_version"], how="inner")
     begun = F.col("bin_start") < F.col("observed_until")
     per_source = bins.groupBy(*JOB, "forecast_version", "operator").agg(
         *[

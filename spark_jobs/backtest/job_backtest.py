@@ -29,8 +29,8 @@ from models.backtest.replay import (
 )
 from models.bundle import BundleError, FleetBundle
 from models.simulation.spec import FloatArray
-from spark_jobs.forecast.series import binned
 from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.source_series import average_in_bins
 
 log = logging.getLogger(__name__)
 ROW_SCHEMA = (
@@ -115,7 +115,9 @@ def _subject(task: BacktestTask, state: dict[Any, Any]) -> Subject:
 def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> FloatArray:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
     seen = {
-        one["operator"]: binned(np.array(one["bin"]), np.array(one["rate_per_s"], float), np.array(one["span"]), bins)
+        one["operator"]: average_in_bins(
+            np.array(one["bin"]), np.array(one["rate_per_s"], float), np.array(one["span"]), bins
+        )
         for one in sources
     }
     silent = [name for name in graph.sources if name not in seen or not np.isfinite(seen[name]).any()]

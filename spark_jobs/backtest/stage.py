@@ -7,7 +7,7 @@ replaces the same rows, and a finished run of the same figures is used again.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
@@ -22,35 +22,29 @@ from models.evaluation.candidate_policies import check_names
 from models.policies.registry import check_names as check_policies
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, backtester
-from spark_jobs.forecast.series import ForecastTask
-from spark_jobs.forecast.stage import source_series
-from spark_jobs.job_inputs.newest_rows import JOB, moment, newest_graphs
-from spark_jobs.job_inputs.policy_memory import slice_of
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
+from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
+from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 # Jobs differ in how long they take: small tasks keep all cores busy to the end.
 TASKS_PER_CORE = 4
-_UNUSED = 1  # the part of a forecast's frame that says how to forecast; here only its history is read
 
 
-def history_frame(settings: Settings, as_of: datetime) -> ForecastTask:
+def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
     """Return the frame of the history: whole bins of the replay up to ``as_of``, as far as training looks back."""
     end_s = int(as_of.timestamp() // BIN_S) * BIN_S
     bins = settings.training.lookback_days * DAY_BINS
-    return ForecastTask(
+    return HistoryFrame(
         as_of_s=float(end_s),
         first_bin_s=end_s - bins * BIN_S,
         bin_s=BIN_S,
         history_bins=bins,
-        horizon_bins=_UNUSED,
-        backtest_origins=_UNUSED,
-        champion_margin=0.0,
-        stale_after_s=float(timedelta.max.total_seconds()),
     )
 
 
-def subjects(lake: Lake, frame: ForecastTask, as_of: datetime) -> DataFrame:
+def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
     """Return one row per job: its operators as JSON, and the rates of its sources as arrays."""
     series = source_series(lake.read(tables.OBSERVATIONS), frame)
     source = F.struct("operator", "bin", "rate_per_s", "span")
@@ -62,7 +56,7 @@ def subjects(lake: Lake, frame: ForecastTask, as_of: datetime) -> DataFrame:
 def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:
     """Return the rows of gold.backtests."""
     made = {
-        "as_of": moment(as_of),
+        "as_of": timestamp_column(as_of),
         "model_version": F.lit(model_version),
         "code_version": F.lit(code_version()),
         "date": F.lit(as_of.date()),
@@ -87,7 +81,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
     spread = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
     rows = spread.groupBy(*JOB).applyInPandas(backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
-    lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), slice_of(as_of))
+    lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), as_of_slice(as_of))
     found = rows.orderBy(*JOB, "policy").toPandas()
     compared = found[found["skipped"].isna()].drop(columns="skipped")
     if len(compared):

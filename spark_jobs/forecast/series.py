@@ -15,6 +15,7 @@ from models.forecasting import Calendar, ForecastBatch, ForecastSettings, defaul
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.calendar import DAY_S, FloatArray, IntArray
 from models.forecasting.history import prepare
+from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins
 
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
@@ -28,24 +29,16 @@ RESULT_SCHEMA = (
 
 
 @dataclass(frozen=True, slots=True)
-class ForecastTask:
+class ForecastTask(HistoryFrame):
     """What every worker needs to know; plain values, so that it travels.
 
     Attributes:
-        as_of_s: the moment of the forecast, seconds since 1970.
-        first_bin_s: start of the history's first bin.
-        bin_s: length of a bin.
-        history_bins: bins of history; the forecast starts after them.
         horizon_bins: bins to predict.
         backtest_origins, champion_margin: see models.forecasting.ForecastSettings.
         stale_after_s: a series last measured longer ago than this is called stale.
         time_zones, holidays: by "cluster" or "cluster/job", see include.settings.Forecast; days as ISO text.
     """
 
-    as_of_s: float
-    first_bin_s: int
-    bin_s: int
-    history_bins: int
     horizon_bins: int
     backtest_origins: int
     champion_margin: float
@@ -134,44 +127,11 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
 
 def _rates(series: pd.DataFrame, task: ForecastTask) -> FloatArray:
     """Return rates in bins, records/s, shape (n, T)."""
-    return np.stack([binned(*row, task.history_bins) for row in _windows(series)])
+    return np.stack([average_in_bins(*row, task.history_bins) for row in _windows(series)])
 
 
 def _windows(series: pd.DataFrame) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
     return zip(series["bin"], series["rate_per_s"], series["span"], strict=True)
-
-
-def binned(first: IntArray, rate_per_s: FloatArray, span: IntArray, bins: int) -> FloatArray:
-    """Return the mean rate in each bin, shape (bins,), NaN where no window lies.
-
-    A window shorter than a bin is one of those averaged, a longer one covers several.  Bin ``bins`` is the one that the
-    as-of time cuts: it is kept only when the series has nothing older, as its last bin.
-
-    Args:
-        first: first bin of each window, 0..bins.
-        rate_per_s: its rate.
-        span: bins that it covers.
-        bins: length of the history.
-    """
-    first, span = first.astype(np.int64), span.astype(np.int64)
-    place = np.repeat(first, span) + _counting(span)
-    rate = np.repeat(rate_per_s, span)
-    order = np.lexsort((rate, place))  # one order of summation, however Spark collected the windows
-    place, rate = place[order], rate[order]
-    inside = place < bins
-    if not inside.any():
-        place = place - 1
-    elif not inside.all():
-        place, rate = place[inside], rate[inside]
-    count = np.bincount(place, minlength=bins)[:bins]
-    total = np.bincount(place, weights=rate, minlength=bins)[:bins]
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _counting(span: IntArray) -> IntArray:
-    """Return 0..span-1 for each span, one after the other."""
-    starts = np.cumsum(span) - span
-    return np.asarray(np.arange(int(span.sum())) - np.repeat(starts, span), np.int64)
 
 
 def _reason(reason: str | None, last_seen_s: float, task: ForecastTask) -> str | None:

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
-from include.utc import format_utc
 from models.forecasting import QUANTILES, Calendar
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, forecaster
-from spark_jobs.lake import Lake, timestamp_literal
+from spark_jobs.job_inputs.source_series import SERIES, source_series
+from spark_jobs.lake import Lake
+from spark_jobs.timestamps import as_of_slice
 
-SERIES = ("cluster", "job", "operator")
 BATCHES = 16
 """Groups that the series are dealt into; each is cut into chunks of bounded size again."""
 SAMPLE_SERIES = 64
@@ -66,39 +66,6 @@ def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
 def as_of_column(task: ForecastTask) -> Column:
     """Return the as-of time as a literal, exact to the microsecond."""
     return F.timestamp_micros(F.lit(round(task.as_of_s * 1e6)))
-
-
-def source_series(observations: DataFrame, task: ForecastTask) -> DataFrame:
-    """Return one row per source: the windows of its history as arrays.
-
-    A window of a rescale or restart counts when its rate could be measured: the load does not stop with the job.  A
-    rate that is no number, or negative, is a gap.
-    """
-    start_s = F.unix_timestamp("window_start")
-    rate = F.col("target_data_rate_per_s")
-    usable = rate.isNotNull() & ~F.isnan(rate) & (rate >= 0) & (rate < F.lit(float("inf")))
-    window = F.struct(
-        F.floor((start_s - task.first_bin_s) / task.bin_s).cast("int").alias("bin"),
-        rate.alias("rate_per_s"),
-        F.greatest(F.lit(1), F.floor(F.col("window_s") / task.bin_s).cast("int")).alias("span"),
-    )
-    in_history = (start_s >= task.first_bin_s) & (start_s < F.lit(task.as_of_s))
-    days = F.col("date").between(*(F.to_date(F.timestamp_seconds(F.lit(s))) for s in (task.first_bin_s, task.as_of_s)))
-    return (
-        observations.where(days & in_history & F.col("is_source"))
-        .groupBy(*SERIES)
-        .agg(
-            F.collect_list(F.when(usable, window)).alias("windows"),
-            F.max(F.when(usable, start_s + F.col("window_s"))).cast("double").alias("last_seen_s"),
-        )
-        .select(
-            *SERIES,
-            F.col("windows.bin").alias("bin"),
-            F.col("windows.rate_per_s").alias("rate_per_s"),
-            F.col("windows.span").alias("span"),
-            "last_seen_s",
-        )
-    )
 
 
 def previous_champions(scores: DataFrame, request: StageRequest) -> DataFrame:
@@ -196,7 +163,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
     try:
         known = made.where(has_forecast())
-        where = f"date = DATE '{request.as_of:%Y-%m-%d}' AND as_of = {timestamp_literal(format_utc(request.as_of))}"
+        where = as_of_slice(request.as_of)
         lake.replace(tables.FORECASTS, forecast_rows(known, task, forecast_version(made, task)), where)
         lake.replace(tables.FORECAST_SCORES, score_rows(known, task), where)
         return counts(made)

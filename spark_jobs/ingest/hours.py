@@ -16,9 +16,9 @@ LOOKBACK = timedelta(hours=1)
 def hours_where(start: datetime, end: datetime) -> str:
     """Return the exact slice ``[start, end)`` (full hours, UTC) as a predicate on ``date`` and ``hour``."""
 
-    def beyond(moment: datetime, order: str) -> str:
-        day = f"DATE'{moment:%Y-%m-%d}'"
-        return f"(date {order[0]} {day} OR (date = {day} AND hour {order} {moment.hour}))"
+    def beyond(timestamp: datetime, order: str) -> str:
+        day = f"DATE'{timestamp:%Y-%m-%d}'"
+        return f"(date {order[0]} {day} OR (date = {day} AND hour {order} {timestamp.hour}))"
 
     return f"{beyond(start, '>=')} AND {beyond(end, '<')}"
 

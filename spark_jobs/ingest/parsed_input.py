@@ -15,16 +15,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from include.settings import Ingest, Settings
+from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.bronze import known_vertices, repeated_keys
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
 from spark_jobs.ingest.quality import line_counts
 from spark_jobs.lake import Lake
-from spark_jobs.raw_parsing.arrow_json import read_raw
-from spark_jobs.raw_parsing.bodies import parse_bodies
-from spark_jobs.raw_parsing.envelopes import parse_envelope
+from spark_jobs.raw_parsing.bronze_rows import known_vertices, repeated_keys
+from spark_jobs.raw_parsing.parsed_lines import parse_lines
 from spark_jobs.raw_parsing.raw_files import RawFile, hour_range, list_files, read_contents
 
 
@@ -38,7 +36,7 @@ class ParsedInput:
         start: start of the hours to write, earlier than the interval's when late rows widened it.
         files: the raw files of the interval's own directories.
         counts: per cluster, the columns of :func:`spark_jobs.ingest.quality.line_counts`.
-        known: will be what :func:`spark_jobs.ingest.bronze.known_vertices` returns.
+        known: will be what :func:`spark_jobs.raw_parsing.bronze_rows.known_vertices` returns.
         has_repeated: whether a key stands more than once among rows without fault.
     """
 
@@ -68,20 +66,14 @@ def read_input(lake: Lake, settings: Settings, interval: Interval, pool: Executo
 
     own = files(start, end)
     around = contents(start - ahead, start, start, end).unionByName(contents(end, end + allowance, None, end))
-    rows = parse(read_contents(lake.spark, own).unionByName(around), rules)
+    rows = parse_lines(read_contents(lake.spark, own).unionByName(around), rules)
     # Side by side, as if no row were late: they seldom are.
     of_known, unrepeated = pool.submit(known, rows, start), pool.submit(repeated_keys(rows).isEmpty)
     counts = {row["cluster"]: row.asDict() for row in line_counts(rows, interval).collect()}
     late = [found["first_late"] for found in counts.values() if found["first_late"] is not None]
-    first = min([start, *(floor_hour(moment.astimezone(start.tzinfo)) for moment in late)])
+    first = min([start, *(floor_hour(timestamp.astimezone(start.tzinfo)) for timestamp in late)])
     if first == start:
         return ParsedInput(rows, interval, start, own, counts, of_known, not unrepeated.result())
-    widened = rows.unionByName(parse(contents(first - ahead, start, first, start), rules))
+    widened = rows.unionByName(parse_lines(contents(first - ahead, start, first, start), rules))
     repeats = not repeated_keys(widened).isEmpty()
     return ParsedInput(widened, interval, first, own, counts, pool.submit(known, widened, first), repeats)
-
-
-def parse(contents: DataFrame, rules: Ingest) -> DataFrame:
-    """Parse the lines of files once, and keep them."""
-    # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
-    return parse_bodies(parse_envelope(read_raw(contents, rules), rules), rules).localCheckpoint()

@@ -16,14 +16,6 @@ from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, INGESTED, QUALITY, QUARANTINE
 from include.utc import Interval, format_utc
-from spark_jobs.ingest.bronze import (
-    event_rows,
-    kept_events,
-    mark_repeated,
-    mark_unknown,
-    metrics_rows,
-    repeated_keys,
-)
 from spark_jobs.ingest.hours import hours_where, write_hours
 from spark_jobs.ingest.parsed_input import ParsedInput, read_input
 from spark_jobs.ingest.quality import file_quarantine, quality_rows, row_quarantine, window_counts, with_lines
@@ -37,10 +29,19 @@ from spark_jobs.ingest.silver import (
 )
 from spark_jobs.job_history.job_replies import parsed_replies
 from spark_jobs.job_history.rescales import unsettled_windows
-from spark_jobs.lake import Lake, planned_once, timestamp_literal
+from spark_jobs.lake import Lake, planned_once
+from spark_jobs.raw_parsing.bronze_rows import (
+    event_rows,
+    kept_events,
+    mark_repeated,
+    mark_unknown,
+    metrics_rows,
+    repeated_keys,
+)
 from spark_jobs.raw_parsing.raw_files import read_contents
 from spark_jobs.raw_parsing.raw_lines import read_lines
 from spark_jobs.session import threads
+from spark_jobs.timestamps import timestamp_literal
 
 Counts = dict[str, dict[str, Any]]  # per cluster, the columns of ops.quality by name
 
@@ -155,7 +156,7 @@ def _add_counts(counts: Counts, of_clusters: list[Row]) -> None:
 
 
 def _write_quality(lake: Lake, spark: SparkSession, interval: Interval, counts: Counts) -> None:
-    start, end = (timestamp_literal(format_utc(moment)) for moment in (interval.start, interval.end))
+    start, end = (timestamp_literal(timestamp) for timestamp in (interval.start, interval.end))
     where = f"interval_start = {start} AND interval_end = {end}"
     lake.replace(QUALITY, quality_rows(spark, interval, counts), where)
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
-from spark_jobs.raw_parsing.envelopes import moment_of_ms
+from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
 from spark_jobs.raw_parsing.reply_schema import REPLY, RUNNING, STOPPED
 
 _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
@@ -24,7 +24,7 @@ def parsed_replies(rows: DataFrame) -> DataFrame:
     """Return the same of parsed rows, whose bodies are read already.
 
     Args:
-        rows: from :func:`spark_jobs.ingest.bronze.kept_events`.
+        rows: from :func:`spark_jobs.raw_parsing.bronze_rows.kept_events`.
     """
     reply = F.col("event").alias("reply")
     known = rows.where(F.col("kind").isin(*_KINDS))
@@ -43,8 +43,8 @@ def job_polls(replies: DataFrame) -> DataFrame:
         "job_id",
         "observed_at",
         "reply.state",
-        moment_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
-        F.transform(F.filter(stopped, lambda ms: ms > 0), moment_of_ms).alias("stopped_at"),
+        timestamp_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
+        F.transform(F.filter(stopped, lambda ms: ms > 0), timestamp_of_ms).alias("stopped_at"),
         "reply.vertices",
         _vector(F.col("reply.vertices")).alias("vector"),
     )
@@ -102,8 +102,8 @@ def checkpoints(replies: DataFrame) -> DataFrame:
         .select(
             "cluster",
             "job_id",
-            moment_of_ms(F.col("one.trigger_timestamp")).alias("triggered_at"),
-            moment_of_ms(F.col("one.latest_ack_timestamp")).alias("completed_at"),
+            timestamp_of_ms(F.col("one.trigger_timestamp")).alias("triggered_at"),
+            timestamp_of_ms(F.col("one.latest_ack_timestamp")).alias("completed_at"),
             F.col("one.state_size").cast("DOUBLE").alias("state_size_bytes"),
         )
         .distinct()
@@ -118,7 +118,7 @@ def failures(replies: DataFrame) -> DataFrame:
     causes = entries.where("entry.timestamp > 0").select(
         "cluster",
         "job_id",
-        moment_of_ms(F.col("entry.timestamp")).alias("failed_at"),
+        timestamp_of_ms(F.col("entry.timestamp")).alias("failed_at"),
         F.substring(F.coalesce(first_line, "entry.exceptionName"), 1, 500).alias("cause"),
     )
     return causes.groupBy("cluster", "job_id", "failed_at").agg(F.min("cause").alias("cause"))

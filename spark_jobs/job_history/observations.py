@@ -129,5 +129,5 @@ def _derived() -> dict[str, Column]:
 
 def _target(emitted: Column, growth: Column) -> Column:
     """Rule 1 of Flink's autoscaler; a source that shows no backlog has its output as target."""
-    owed = F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0)))
-    return F.when(F.col("pending").isNull(), emitted).otherwise(owed)
+    due_records = F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0)))
+    return F.when(F.col("pending").isNull(), emitted).otherwise(due_records)

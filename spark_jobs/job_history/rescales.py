@@ -130,10 +130,10 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     running_for_s = (micros - F.unix_micros("running_at")) / F.lit(1e6)
     has_caught_up = (running_for_s > _STALE_REPLY_S) & (F.col("lag_s") < rules.caught_up_lag_s)
     is_dated = F.least("since_last_s", running_for_s) <= LONGEST_GAP_WINDOWS * F.col("window_s")
-    moment = F.struct("observed_at", is_dated.alias("is_dated"))
+    timestamp = F.struct("observed_at", is_dated.alias("is_dated"))
     first = near.groupBy(*_EVENT_KEY, "operator").agg(
         F.avg(F.when(F.col("observed_at") <= F.col("started_at"), F.col("target_per_s"))).alias("load_per_s"),
-        F.min(F.when(has_caught_up, moment)).alias("first"),
+        F.min(F.when(has_caught_up, timestamp)).alias("first"),
     )
     per_source = first.withColumn("caught_up_at", F.when(F.col("first.is_dated"), F.col("first.observed_at")))
     all_caught_up = F.count("caught_up_at") == F.count(F.lit(1))

@@ -108,9 +108,9 @@ def _incidents(changes: DataFrame, stops: DataFrame, checkpoints: DataFrame) -> 
 
 def _with_checkpoint(stops: DataFrame, checkpoints: DataFrame) -> DataFrame:
     """Add the last checkpoint that was completed before each stop (before it ran again, where no stop is dated)."""
-    moment = F.coalesce("stopped_at", "running_at")
+    timestamp = F.coalesce("stopped_at", "running_at")
     at_stops = stops.select(
-        "cluster", F.col("job_id_before").alias("job_id"), moment.alias("at"), F.struct("*").alias("stop")
+        "cluster", F.col("job_id_before").alias("job_id"), timestamp.alias("at"), F.struct("*").alias("stop")
     )
     at_ends = checkpoints.select(
         "cluster",

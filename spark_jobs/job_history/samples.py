@@ -47,9 +47,9 @@ def window_length_s(clusters: Mapping[str, Cluster]) -> Column:
     return length
 
 
-def window_start(moment: str) -> Column:
+def window_start(timestamp: str) -> Column:
     """Return the start of the window of ``window_s`` seconds in which a moment lies."""
-    seconds = F.unix_seconds(moment)
+    seconds = F.unix_seconds(timestamp)
     return F.timestamp_seconds(seconds - seconds % F.col("window_s"))
 
 
@@ -84,7 +84,7 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
     placed = dated.repartition("cluster", "job", "operator")
     by_vertex = Window.partitionBy(*VERTEX_KEY).orderBy("window_start", "observed_at")
     # In the order that the next window needs, so that nothing is sorted twice.
-    moved = _measured_anew(placed, by_vertex)
+    moved = _drop_stale(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
     return _with_differences(moved.withColumn("before", before)).drop("before", *COUNTERS)
 
@@ -130,7 +130,7 @@ def _place_by_last_name(metric: str) -> Column:
     return F.when(before == text, -1).otherwise(F.length(before) - F.length(F.replace(before, F.lit(end))))
 
 
-def _measured_anew(samples: DataFrame, by_vertex: WindowSpec) -> DataFrame:
+def _drop_stale(samples: DataFrame, by_vertex: WindowSpec) -> DataFrame:
     """Leave out samples whose tasks have not aged since the one before; where Flink does not time them, none."""
     # The time that the tasks have run: it moves without load, too.
     ran_ms = F.col("busy_total_ms") + F.col("idle_total_ms") + F.col("backpressured_total_ms")

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.utc import format_utc
-from spark_jobs.lake import timestamp_literal
+from include.tables import PLANS
+from spark_jobs.timestamps import timestamp_column
 
 # A job unseen for longer has left; one seen since then, but not lately, is refused by name.
 LOOKBACK = timedelta(days=2)
@@ -17,12 +17,7 @@ STALE = "stale: "  # how a fallback_reason begins that says so, and nothing else
 QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
 
 
-def moment(value: datetime) -> Column:
-    """Return a timestamp as a literal column."""
-    return F.expr(timestamp_literal(format_utc(value)))
-
-
-def lately(as_of: datetime) -> Column:
+def within_lookback(as_of: datetime) -> Column:
     """Return the partition filter on ``date`` for rows that can matter at ``as_of``."""
     return F.col("date").between(F.lit((as_of - LOOKBACK).date()), F.lit(as_of.date()))
 
@@ -32,7 +27,7 @@ def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
     A resubmitted job has a new id; operators of the old one are left out.
     """
-    seen = graphs.where(lately(as_of) & (F.col("observed_at") <= moment(as_of)))
+    seen = graphs.where(within_lookback(as_of) & (F.col("observed_at") <= timestamp_column(as_of)))
     hour = F.struct("date", "hour")
     newest = seen.groupBy(*JOB).agg(
         F.max(F.struct(hour.alias("at"), "observed_at", "job_id")).alias("newest"),
@@ -52,16 +47,18 @@ def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
     """Return the end of each job's last window by ``as_of``."""
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
-    ended = observations.where(lately(as_of)).withColumn("window_end", window_end)
+    ended = observations.where(within_lookback(as_of)).withColumn("window_end", window_end)
     return (
-        ended.where(F.col("window_end") <= moment(as_of)).groupBy(*JOB).agg(F.max("window_end").alias("observed_until"))
+        ended.where(F.col("window_end") <= timestamp_column(as_of))
+        .groupBy(*JOB)
+        .agg(F.max("window_end").alias("observed_until"))
     )
 
 
 def clusters_past(observations: DataFrame, horizon_end: datetime) -> DataFrame:
     """Return the clusters that were observed after the horizon's end: to plan for them would be to plan the past."""
     later = observations.where(
-        (F.col("date") >= F.lit(horizon_end.date())) & (F.col("window_start") > moment(horizon_end))
+        (F.col("date") >= F.lit(horizon_end.date())) & (F.col("window_start") > timestamp_column(horizon_end))
     )
     return later.groupBy("cluster").agg(F.max("window_start").alias("observed_after"))
 
@@ -85,7 +82,7 @@ def job_states(graphs: DataFrame, observations: DataFrame, as_of: datetime, hori
 
 def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
     """Return one row per job with its newest forecast by ``as_of``: ``bins`` of all its sources, as structs."""
-    made = forecasts.where(lately(as_of) & (F.col("as_of") <= moment(as_of)))
+    made = forecasts.where(within_lookback(as_of) & (F.col("as_of") <= timestamp_column(as_of)))
     newest = made.groupBy(*JOB).agg(F.max("as_of").alias("as_of"))
     looks_ahead = ~F.col("fallback_reason").startswith(STALE)
     one = F.struct("operator", F.unix_timestamp("bin_start").alias("bin_start_s"), "bin_s", *QUANTILES)
@@ -99,3 +96,10 @@ def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
             F.min(F.when(looks_ahead, F.col("fallback_reason"))).alias("fallback"),
         )
     )
+
+
+def newest_plans(plans: DataFrame, as_of: datetime) -> DataFrame:
+    """Return every row of each job's newest plan by ``as_of``; what an older plan says no longer holds."""
+    made = plans.where(within_lookback(as_of) & (F.col("as_of") <= timestamp_column(as_of)))
+    newest = made.groupBy(*JOB).agg(F.max("as_of").alias("as_of"))
+    return made.join(newest, [*JOB, "as_of"], how="inner").select(*PLANS.columns)

@@ -15,11 +15,10 @@ from pyspark.sql import functions as F
 
 from include.stages import Stage
 from include.tables import POLICY_MEMORY
-from include.utc import format_utc
 from models.policies.memory import load
 from models.policies.protocol import Policy
-from spark_jobs.job_inputs.newest_rows import JOB, lately, moment
-from spark_jobs.lake import timestamp_literal
+from spark_jobs.job_inputs.newest_rows import JOB, within_lookback
+from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +35,9 @@ def newest_memories(memories: DataFrame, as_of: datetime, also: Collection[Stage
         also: stages that come before the asking one, whose memories of the very moment count too.
     """
     # A profile is dear and its rows are few: it is not forgotten for want of plans.
-    known = lately(as_of) | (F.col("stage") == F.lit(str(Stage.PROFILE)))
-    earlier = F.col("as_of") < moment(as_of)
-    of_now = (F.col("as_of") == moment(as_of)) & F.col("stage").isin(list(map(str, also)))
+    known = within_lookback(as_of) | (F.col("stage") == F.lit(str(Stage.PROFILE)))
+    earlier = F.col("as_of") < timestamp_column(as_of)
+    of_now = (F.col("as_of") == timestamp_column(as_of)) & F.col("stage").isin(list(map(str, also)))
     before = memories.where(known & (earlier | of_now))
     order = F.struct("as_of", F.col("stage") == F.lit(str(Stage.PLAN)), "stage")
     newest = F.max_by(F.struct("memory", "policy"), order).alias("newest")
@@ -48,18 +47,13 @@ def newest_memories(memories: DataFrame, as_of: datetime, also: Collection[Stage
 
 def memory_rows(rows: DataFrame, stage: Stage, as_of: datetime) -> DataFrame:
     """Return the rows of gold.policy_memory among the rows that a stage made."""
-    made = {"stage": F.lit(str(stage)), "as_of": moment(as_of), "date": F.lit(as_of.date())}
+    made = {"stage": F.lit(str(stage)), "as_of": timestamp_column(as_of), "date": F.lit(as_of.date())}
     return rows.where("memory IS NOT NULL").withColumns(made).select(*POLICY_MEMORY.columns)
 
 
 def own_memories(stage: Stage, as_of: datetime) -> str:
     """Return the slice of gold.policy_memory that a stage replaces."""
-    return f"stage = '{stage}' AND {slice_of(as_of)}"
-
-
-def slice_of(as_of: datetime) -> str:
-    """Return the slice of a table, partitioned by ``date``, that was made as of a moment."""
-    return f"date = DATE '{as_of.date()}' AND as_of = {timestamp_literal(format_utc(as_of))}"
+    return f"stage = '{stage}' AND {as_of_slice(as_of)}"
 
 
 def recall(chosen: Policy[Any], name: str, memory: str | None, memory_policy: str | None) -> Any:

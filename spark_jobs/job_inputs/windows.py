@@ -14,8 +14,9 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.policies.observations import MEASURES, Observations
 from models.policies.registry import POLICIES
-from spark_jobs.job_inputs.newest_rows import JOB, moment
+from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.struct_arrays import Columns
+from spark_jobs.timestamps import timestamp_column
 
 if TYPE_CHECKING:  # a worker that plans need not load it
     import pandas as pd
@@ -46,7 +47,9 @@ def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -
     """Return the windows that began at or after ``since`` and ended by ``as_of``, one row per operator and window."""
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
     dates = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
-    inside = observations.where(dates & (F.col("window_start") >= moment(since)) & (window_end <= moment(as_of)))
+    inside = observations.where(
+        dates & (F.col("window_start") >= timestamp_column(since)) & (window_end <= timestamp_column(as_of))
+    )
     return inside.select(
         *JOB,
         "operator",

@@ -34,7 +34,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     check_names(options.policies_in_use)
     bundle = champion(settings) if any_of(options, NIGHTLY) else None
     if bundle is None:  # nobody learns, or nothing is known of any job
-        return {"jobs": 0, "learnt": 0, "refused": {}}
+        return {"jobs": 0, "learned": 0, "refused": {}}
     lake, learns = Lake(spark, settings.paths.lake), has_policy(options, NIGHTLY)
     since = as_of - timedelta(days=settings.training.lookback_days)
     states = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of).where(learns)
@@ -45,4 +45,4 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake.replace(tables.POLICY_MEMORY, memory_rows(rows, Stage.LEARN, as_of), own_memories(Stage.LEARN, as_of))
     found = Counter(row["refusal"] for row in rows.select("refusal").collect())
     refused = {str(name): count for name, count in sorted(found.items(), key=str) if name}
-    return {"jobs": found.total(), "learnt": found[None], "refused": refused}
+    return {"jobs": found.total(), "learned": found[None], "refused": refused}

@@ -18,7 +18,7 @@ from include.stages import Stage
 from include.tables import PARALLELISM, Table
 from include.version import code_version
 from models.bundle import FleetBundle
-from spark_jobs.job_inputs.newest_rows import JOB, job_states, moment, newest_forecasts
+from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts
 from spark_jobs.job_inputs.policy_memory import newest_memories
 from spark_jobs.job_inputs.struct_arrays import mapped
 from spark_jobs.job_inputs.windows import any_observes, recent_windows
@@ -26,6 +26,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.plan.job_plan import PlanTask, planner
 from spark_jobs.plan.plan_rows import ROW_SCHEMA
 from spark_jobs.plan.slot_budget import allocations, budgets
+from spark_jobs.timestamps import timestamp_column
 
 # Memories are read as they are: only those from before the plan count, and a plan that is made twice writes its own in
 # between, so that their version would tell a second run from the first.
@@ -106,7 +107,7 @@ def planned(rows: DataFrame, task: PlanTask, versions: Versions) -> DataFrame:
     """Return the rows of gold.plans."""
     version = task.bundle.value.model_version if task.bundle else None
     made: dict[str, Column] = {
-        "as_of": moment(task.as_of),
+        "as_of": timestamp_column(task.as_of),
         "apply_at": F.timestamp_seconds("apply_at_s"),
         "effective_at": F.timestamp_seconds("effective_at_s"),
         "valid_until": F.timestamp_seconds("valid_until_s"),

@@ -22,7 +22,7 @@ from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
 from models.policies.tidewise.policy import Planner
 from models.scheduling.demand import DemandError, SourceForecast
-from models.scheduling.slot_prices import Offer
+from models.scheduling.slot_prices import SlotPrices
 from spark_jobs.job_inputs.job_state import JobState, graph_of
 from spark_jobs.job_inputs.newest_rows import QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
@@ -59,7 +59,7 @@ class PlanTask:
     as_of: datetime
     bundle: Broadcast[FleetBundle] | None
     stale_model: str | None
-    offers: Mapping[str, Offer] = field(default_factory=dict)
+    offers: Mapping[str, SlotPrices] = field(default_factory=dict)
 
     @property
     def as_of_s(self) -> int:
@@ -85,7 +85,7 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
     }
     try:
         situation = situation_of(task, state)
-        schedule, memory = _decide(name, situation, state, task.offers.get(state.cluster, Offer.free()))
+        schedule, memory = _decide(name, situation, state, task.offers.get(state.cluster, SlotPrices.free()))
     except PlanRefusedError as refused:
         return [refused_row(shared, task.as_of, state.parallelism, refused.name, refused.detail)]
     rows = schedule_rows(shared, task.as_of, schedule)
@@ -178,7 +178,7 @@ def _forecast(graph: JobGraph, bins: Columns, fallback: str | None) -> SourceFor
         raise PlanRefusedError("no_forecast", str(error)) from error
 
 
-def _decide(name: str, situation: Situation, state: JobState, offer: Offer) -> tuple[Schedule, str | None]:
+def _decide(name: str, situation: Situation, state: JobState, offer: SlotPrices) -> tuple[Schedule, str | None]:
     """Return the schedule, and the policy's memory as text; null for a policy without one."""
     chosen = policy(name)
     try:

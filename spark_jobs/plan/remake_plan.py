@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from include.settings import Cluster, Planner, Settings
 from include.tables import PLANS
 from models.bundle import FleetBundle
-from spark_jobs.job_inputs.policy_memory import slice_of
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
 from spark_jobs.plan.build_plan import make
+from spark_jobs.timestamps import as_of_slice
 
 
 class NotRecordedError(RuntimeError):
@@ -39,7 +39,7 @@ class Comparison:
 
 def recorded(lake: Lake, as_of: datetime) -> DataFrame:
     """Return the rows of one plan."""
-    return lake.read(PLANS).where(slice_of(as_of))
+    return lake.read(PLANS).where(as_of_slice(as_of))
 
 
 def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.job_models import Floats
-from models.policies.tidewise.policy import Programme, programme
+from models.policies.tidewise.policy import ScheduleProblem, build_problem
 from models.scheduling.shortest_path import solve, useful
-from models.scheduling.slot_prices import Allocation, Asked, Offer, allocate, number_of
+from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.struct_arrays import mapped, rows_in
@@ -34,7 +34,7 @@ class Fleet:
     """Programmes of many jobs as arrays: J jobs, T bins, K candidates, padded.
 
     Attributes:
-        number: (J,) see :class:`models.scheduling.slot_prices.Offer`.
+        number: (J,) see :class:`models.scheduling.slot_prices.SlotPrices`.
         own: (J, T, K) cost of a bin, slots at their own price included; infinite where there is no candidate.
         switch: (J, T, K) cost of a change.
         slots: (J, K) of the candidates.
@@ -66,7 +66,7 @@ class Fleet:
         own += (price[:, None] * minutes)[:, :, None] * held[:, None, :]
         return cls(number, own, switch, held, minutes)
 
-    def ask(self, offer: Offer) -> Asked:
+    def ask(self, offer: SlotPrices) -> SlotDemand:
         """Return what these jobs ask for."""
         prices = offer.of(self.number)[:, : self.minutes.shape[1]]
         path = solve(
@@ -78,10 +78,10 @@ class Fleet:
         cost = np.take_along_axis(self.own, path[:, :, None], axis=2)[:, :, 0]
         before = np.concatenate([np.zeros((len(path), 1), np.int64), path[:, :-1]], axis=1)
         paid = np.take_along_axis(self.switch, path[:, :, None], axis=2)[:, :, 0]
-        return Asked(taken.sum(axis=0), float(cost.sum() + paid[path != before].sum()))
+        return SlotDemand(taken.sum(axis=0), float(cost.sum() + paid[path != before].sum()))
 
 
-def programmes(states: DataFrame, task: PlanTask) -> DataFrame:
+def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
     """Return one row of :data:`SCHEMA` per job of a cluster with a budget.
 
     A job that is not planned for, or by another policy, keeps what it has: a single candidate.
@@ -100,20 +100,20 @@ def allocations(states: DataFrame, task: PlanTask) -> Mapping[str, Allocation]:
     """Return cluster -> its prices; empty, and nothing is computed, without any budget."""
     if not budgets(task):
         return {}
-    made = programmes(states, task)
+    made = build_problems(states, task)
     return {name: _allocate(made.where(F.col("cluster") == name), total) for name, total in budgets(task).items()}
 
 
 def _allocate(rows: DataFrame, total: int) -> Allocation:
     size = rows.agg(F.count("*").alias("jobs"), F.max("bins").alias("bins"), F.max("slot_price").alias("unit")).first()
     if size is None or not size["jobs"]:
-        return Allocation(Offer.free(), Asked(np.zeros(1), 0.0), fits=True, rounds=0)
+        return Allocation(SlotPrices.free(), SlotDemand(np.zeros(1), 0.0), fits=True, rounds=0)
     spread = rows.repartition(-(-size["jobs"] // JOBS_PER_PARTITION)).localCheckpoint()
 
-    def ask(offer: Offer) -> Asked:
+    def ask(offer: SlotPrices) -> SlotDemand:
         answers = spread.mapInArrow(_answerer(offer), ANSWER).collect()  # one row per partition
         slots = np.sum([_padded(answer["slots"], size["bins"]) for answer in answers], axis=0)
-        return Asked(slots, sum(answer["cost"] for answer in answers))
+        return SlotDemand(slots, sum(answer["cost"] for answer in answers))
 
     return allocate(ask, np.full(size["bins"], float(total)), float(size["unit"]))
 
@@ -122,7 +122,7 @@ def _padded(values: list[float], bins: int) -> Floats:
     return np.pad(np.array(values, float), (0, bins - len(values)))
 
 
-def _answerer(offer: Offer) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def _answerer(offer: SlotPrices) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     def answer(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:
             if batch.num_rows:
@@ -138,12 +138,12 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
         follows = task.settings.planner.policy_of(state.cluster, state.job) != PLANNER
         if follows or situation.forecast.fallback is not None:
             return _fixed(task, state)
-        return _priced(state, programme(situation), number_of(situation.seed))
+        return _priced(state, build_problem(situation), job_hash(situation.seed))
     except (PlanRefusedError, ValueError):  # the plan itself names what is wrong with the job
         return _fixed(task, state)
 
 
-def _priced(state: JobState, job: Programme, number: float) -> dict[str, object]:
+def _priced(state: JobState, job: ScheduleProblem, number: float) -> dict[str, object]:
     costs = job.costs
     kept = useful(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
     return {

@@ -22,12 +22,13 @@ from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.utc import parse_utc
 from models.policies.registry import check_names
-from spark_jobs.job_inputs.newest_rows import JOB, moment
-from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories, slice_of
+from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
 from spark_jobs.job_inputs.windows import any_observes
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.plan.build_plan import current_versions, make
+from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 PLANS_FILE = "plans.json"
 
@@ -42,7 +43,7 @@ def plan_rows(plans: DataFrame, as_of: datetime) -> list[dict[str, Any]]:
         for name, kind in tables.PLANS.columns.items()
         if name not in {"date", "settings", "input_versions"}
     ]
-    made = plans.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == moment(as_of)))
+    made = plans.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == timestamp_column(as_of)))
     return [row.asDict() for row in made.orderBy(*JOB, "step_index").select(*columns).collect()]
 
 
@@ -61,7 +62,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     remove_agenda(settings)  # killed before the new one is written, the apply stage looks into the table
     if any_observes(settings.planner):
         lake.replace(tables.POLICY_MEMORY, memory_rows(made.rows, Stage.PLAN, as_of), own_memories(Stage.PLAN, as_of))
-    lake.replace(tables.PLANS, made.plans, slice_of(as_of))
+    lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))
     plans = plan_rows(lake.read(tables.PLANS), as_of)
     write_json(Path(settings.paths.out) / PLANS_FILE, plans)
     write_agenda(settings, as_of, [parse_utc(row["apply_at"]) for row in plans if row["status"] == "planned"])

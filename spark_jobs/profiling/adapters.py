@@ -15,7 +15,7 @@ from include.settings import Planner
 from models.job_models import JobModels
 from models.policies.phoebe.profiling import ProfilingCluster
 from models.simulation.profiling_adapter import SimulatedProfiling
-from models.simulation.simulated_replica import AT_THE_SOURCES, twin
+from models.simulation.simulated_replica import AT_THE_SOURCES, build_replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def simulated(subject: Subject) -> ProfilingCluster:
     Raises:
         SpecError: no operator of the job has a capacity model.
     """
-    spec = twin(subject.job, subject.graph, subject.models, subject.slots_max, subject.options)
+    spec = build_replica(subject.job, subject.graph, subject.models, subject.slots_max, subject.options)
     return SimulatedProfiling(spec, AT_THE_SOURCES, seed=subject.seed)
 
 

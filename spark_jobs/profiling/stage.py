@@ -19,13 +19,14 @@ from include.stages import Stage, StageRequest
 from include.utc import format_utc
 from include.version import code_version
 from models.policies.registry import check_names
-from spark_jobs.job_inputs.newest_rows import JOB, lately, moment, newest_graphs
-from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories, slice_of
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, within_lookback
+from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories
 from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.profiling.adapters import adapter
 from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, profiler
+from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 
 def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
@@ -33,9 +34,9 @@ def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
 
     The workers of a window are the largest parallelism of an operator, which share slots.
     """
-    ended = F.unix_timestamp("window_start") + F.col("window_s") <= F.unix_timestamp(moment(as_of))
+    ended = F.unix_timestamp("window_start") + F.col("window_s") <= F.unix_timestamp(timestamp_column(as_of))
     arrived = F.coalesce("target_data_rate_per_s", "observed_processing_rate_per_s")
-    seen = observations.where(lately(as_of) & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
+    seen = observations.where(within_lookback(as_of) & ended & ~F.coalesce(F.col("disturbed"), F.lit(False)))
     windows = seen.groupBy(*JOB, "window_start").agg(
         F.sum(F.when(F.col("is_source"), arrived)).alias("load_per_s"), F.max("parallelism").alias("workers")
     )
@@ -60,7 +61,7 @@ def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
 def profile_rows(rows: DataFrame, settings: Settings, as_of: datetime, model_version: str) -> DataFrame:
     """Return the rows of gold.profiles."""
     made = {
-        "as_of": moment(as_of),
+        "as_of": timestamp_column(as_of),
         "adapter": F.lit(settings.profiling.adapter),
         "model_version": F.lit(model_version),
         "code_version": F.lit(code_version()),
@@ -117,7 +118,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')
     one = only(request.job)
     measured = profile_rows(rows, settings, as_of, bundle.model_version)
-    lake.replace(tables.PROFILES, measured, slice_of(as_of) + one)
+    lake.replace(tables.PROFILES, measured, as_of_slice(as_of) + one)
     lake.replace(
         tables.POLICY_MEMORY, memory_rows(rows, Stage.PROFILE, as_of), own_memories(Stage.PROFILE, as_of) + one
     )

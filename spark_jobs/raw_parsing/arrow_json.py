@@ -97,13 +97,13 @@ def _columns_of_file(
 def _batch(name: str, columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     """Complete columns of one file by what its name says; those not given are null."""
     cluster, date, hour = (part.partition("=")[2] for part in name.split("/")[:3])
-    moment = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
-    said = {"cluster_dir": cluster, "dir_hour": moment, "source_file": name}
+    timestamp = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
+    predicted = {"cluster_dir": cluster, "dir_hour": timestamp, "source_file": name}
     count = len(columns["line"])
     made = []
     for field in schema:
         given = columns.get(field.name)
-        made.append(pa.repeat(pa.scalar(said.get(field.name), field.type), count) if given is None else given)
+        made.append(pa.repeat(pa.scalar(predicted.get(field.name), field.type), count) if given is None else given)
     return pa.RecordBatch.from_arrays(made, schema=schema)
 
 

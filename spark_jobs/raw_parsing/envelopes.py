@@ -32,7 +32,7 @@ def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
     parsed = read.withColumn("lenient", F.when(F.col("envelope").isNull(), lenient)).withColumn(
         "envelope", F.coalesce("envelope", F.col("lenient").dropFields("_corrupt"))
     )
-    located = parsed.withColumn("observed_at", moment_of_ms(F.col("envelope.observed_at_ms")))
+    located = parsed.withColumn("observed_at", timestamp_of_ms(F.col("envelope.observed_at_ms")))
     return located.withColumn("fault", F.coalesce(*_rules(rules))).select(
         "cluster_dir",
         "dir_hour",
@@ -56,7 +56,7 @@ def fault(reason: str, detail: Column | str) -> Column:
     return F.struct(F.lit(reason).alias("reason"), text.alias("detail"))
 
 
-def moment_of_ms(epoch_ms: Column) -> Column:
+def timestamp_of_ms(epoch_ms: Column) -> Column:
     """Return the time of epoch milliseconds; null for 0 (Flink's "never") and for what no timestamp can hold."""
     return F.when(epoch_ms.between(1, _LAST_MS), F.timestamp_millis(epoch_ms))
 

@@ -69,9 +69,9 @@ def _glob(spark: SparkSession, root: str, pattern: str) -> Iterator[RawFile]:
         if parts[-1].startswith((".", "_")) or status.isDirectory():
             continue
         cluster, date, hour = (part.partition("=")[2] for part in parts[:3])
-        moment = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
+        timestamp = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
         modified_s = int(status.getModificationTime()) / 1000
-        yield RawFile(location, "/".join(parts), cluster, moment, int(status.getLen()), modified_s)
+        yield RawFile(location, "/".join(parts), cluster, timestamp, int(status.getLen()), modified_s)
 
 
 def read_contents(
@@ -87,7 +87,7 @@ def read_contents(
         return empty(spark, CONTENT_COLUMNS)
     # A path column is URI-encoded; a plus sign is not part of that encoding, so it is shielded from url_decode.
     source = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
-    since_ms, until_ms = (moment and int(moment.timestamp() * 1000) for moment in (since, until))
+    since_ms, until_ms = (timestamp and int(timestamp.timestamp() * 1000) for timestamp in (since, until))
     return (
         spark.read.format("binaryFile")
         .load(paths)

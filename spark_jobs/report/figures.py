@@ -199,10 +199,10 @@ def _format_times(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(ConciseDateFormatter(axes.xaxis.get_major_locator(), tz=UTC))
 
 
-def _utc(moment: datetime | None) -> datetime:
-    if moment is None:
+def _utc(timestamp: datetime | None) -> datetime:
+    if timestamp is None:
         raise ValueError("a planned step has no time")
-    return moment
+    return timestamp
 
 
 def visible_curve(curve: Curve, reach: float) -> Curve:

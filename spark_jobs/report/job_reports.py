@@ -79,11 +79,11 @@ def _champion(settings: Settings) -> FleetBundle | None:
         return None  # the page says so: every job is refused with no_model
 
 
-def _moment(value: Any) -> datetime | None:
+def _timestamp(value: Any) -> datetime | None:
     return None if pd.isna(value) else pd.Timestamp(value).tz_localize(UTC).to_pydatetime()
 
 
-def _moments(values: pd.Series) -> list[datetime]:
+def _timestamps(values: pd.Series) -> list[datetime]:
     return list(values.dt.tz_localize(UTC).dt.to_pydatetime())
 
 
@@ -99,14 +99,14 @@ def _load(rows: pd.DataFrame) -> LoadSeries:
     if rows.empty:
         return LoadSeries([], [], [])
     slots, late = (rows[name].astype(float).tolist() for name in ("slots", "late_share"))
-    return LoadSeries(_moments(rows["bin"]), rows["rate_per_s"].tolist(), slots, late)
+    return LoadSeries(_timestamps(rows["bin"]), rows["rate_per_s"].tolist(), slots, late)
 
 
 def _fan(rows: pd.DataFrame) -> Fan:
     if rows.empty:
         return Fan([], [], [], [], [], [])
     return Fan(
-        _moments(rows["bin_start"]),
+        _timestamps(rows["bin_start"]),
         rows["q10_per_s"].tolist(),
         rows["q50_per_s"].tolist(),
         rows["q90_per_s"].tolist(),
@@ -126,9 +126,9 @@ def _parallelism(value: Any) -> dict[str, int]:
 def _step(row: dict[Any, Any]) -> Step:
     return Step(
         status=row["status"],
-        apply_at=_moment(row["apply_at"]),
-        effective_at=_moment(row["effective_at"]),
-        valid_until=_moment(row["valid_until"]),
+        apply_at=_timestamp(row["apply_at"]),
+        effective_at=_timestamp(row["effective_at"]),
+        valid_until=_timestamp(row["valid_until"]),
         parallelism_from=_parallelism(row["parallelism_from"]),
         parallelism_to=_parallelism(row["parallelism_to"]),
         slots_from=int(row["slots_from"]) if not pd.isna(row["slots_from"]) else 0,

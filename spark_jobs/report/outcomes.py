@@ -100,7 +100,7 @@ def outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFrame, as
     for place, row in enumerate(ordered.to_dict("records")):
         later = ordered.loc[place + 1 :]
         following = later.loc[later["became"].isin(_REALISED), "effective_at"]
-        ends = [moment for moment in (row["valid_until"], following.min(), now) if not pd.isna(moment)]
+        ends = [timestamp for timestamp in (row["valid_until"], following.min(), now) if not pd.isna(timestamp)]
         made.append(_outcome(row, min(ends), load, rescales))
     return made[::-1][:OUTCOMES_SHOWN]
 

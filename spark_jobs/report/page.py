@@ -41,9 +41,9 @@ def write(report: Report, path: Path) -> None:
     temporary.replace(path)
 
 
-def when(moment: datetime | None) -> str:
+def when(timestamp: datetime | None) -> str:
     """Write a time for a table cell."""
-    return "" if moment is None else f"{moment:%a %d %b %H:%M}"
+    return "" if timestamp is None else f"{timestamp:%a %d %b %H:%M}"
 
 
 def rate(value: float | None) -> str:

@@ -17,8 +17,9 @@ from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
-from spark_jobs.lake import Lake, timestamp_literal
+from spark_jobs.lake import Lake
 from spark_jobs.model_store import CHALLENGER, CHAMPION, ModelStore, Registered
+from spark_jobs.timestamps import timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
 from spark_jobs.train.train_fleet import RESULT_TAG, log_training, train_fleet
@@ -87,7 +88,7 @@ def write_row(spark: SparkSession, lake: Lake, request: StageRequest, result: Ma
     trained_from = parse_utc(str(result["trained_from"]))
     row = {**result, "as_of": request.as_of, "trained_from": trained_from}
     rows = spark.createDataFrame([tuple(row[column] for column in MODEL_VERSIONS.columns)], MODEL_VERSIONS.ddl)
-    lake.replace(MODEL_VERSIONS, rows, f"as_of = {timestamp_literal(format_utc(request.as_of))}")
+    lake.replace(MODEL_VERSIONS, rows, f"as_of = {timestamp_literal(request.as_of)}")
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:

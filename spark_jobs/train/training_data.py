@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
-from include.utc import format_utc
 from models.capacity.kinds import kind_of
 from models.latency import BINS
-from spark_jobs.lake import Lake, timestamp_literal
+from spark_jobs.lake import Lake
+from spark_jobs.timestamps import timestamp_column
 
 JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")
@@ -60,7 +60,7 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
     """
     since = as_of - timedelta(days=training.lookback_days)
     window = F.col("window_start")
-    in_time = (window >= _literal(since)) & (window < _literal(as_of))
+    in_time = (window >= timestamp_column(since)) & (window < timestamp_column(as_of))
     in_partition = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     held = F.pmod(F.xxhash64(*JOB, F.unix_timestamp(window)), F.lit(_BUCKETS)) < int(training.holdout_share * _BUCKETS)
     undisturbed = ~F.coalesce(F.col("disturbed"), F.lit(False))
@@ -76,10 +76,6 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
         "latency_ms",
         held.alias("held"),
     )
-
-
-def _literal(moment: datetime) -> Column:
-    return F.expr(timestamp_literal(format_utc(moment)))
 
 
 def observed_content(observations: DataFrame) -> DataFrame:
@@ -189,7 +185,7 @@ def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> D
     """The most recent rescales and restarts per job and kind that were over before ``as_of``."""
     since = as_of - timedelta(days=training.lookback_days)
     age = F.row_number().over(Window.partitionBy(*JOB, "kind").orderBy(F.col("started_at").desc()))
-    over = (F.col("started_at") >= _literal(since)) & (F.col("running_at") < _literal(as_of))
+    over = (F.col("started_at") >= timestamp_column(since)) & (F.col("running_at") < timestamp_column(as_of))
     recent = rescales.where(over & F.col("downtime_s").isNotNull()).withColumn("age", age)
     columns = ("kind", "started_at", "parallelism_after", "downtime_s", "catch_up_s", "load_per_s", "checkpoint_age_s")
     return recent.where(F.col("age") <= RECENT_EVENTS).select(*JOB, *columns)
@@ -198,7 +194,7 @@ def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> D
 def latest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
     """The graph of each job as last seen before ``as_of``, one row per operator."""
     newest = F.max("observed_at").over(Window.partitionBy(*JOB))
-    known = graphs.where(F.col("observed_at") < _literal(as_of)).withColumn("newest", newest)
+    known = graphs.where(F.col("observed_at") < timestamp_column(as_of)).withColumn("newest", newest)
     return known.where(F.col("observed_at") == F.col("newest")).select(*OPERATOR, "upstream", "max_parallelism")
 
 

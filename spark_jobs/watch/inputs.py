@@ -11,10 +11,10 @@ from include import tables
 from include.control.watching import WATCHED
 from include.settings import Settings
 from include.stages import Stage
-from spark_jobs.apply.inputs import newest_plans
-from spark_jobs.job_inputs.newest_rows import JOB, lately, moment, newest_graphs
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, newest_plans, within_lookback
 from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
+from spark_jobs.timestamps import timestamp_column
 from spark_jobs.watch.seen import what_is_seen
 
 # An older memory is not taken up again: too much happened unseen, and nothing that it holds is in force any more.
@@ -54,15 +54,15 @@ def newest_steps(plans: DataFrame) -> DataFrame:
 def plan_memories(memories: DataFrame, as_of: datetime) -> DataFrame:
     """Return what plans left for the net, by job and plan."""
     own = (F.col("stage") == str(Stage.PLAN)) & (F.col("policy") == WATCHED)
-    made = memories.where(lately(as_of) & own & (F.col("as_of") <= moment(as_of)))
+    made = memories.where(within_lookback(as_of) & own & (F.col("as_of") <= timestamp_column(as_of)))
     return made.select(*JOB, F.unix_timestamp("as_of").alias("plan_as_of_s"), F.col("memory").alias("plan_memory"))
 
 
 def look_memories(looks: DataFrame, as_of: datetime) -> DataFrame:
     """Return what each job's last look before ``as_of`` left: a look made again starts from the same memory."""
     since = as_of - REMEMBERED
-    between = (F.col("as_of") >= moment(since)) & (F.col("as_of") < moment(as_of))
-    made = looks.where(lately(as_of) & between)
+    between = (F.col("as_of") >= timestamp_column(since)) & (F.col("as_of") < timestamp_column(as_of))
+    made = looks.where(within_lookback(as_of) & between)
     newest = F.max_by(F.struct("memory", "plan_as_of"), "as_of").alias("newest")
     return (
         made.groupBy(*JOB)

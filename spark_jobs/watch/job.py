@@ -21,11 +21,11 @@ from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.policies.memory import dump
-from models.policies.tidewise.memory import Look, NetMemory
+from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.pending_steps import Due
 from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import accepted, look, unplanned, unseen
-from models.policies.tidewise.snapshot import Sight
+from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, look, unseen
+from models.policies.tidewise.snapshot import Snapshot
 from models.recovery import UNTRAINED
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.policy_memory import recall
@@ -134,10 +134,10 @@ def look_row(task: WatchTask, view: JobView) -> Row:
     memory = memory_of(task, view)
     seen_until_s = None
     try:
-        sight = sight_of(task, view)
-        seen = sight.observations
+        snapshot = take_snapshot(task, view)
+        seen = snapshot.observations
         seen_until_s = int(seen.window_start_s[-1]) + seen.window_s if len(seen) else None
-        told, after = look(sight, memory)
+        told, after = look(snapshot, memory)
         is_seen = True
     except NotSeenError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
@@ -161,7 +161,7 @@ def look_row(task: WatchTask, view: JobView) -> Row:
     }
 
 
-def memory_of(task: WatchTask, view: JobView) -> NetMemory:
+def memory_of(task: WatchTask, view: JobView) -> ControllerMemory:
     """Return the memory of the look before, with a newer plan accepted.
 
     The net's memory has this one writer; a plan hands over its steps and what it learnt. So neither overwrites what the
@@ -172,19 +172,19 @@ def memory_of(task: WatchTask, view: JobView) -> NetMemory:
     of_plan = recall(planner, WATCHED, view.plan_memory, WATCHED) if view.plan_memory else None
     memory = of_look or of_plan or planner.first_memory()
     if of_plan is None or not of_plan.planned or _is_old(task, view):
-        return unplanned(memory)
+        return drop_plan(memory)
     if of_look is not None and view.plan_as_of_s == view.look_plan_as_of_s:
         return memory
     if (of_plan.seen_until_s or 0) > (memory.seen_until_s or 0):  # the looks missed what ingestion has seen
         memory = replace(memory, seen_until_s=of_plan.seen_until_s, histories=of_plan.histories)
-    return accepted(memory, of_plan.due)
+    return accept_plan(memory, of_plan.due)
 
 
 def _is_old(task: WatchTask, view: JobView) -> bool:
     return task.as_of_s - (view.plan_as_of_s or 0) > 3600 * task.settings.apply.max_plan_age_h
 
 
-def sight_of(task: WatchTask, view: JobView) -> Sight:
+def take_snapshot(task: WatchTask, view: JobView) -> Snapshot:
     """Return what is seen of a job.
 
     Raises:
@@ -201,7 +201,7 @@ def sight_of(task: WatchTask, view: JobView) -> Sight:
     up = is_up(view.state)
     if (up or view.restarting) and set(running) != set(graph.names):
         raise NotSeenError("its operators are not those of the graph that was ingested last")
-    return Sight(
+    return Snapshot(
         now_s=task.as_of_s,
         graph=graph,
         running=running,
@@ -214,7 +214,7 @@ def sight_of(task: WatchTask, view: JobView) -> Sight:
     )
 
 
-def _released(task: WatchTask, view: JobView, told: Look) -> Row:
+def _released(task: WatchTask, view: JobView, told: ReactiveDecision) -> Row:
     """Return the columns of the step that goes out, if any."""
     running = dict(view.running or {})
     now: Row = {
@@ -240,10 +240,10 @@ def _released(task: WatchTask, view: JobView, told: Look) -> Row:
     }
 
 
-def _held(task: WatchTask, view: JobView, memory: NetMemory) -> str | None:
+def _held(task: WatchTask, view: JobView, memory: ControllerMemory) -> str | None:
     """Return the id of the step that is due and stays in the memory."""
-    ripe = [step for step in memory.due if step.apply_at_s <= task.as_of_s]
-    return _id_of(view, ripe[-1]) if ripe else None
+    due_steps = [step for step in memory.due if step.apply_at_s <= task.as_of_s]
+    return _id_of(view, due_steps[-1]) if due_steps else None
 
 
 def _id_of(view: JobView, due: Due) -> str | None:

@@ -13,8 +13,6 @@ from pyspark.sql import functions as F
 from include.flink.endpoints import RESTARTING_STATES
 from include.settings import Cluster, Settings
 from include.utc import ceil_hour, floor_hour
-from spark_jobs.ingest.bronze import kept_events, metrics_rows
-from spark_jobs.ingest.parsed_input import parse
 from spark_jobs.job_history.job_replies import (
     checkpoints,
     failures,
@@ -29,6 +27,8 @@ from spark_jobs.job_history.restarts import restart_events
 from spark_jobs.job_history.samples import source_or_named, vertex_samples
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.windows import windows_between
+from spark_jobs.raw_parsing.bronze_rows import kept_events, metrics_rows
+from spark_jobs.raw_parsing.parsed_lines import parse_lines
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, read_contents
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
@@ -48,7 +48,7 @@ def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of:
     # What was written before `since` cannot have been observed later.
     files = [file for file in list_files(spark, settings.paths.raw, hours) if file.modified_s >= since.timestamp()]
     # Kept before they are filtered: else every rule would be worked out once more for the filter.
-    rows = parse(read_contents(spark, files, since, as_of), settings.ingest)
+    rows = parse_lines(read_contents(spark, files, since, as_of), settings.ingest)
     observed = F.col("observed_at").between(F.lit(since), F.lit(as_of))
     # A reply that stands in two files gives a second sample at the same moment: no time passed, so it adds nothing.
     return rows.where(F.col("fault").isNull() & observed).withColumn("duplicate", F.lit(False))

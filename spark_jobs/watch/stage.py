@@ -15,12 +15,11 @@ from include.control.watching import WATCHED, remove_looked, write_looked
 from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import LOOKS, PARALLELISM
-from include.utc import format_utc
 from include.version import code_version
-from spark_jobs.job_inputs.newest_rows import JOB, moment
-from spark_jobs.job_inputs.policy_memory import slice_of
-from spark_jobs.lake import Lake, timestamp_literal
+from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
+from spark_jobs.timestamps import as_of_slice, timestamp_column, timestamp_literal
 from spark_jobs.watch.inputs import REMEMBERED, job_views
 from spark_jobs.watch.job import ROW_SCHEMA, WatchTask, watcher
 
@@ -28,7 +27,7 @@ from spark_jobs.watch.job import ROW_SCHEMA, WatchTask, watcher
 def look_rows(rows: DataFrame, task: WatchTask) -> DataFrame:
     """Return the rows of gold.looks."""
     made: dict[str, Column] = {
-        "as_of": moment(task.as_of),
+        "as_of": timestamp_column(task.as_of),
         "apply_at": F.timestamp_seconds("apply_at_s"),
         "valid_until": F.timestamp_seconds("valid_until_s"),
         "parallelism_from": F.from_json("parallelism_from", PARALLELISM),
@@ -48,8 +47,8 @@ def own_slice(as_of: datetime) -> str:
 
     A look at which nothing went out is kept for as long as its memory is of use; the others stay.
     """
-    forgotten = timestamp_literal(format_utc(as_of - REMEMBERED))
-    return f"({slice_of(as_of)}) OR (decision = 'wait' AND as_of < {forgotten})"
+    forget_enlargement = timestamp_literal(as_of - REMEMBERED)
+    return f"({as_of_slice(as_of)}) OR (decision = 'wait' AND as_of < {forget_enlargement})"
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:

@@ -54,7 +54,7 @@ def restore(world: World, saved) -> None:
     shutil.copytree(saved, world.out)
 
 
-def moments(generator: random.Random) -> list[list[float]]:
+def timestamps(generator: random.Random) -> list[list[float]]:
     """Random shares of a run, one in each of as many stretches; not in its first quarter, where only Java starts."""
     width = 0.75 / KILLS
     found = [0.25 + width * (index + generator.random()) for index in range(KILLS)]
@@ -77,7 +77,7 @@ def test_every_stage_survives_being_killed(world, tmp_path):
         shutil.copytree(world.out, saved)
         seconds = completed_in(world, request, log)
         undisturbed = world.rows()
-        for several in moments(generator):
+        for several in timestamps(generator):
             restore(world, saved)
             for share in several:
                 process = world.start(request, log)

@@ -206,8 +206,8 @@ def test_a_recording_ended_early_keeps_what_it_has_and_replaces_nothing(tmp_path
     assert any(line.startswith("recording http") for line in recording.stdout)
     time.sleep(6)
     recording.send_signal(signal.SIGINT)
-    said = recording.communicate(timeout=60)[0]
-    assert recording.returncode == 130, said
+    predicted = recording.communicate(timeout=60)[0]
+    assert recording.returncode == 130, predicted
     assert (out / "README.md").read_text() == "the recording before"
     (file,) = partial.rglob("*.jsonl.gz")
     kinds = {json.loads(line)["kind"] for line in gzip.decompress(file.read_bytes()).decode().splitlines()}

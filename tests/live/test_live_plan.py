@@ -94,7 +94,7 @@ def rows(world: World, table: str) -> list[dict[str, object]]:
     return [json.loads(row) for row in world.rows()[table]]
 
 
-def moment(row: dict[str, object], column: str) -> datetime:
+def timestamp(row: dict[str, object], column: str) -> datetime:
     text = str(row[column]).replace(" ", "T")
     return parse_utc(text if text.endswith("+00:00") else f"{text}+00:00")
 
@@ -141,5 +141,5 @@ def test_a_plan_from_live_metrics_is_applied_and_confirmed(world, flink):
     assert dict(rescale["parallelism_after"]) == wanted
     assert 0 < rescale["downtime_s"] < 90
     # Flink rescales when it sees fit; the stop is dated at the last reply or checkpoint that shows the job at work.
-    stopped_at = moment(rescale, "started_at")
-    assert moment(outcome, "requested_at") - timedelta(seconds=30) < stopped_at < moment(outcome, "confirmed_at")
+    stopped_at = timestamp(rescale, "started_at")
+    assert timestamp(outcome, "requested_at") - timedelta(seconds=30) < stopped_at < timestamp(outcome, "confirmed_at")

@@ -21,8 +21,8 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def ms(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)
+def ms(timestamp: datetime) -> int:
+    return round(timestamp.timestamp() * 1000)
 
 
 def record(

@@ -100,15 +100,15 @@ def busy_rows(job: str, load: float, at: datetime = AS_OF, windows: int = 24) ->
     for row in rows:
         own = measured[row["operator"]]
         is_source = row["operator"] == "src"
-        pressed = held if is_source else 0.0
+        backpressured = held if is_source else 0.0
         row.update(
             own
             | {
                 "observed_processing_rate_per_s": done,
                 "observed_output_rate_per_s": done,
                 "true_output_rate_per_s": own["true_processing_rate_per_s"],
-                "backpressured_share": pressed,
-                "idle_share": 1.0 - own["busy_share"] - pressed,
+                "backpressured_share": backpressured,
+                "idle_share": 1.0 - own["busy_share"] - backpressured,
                 "pending_records": 60_000.0 if is_source and done < load else (0.0 if is_source else None),
                 "latency_ms": 2_000.0 if is_source and done < load else (100.0 if is_source else None),
             }

@@ -55,14 +55,14 @@ def observations(job: str, *, days: int = 3, seed: int = 0, error: float = 1.0) 
     return pd.concat(frames).assign(cluster="c5m", job=job, job_id=HEX, vertex_id=HEX, window_s=300, disturbed=False)
 
 
-def write(lake: Lake, table: Table, rows: pd.DataFrame, moment: str) -> None:
+def write(lake: Lake, table: Table, rows: pd.DataFrame, timestamp: str) -> None:
     """Write rows of some of the table's columns; the others are null."""
     names = [name for name in table.columns if name in rows]
     kinds = ", ".join(f"`{name}` {table.columns[name]}" for name in names)
     texts = {name: object for name in names if table.columns[name] == "STRING"}  # Arrow wants them in one piece
     frame = lake.spark.createDataFrame(rows[names].astype(texts), kinds)
     missing = [F.lit(None).cast(kind).alias(name) for name, kind in table.columns.items() if name not in rows]
-    whole = frame.select("*", *missing).withColumns({"date": F.to_date(moment), "hour": F.hour(moment)})
+    whole = frame.select("*", *missing).withColumns({"date": F.to_date(timestamp), "hour": F.hour(timestamp)})
     lake.replace(table, whole, "true")
 
 

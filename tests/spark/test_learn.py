@@ -71,7 +71,7 @@ def test_every_policy_that_learns_does_and_the_next_plan_goes_on_from_there(
 ) -> None:
     write_history(lake)
     counts = learn.run(spark, learning, LEARN)
-    assert counts == {"jobs": len(NIGHTLY), "learnt": len(NIGHTLY), "refused": {}}
+    assert counts == {"jobs": len(NIGHTLY), "learned": len(NIGHTLY), "refused": {}}
     rows = lake.read(tables.POLICY_MEMORY).collect()
     assert {(row["job"], row["policy"], row["stage"]) for row in rows} == {
         (job_of(name), name, "learn") for name in NIGHTLY
@@ -135,7 +135,7 @@ def test_a_job_that_teaches_nothing_keeps_its_memory_and_is_counted(
     fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows(third))  # never observed
     monkeypatch.setattr(learn, "champion", lambda _: fleet.fleet(first, third))
     counts = learn.run(spark, learning, LEARN)
-    assert counts == {"jobs": 3, "learnt": 1, "refused": {"no_model": 1, "nothing_learnt": 1}}
+    assert counts == {"jobs": 3, "learned": 1, "refused": {"no_model": 1, "nothing_learnt": 1}}
     assert [row["job"] for row in lake.read(tables.POLICY_MEMORY).collect()] == [first]
 
 
@@ -143,7 +143,7 @@ def test_without_a_policy_that_learns_nothing_is_read_or_written(
     spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learn, "champion", lambda _: pytest.fail("the models are not needed"))
-    assert learn.run(spark, settings, LEARN) == {"jobs": 0, "learnt": 0, "refused": {}}
+    assert learn.run(spark, settings, LEARN) == {"jobs": 0, "learned": 0, "refused": {}}
     assert not lake.exists(tables.POLICY_MEMORY)
 
 

@@ -8,5 +8,5 @@ pytestmark = pytest.mark.spark
 
 def test_there_is_room_for_the_code_that_spark_generates(spark: SparkSession) -> None:
     pools = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
-    room = sum(pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code"))
-    assert room >= 200 * 2**20, "a JVM that runs out of it loses tasks' results and waits for them for ever"
+    headroom_ratio = sum(pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code"))
+    assert headroom_ratio >= 200 * 2**20, "a JVM that runs out of it loses tasks' results and waits for them for ever"

@@ -18,7 +18,7 @@ from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import Due
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
@@ -107,7 +107,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
         "date": PLANNED.date(),
     }
     due = Due(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
-    memory = dump(NetMemory(due=(due,) if target else (), planned=True))
+    memory = dump(ControllerMemory(due=(due,) if target else (), planned=True))
     key = {"stage": "plan", "as_of": made, "cluster": cluster, "job": "orders", "date": made.date()}
     return row, key | {"policy": "planner", "memory": memory}
 
@@ -192,11 +192,11 @@ def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings,
         "as_wanted": "refused: superseded",
     }
 
-    memory = load(NetMemory, own["memory"])
+    memory = load(ControllerMemory, own["memory"])
     assert memory.held_until_s == NOW.timestamp() + settings.planner.net_hold_s
-    kept = load(NetMemory, found["falls_above_forecast"]["memory"])
+    kept = load(ControllerMemory, found["falls_above_forecast"]["memory"])
     assert [dict(step.parallelism) for step in kept.due] == [LESS]
-    assert load(NetMemory, found["rises"]["memory"]).due == ()
+    assert load(ControllerMemory, found["rises"]["memory"]).due == ()
 
 
 def test_a_job_that_failed_is_enlarged_while_it_restarts(spark: SparkSession, settings: Settings, lake: Lake) -> None:
@@ -215,4 +215,4 @@ def test_a_job_that_failed_is_enlarged_while_it_restarts(spark: SparkSession, se
     assert own["parallelism_from"] == RUNNING  # what it ran with, not what Flink shows while it waits for slots
     assert (own["slots_from"], own["slots"]) == (2, 10)  # of 64: more would cost more than they shorten the backlog
     assert "restarts after a failure" in own["reason"]
-    assert load(NetMemory, own["memory"]).back_to == RUNNING
+    assert load(ControllerMemory, own["memory"]).back_to == RUNNING

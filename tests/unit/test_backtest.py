@@ -123,13 +123,13 @@ def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest
         def tick(self, view: Any, memory: None) -> Any:
             raise RuntimeError("no such thing")
 
-    real = replay.contenders
+    real = replay.candidate_policies
 
     def some_broken(chosen: Any, workload: Any, conditions: Any) -> Any:
         made = real(chosen, workload, conditions)
         return [replace(one, driver=Broken()) if one.name == "ds2" else one for one in made]
 
-    monkeypatch.setattr(replay, "contenders", some_broken)
+    monkeypatch.setattr(replay, "candidate_policies", some_broken)
     spans, results = compare(subject(), ["ds2", "reactive", "static_max", "clairvoyant"], SHORT)
     found = {one.policy: one for one in results}
     assert spans.before == DAY_BINS

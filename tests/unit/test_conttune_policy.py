@@ -33,8 +33,8 @@ WINDOW_S = 60.0
 def needed(rate: float) -> list[int]:
     """Parallelism at which the simulated abilities just suffice."""
     p = np.arange(1, 200)
-    abilities = (50_000.0 * p, 1000.0 * p / (1 + 0.03 * (p - 1)), 4000.0 * p)
-    return [int(np.argmax(curve >= need)) + 1 for curve, need in zip(abilities, (rate, rate, 2 * rate), strict=True)]
+    capacities = (50_000.0 * p, 1000.0 * p / (1 + 0.03 * (p - 1)), 4000.0 * p)
+    return [int(np.argmax(curve >= need)) + 1 for curve, need in zip(capacities, (rate, rate, 2 * rate), strict=True)]
 
 
 def drive(policy, rates, *, hide_arrivals: bool = False, windows: int = 8):

@@ -33,10 +33,10 @@ from models.policies.conttune.history import History
 PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf-8"))
 
 
-def history(abilities: dict[int, float]) -> History:
+def history(capacities: dict[int, float]) -> History:
     found: History = ()
-    for parallelism, ability in abilities.items():
-        found = observe(found, parallelism, ability)
+    for parallelism, capacity in capacities.items():
+        found = observe(found, parallelism, capacity)
     return found
 
 
@@ -53,7 +53,7 @@ def test_the_published_gaussian_process_and_its_choice_for_four_million_records(
     known, reference = q1(), PUBLISHED["gp_q1"]
     assert [len(one.recent_per_s) for one in known][-6:] == [3, 5, 5, 5, 5, 1]
     at = np.array([one.parallelism for one in known])
-    means = np.array([one.ability_per_s for one in known])
+    means = np.array([one.capacity_per_s for one in known])
     samples = pack(np.zeros(13, int), at, np.ones(13), means, np.zeros(13))
     ratio = np.array([reference["signal_sd_per_s"] ** 2 / 1e-8])
     spectrum = whiten(samples, np.array([reference["length_scale"]]))
@@ -115,10 +115,10 @@ def test_cei_prefers_a_smaller_parallelism_that_is_less_likely_feasible() -> Non
 
 def test_top_k_keeps_the_latest_and_takes_their_mean() -> None:
     found: History = ()
-    for ability in (10.0, 20.0, 30.0, math.nan, 0.0, -1.0, math.inf):
-        found = observe(found, 4, ability, keep=2)
+    for capacity in (10.0, 20.0, 30.0, math.nan, 0.0, -1.0, math.inf):
+        found = observe(found, 4, capacity, keep=2)
     assert found == (Known(4, (20.0, 30.0)),)
-    assert found[0].ability_per_s == 25.0
+    assert found[0].capacity_per_s == 25.0
     assert [known.parallelism for known in observe(observe(found, 9, 1.0), 2, 1.0)] == [2, 4, 9]
     assert observe(found, 0, 5.0) == found
 

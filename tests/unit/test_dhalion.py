@@ -18,22 +18,22 @@ from models.policies.ds2 import OperatorRates, optimum
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
-CALM = Reading(instances=4, limit=10, busy=0.7, pressed=0.0, pressed_above=0.0, short=0.0)
+CALM = Reading(instances=4, limit=10, busy=0.7, backpressured=0.0, backpressured_above=0.0, short=0.0)
 
 
 @pytest.mark.parametrize(
-    ("instances", "pressed", "expected"),
+    ("instances", "backpressured", "expected"),
     [(1, 0.5, 2), (2, 0.9, 20), (3, 0.99, 30), (10, 0.2, 13), (4, 0.01, 5), (7, 0.0, 8)],
 )
-def test_growth_follows_the_backpressured_share(instances: int, pressed: float, expected: int) -> None:
-    assert scaled_up(instances, pressed) == expected
+def test_growth_follows_the_backpressured_share(instances: int, backpressured: float, expected: int) -> None:
+    assert scaled_up(instances, backpressured) == expected
 
 
 def test_the_cause_of_backpressure_is_the_operator_that_does_not_suffer_it() -> None:
     """Map waits for Shuffle, so Shuffle is scaled; by queues Map, which is also short, would come first."""
     found = {
-        "map": replace(CALM, pressed=0.5, pressed_above=0.6, short=0.2),
-        "shuffle": replace(CALM, pressed_above=0.5, short=0.4),
+        "map": replace(CALM, backpressured=0.5, backpressured_above=0.6, short=0.2),
+        "shuffle": replace(CALM, backpressured_above=0.5, short=0.4),
     }
     action = resolve(Options(), found)
     assert action == Action("shuffle", 8, "it holds up 50% of its input")
@@ -45,8 +45,8 @@ def test_an_idle_operator_gives_back_unless_another_one_suffers() -> None:
     found = {"map": replace(CALM, instances=10, busy=0.5), "shuffle": replace(CALM, busy=0.55)}
     assert resolve(Options(), found) == Action("map", 8, "it works 50% of the time")
     assert resolve(Options(change=Change.ONE), found) == Action("map", 9, "it works 50% of the time")
-    pressed = found | {"shuffle": replace(CALM, pressed_above=0.3, instances=10)}
-    assert resolve(Options(), pressed) is None  # at its limit, and nothing is taken from a job in backpressure
+    backpressured = found | {"shuffle": replace(CALM, backpressured_above=0.3, instances=10)}
+    assert resolve(Options(), backpressured) is None  # at its limit, and nothing is taken from a job in backpressure
     assert resolve(Options(), {"map": replace(CALM, busy=float("nan"))}) is None
     assert resolve(Options(), {}) is None
 
@@ -58,8 +58,8 @@ def test_an_idle_operator_gives_back_unless_another_one_suffers() -> None:
             instances=st.integers(1, 10),
             limit=st.just(10),
             busy=st.one_of(st.just(float("nan")), st.floats(0, 1)),
-            pressed=st.floats(0, 1),
-            pressed_above=st.floats(0, 1),
+            backpressured=st.floats(0, 1),
+            backpressured_above=st.floats(0, 1),
             short=st.floats(0, 1),
         ),
         min_size=1,
@@ -94,8 +94,8 @@ def test_readings_tell_backpressure_from_queues_on_a_simulated_job() -> None:
     found = readings(graph, seen, {"source": 1, "map": 2, "sink": 1}, np.full(3, 10))
     # the sink takes 50/s, so the map works at 25 of its 200/s and waits otherwise
     assert found["map"].busy == pytest.approx(0.125)
-    assert found["map"].pressed == pytest.approx(0.875)
-    assert found["sink"].pressed_above == pytest.approx(0.875)
+    assert found["map"].backpressured == pytest.approx(0.875)
+    assert found["sink"].backpressured_above == pytest.approx(0.875)
     # with queues of its own the map would get 400 and pass on 2 x 200
     assert found["map"].short == pytest.approx(0.5)
     assert found["sink"].short == pytest.approx(1 - 50 / 400)

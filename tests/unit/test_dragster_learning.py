@@ -154,9 +154,9 @@ def test_a_backlog_asks_for_more_and_an_idle_job_is_left_alone() -> None:
         _, memory = advance(
             Options(), CHAIN, Slot({"source": RATE}, {}, dict.fromkeys(tasks, count), seen, limits), memory
         )
-    calm, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {}, tasks, {}, limits), memory)
+    undisturbed, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {}, tasks, {}, limits), memory)
     late, _ = advance(Options(), CHAIN, Slot({"source": RATE}, {"source": 0.5 * RATE * 600}, tasks, {}, limits), memory)
-    assert calm["map"] <= 5 < late["map"]  # 1.5 times the load until the backlog is gone
+    assert undisturbed["map"] <= 5 < late["map"]  # 1.5 times the load until the backlog is gone
     idle, _ = advance(Options(), CHAIN, Slot({"source": 0.0}, {}, tasks, {}, limits), memory)
     assert idle == tasks
 

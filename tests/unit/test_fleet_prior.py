@@ -127,7 +127,9 @@ def test_nothing_seen_is_the_prior_and_padding_changes_nothing() -> None:
     prior = taught({MAP: [0.02, 0.04] * 20})
     mean, sd = posterior(prior, np.array([MAP]), NOTHING, NOTHING, noise_share=NOTHING, top=8)
     np.testing.assert_allclose(mean[0], curve_of(0.03, 5.0, np.arange(1.0, 9)), rtol=0.01)
-    assert sd[0, 0] / mean[0, 0] == pytest.approx(np.sqrt(np.expm1(prior.spread[MAP, 0, 0] + prior.bend[MAP] ** 2)))
+    assert sd[0, 0] / mean[0, 0] == pytest.approx(
+        np.sqrt(np.expm1(prior.spread[MAP, 0, 0] + prior.residual_sd[MAP] ** 2))
+    )
     padded = posterior(
         prior,
         np.array([MAP, MAP]),

@@ -46,7 +46,7 @@ def test_weighted_quantiles_are_those_of_a_plain_loop(seed: int, level: float) -
             )
 
 
-def said(errors: np.ndarray, spacing: int, first: int = 0) -> tuple[Calibration, np.ndarray, np.ndarray]:
+def predicted(errors: np.ndarray, spacing: int, first: int = 0) -> tuple[Calibration, np.ndarray, np.ndarray]:
     """Offsets over the leads, shape (P, L, n, H), for origins so many hours apart."""
     at = np.arange(1, len(errors) + 1) * spacing
     calibration = Calibration(LEVELS, errors.shape[1], CALENDAR, errors.shape[2])
@@ -64,7 +64,7 @@ def test_quantiles_cover_what_they_say(spacing: int) -> None:
     load = generator.gumbel(size=(400, 16 * 24 + 24)) + np.repeat(generator.normal(0, 0.5, (400, 17)), 24, axis=1)
     at = np.arange(1, count + 1) * spacing
     errors = np.stack([load[:100, origin : origin + 24] for origin in at])
-    _, offsets, _ = said(errors, spacing)
+    _, offsets, _ = predicted(errors, spacing)
     late = slice(count // 2, None)
     assert 0.07 <= covered(errors[late], offsets[late], 0) <= 0.13
     assert 0.88 <= covered(errors[late], offsets[late], 1) <= 0.92
@@ -76,7 +76,7 @@ def test_after_a_shift_coverage_comes_back() -> None:
     load = generator.normal(size=(40, 22 * 24))
     load[:, 12 * 24 :] += 0.7
     errors = np.stack([load[:, origin : origin + 24] for origin in np.arange(1, 160) * 3])
-    _, offsets, _ = said(errors, 3)
+    _, offsets, _ = predicted(errors, 3)
     day, later = slice(12 * 8, 13 * 8), slice(15 * 8, 18 * 8)
     assert covered(errors[day], offsets[day], 1) < 0.86
     assert 0.87 <= covered(errors[later], offsets[later], 1) <= 0.93
@@ -84,11 +84,11 @@ def test_after_a_shift_coverage_comes_back() -> None:
 
 def test_nothing_after_an_origin_matters() -> None:
     errors = np.random.default_rng(1).normal(size=(60, 3, 24))
-    _, offsets, at = said(errors, 3)
+    _, offsets, at = predicted(errors, 3)
     cut = 40
     changed = errors.copy()
     changed[at[:, None, None] + np.arange(24) >= at[cut] + 0 * errors] += 50
-    _, other, _ = said(changed, 3)
+    _, other, _ = predicted(changed, 3)
     np.testing.assert_array_equal(offsets[: cut + 1], other[: cut + 1])
     assert not np.allclose(offsets[-1], other[-1])
 
@@ -106,7 +106,7 @@ def test_days_in_parts_are_as_days_in_one() -> None:
 def test_in_the_first_week_a_level_is_only_raised() -> None:
     errors = np.full((30, 1, 24), -1.0)
     errors[:, :, ::20] = 1.0
-    calibration, _, _ = said(errors, 3)
+    calibration, _, _ = predicted(errors, 3)
     assert -1 < calibration.raised[1, 0] < -MOST_RAISED / 2  # it would narrow, were it allowed to
     own = Errors.of(errors, 24)
     weights = np.ones((30, 24))
@@ -174,7 +174,7 @@ def test_where_nothing_is_foretold_an_error_has_a_size() -> None:
 
 
 def test_no_error_known_is_no_offset() -> None:
-    _, offsets, _ = said(np.full((3, 1, 24), np.nan), 1)
+    _, offsets, _ = predicted(np.full((3, 1, 24), np.nan), 1)
     assert np.isnan(offsets).all()
 
 

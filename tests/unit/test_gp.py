@@ -65,8 +65,10 @@ def predictions(samples: Samples, start: np.ndarray | None = None) -> tuple[np.n
 
 
 def test_only_the_most_recent_samples_count() -> None:
-    at, moment = np.array([2, 2, 2, 4, 2]), np.array([3.0, 1.0, 4.0, 0.0, 2.0])
-    owner, p, count, mean, squares = recent_means(np.zeros(5, int), at, moment, np.array([30.0, 99, 20, 7, 10]), keep=3)
+    at, timestamp = np.array([2, 2, 2, 4, 2]), np.array([3.0, 1.0, 4.0, 0.0, 2.0])
+    owner, p, count, mean, squares = recent_means(
+        np.zeros(5, int), at, timestamp, np.array([30.0, 99, 20, 7, 10]), keep=3
+    )
     assert (owner.tolist(), p.tolist(), count.tolist(), mean.tolist()) == ([0, 0], [2, 4], [3, 1], [20, 7])
     assert squares.tolist() == [200, 0]
 

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from include.orchestration.run_window import requested_interval
 from include.utc import Interval, IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
-moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+timestamps = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
+    lambda timestamp: timestamp.replace(tzinfo=UTC)
+)
 
 
-@given(moments)
-def test_times_survive_being_written(moment):
-    assert parse_utc(format_utc(moment)) == moment
+@given(timestamps)
+def test_times_survive_being_written(timestamp):
+    assert parse_utc(format_utc(timestamp)) == timestamp
 
 
 @pytest.mark.parametrize("text", ["2026-11-20T18:00:00Z", "2026-11-20T18:00:00", "2026-11-20T19:00:00+01:00"])
@@ -27,10 +29,10 @@ def test_what_is_no_time_is_named():
         parse_utc("yesterday")
 
 
-@given(moments)
-def test_floor_and_ceil_enclose(moment):
-    assert floor_hour(moment) <= moment <= ceil_hour(moment)
-    assert ceil_hour(moment) - floor_hour(moment) in (timedelta(0), timedelta(hours=1))
+@given(timestamps)
+def test_floor_and_ceil_enclose(timestamp):
+    assert floor_hour(timestamp) <= timestamp <= ceil_hour(timestamp)
+    assert ceil_hour(timestamp) - floor_hour(timestamp) in (timedelta(0), timedelta(hours=1))
 
 
 @pytest.mark.parametrize(
@@ -55,10 +57,10 @@ def test_an_interval_has_each_of_its_hours_once():
     ]
 
 
-@given(moments)
-def test_hourly_runs_tile_time_without_gap_or_overlap(moment):
+@given(timestamps)
+def test_hourly_runs_tile_time_without_gap_or_overlap(timestamp):
     hour = timedelta(hours=1)
-    first = requested_interval({}, moment, moment + hour)
-    second = requested_interval({}, moment + hour, moment + 2 * hour)
+    first = requested_interval({}, timestamp, timestamp + hour)
+    second = requested_interval({}, timestamp + hour, timestamp + 2 * hour)
     assert first.end == second.start
     assert first.end - first.start == hour

@@ -51,12 +51,12 @@ MODELS = JobModels(
 def windows(rates: np.ndarray, runs: tuple[int, int, int] = (1, 4, 5)) -> Observations:
     """A job that was never rescaled and kept up."""
     shape = (len(rates), 3)
-    ability = np.array([100_000.0, 1000.0, 800.0]) * runs
+    capacity = np.array([100_000.0, 1000.0, 800.0]) * runs
     found: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
     found["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 2), np.nan)])
     found["processing_rate_per_s"] = np.repeat(rates[:, None], 3, axis=1)
-    found["true_processing_rate_per_s"] = np.broadcast_to(ability, shape)
-    found["busy_share"] = found["processing_rate_per_s"] / ability
+    found["true_processing_rate_per_s"] = np.broadcast_to(capacity, shape)
+    found["busy_share"] = found["processing_rate_per_s"] / capacity
     starts = START_S - WINDOW_S * np.arange(len(rates), 0, -1, dtype=np.int64)
     still = np.zeros(len(rates), bool)
     return Observations(starts, WINDOW_S, np.full(shape, runs, np.int64), disturbed=still, **found)

@@ -12,7 +12,7 @@ from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
 from models.policies.dhalion import Dhalion
 from models.policies.ds2 import ManagerOptions
 from models.policies.ds2.policy import Ds2
-from models.simulation.capacity import ability_curve
+from models.simulation.capacity import capacity_curve
 
 ANY = (1, 2, *convergence.STARTS, SLOTS)
 
@@ -48,11 +48,11 @@ def test_word_count_on_flink_takes_the_published_steps_but_the_last() -> None:
 def test_contention_gives_the_rates_that_the_published_steps_ask_for() -> None:
     flatmap, count = flink.OPERATORS["FlatMap"], flink.OPERATORS["Count"]
     found = [
-        np.ceil(rate * p / operator.ability_per_s(rate, p))
+        np.ceil(rate * p / operator.capacity_per_s(rate, p))
         for operator, p, rate in ((flatmap, 10, 2e6), (flatmap, 14, 2e6), (flatmap, 19, 2e6), (flatmap, 19, 1e6))
     ]
     assert found == [14, 19, 19, 7]
-    assert [np.ceil(rate * p / count.ability_per_s(rate, p)) for p, rate in ((5, 2e6), (7, 2e6), (11, 1e6))] == [
+    assert [np.ceil(rate * p / count.capacity_per_s(rate, p)) for p, rate in ((5, 2e6), (7, 2e6), (11, 1e6))] == [
         7,
         11,
         4,
@@ -68,7 +68,7 @@ def test_non_linear_jobs_converge_in_three_steps_from_any_start(indicated: conve
 def test_they_end_without_backpressure_at_most_one_above_the_smallest(indicated: convergence.Runs) -> None:
     assert {run.above for run in indicated.values()} == {0, 1}
     for query in CURVES:
-        curve = ability_curve(job(query, "job").operators[-1], SLOTS)
+        curve = capacity_curve(job(query, "job").operators[-1], SLOTS)
         load = source_rates(query, 3).sum()
         assert indicated[query, 1].smallest == int(np.flatnonzero(curve >= load)[0])
 
@@ -101,7 +101,7 @@ def test_warm_up_delays_a_simulated_job_and_a_degraded_one_is_rolled_back() -> N
         driver.interval(rates)
     assert [(action.at_s, action.parallelism) for action in driver.actions[0]] == [(180.0, (1, 10, 20))]
     slow = driver.testbed.fleet.curves[0, 1] / 8
-    driver.testbed.set_ability(0, 1, slow)
+    driver.testbed.set_capacity(0, 1, slow)
     for _ in range(5):
         driver.interval(rates)
     # redeployment until 240 s, two intervals of warm-up, one that is judged

@@ -6,16 +6,16 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import Due
 from models.policies.tidewise.reactive_controller import look
-from models.policies.tidewise.snapshot import Sight
+from models.policies.tidewise.snapshot import Snapshot
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 FALL = Due(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0)
 
 
-def _sight(now_s: int, load_per_s: float) -> Sight:
+def _sight(now_s: int, load_per_s: float) -> Snapshot:
     rates = np.full((2, 2), load_per_s)
     values = dict.fromkeys(MEASURES, rates) | {"latency_ms": np.zeros((2, 2))}
     values |= {name: np.full((2, 2), 0.5) for name in ("busy_share", "idle_share")}
@@ -27,7 +27,7 @@ def _sight(now_s: int, load_per_s: float) -> Sight:
         disturbed=np.zeros(2, bool),
         **values,
     )
-    return Sight(now_s, GRAPH, {"source": 1, "map": 8}, True, seen, 16, Planner())
+    return Snapshot(now_s, GRAPH, {"source": 1, "map": 8}, True, seen, 16, Planner())
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def _sight(now_s: int, load_per_s: float) -> Sight:
     [(600, 900.0, True), (600, 950.0, False), (690, 900.0, False), (690, 200.0, True)],
 )
 def test_a_fall_waits_only_while_the_load_is_above_its_forecast(now_s: int, load_per_s: float, sent: bool) -> None:
-    told, _ = look(_sight(now_s, load_per_s), NetMemory(due=(FALL,), planned=True))
+    told, _ = look(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
     assert (told.wanted is not None) == sent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evaluation.conditions import Cadence, ConditionsError, Disturbances, Luck
+from models.evaluation.conditions import Cadence, ConditionsError, Disturbances, RandomDraws
 from models.evaluation.engine import Engine, Setting
 from models.evaluation.sharing import shared_out
 from models.evaluation.workload import Workload, sufficient
@@ -45,9 +45,9 @@ PAIR = JobSpec(
 def engine(spec: JobSpec, rates: np.ndarray, parallelism: list[list[int]], around: Disturbances = QUIET) -> Engine:
     workload = Workload(spec, 0, 10, np.asarray(rates, float))
     cadence = Cadence()
-    luck = [Luck.drawn(0, len(rates) // cadence.steps, len(spec.operators), cadence, around)]
+    draws = [RandomDraws.drawn(0, len(rates) // cadence.steps, len(spec.operators), cadence, around)]
     made = Engine(
-        Setting(workload, cadence, around, luck, 60.0), np.zeros(len(parallelism), np.int64), np.array(parallelism[0])
+        Setting(workload, cadence, around, draws, 60.0), np.zeros(len(parallelism), np.int64), np.array(parallelism[0])
     )
     made.rows.parallelism[:] = parallelism
     return made
@@ -78,7 +78,7 @@ def test_windows_are_those_of_the_simulator(spec: JobSpec, base: list[float], pa
             (found.in_per_s, window.in_per_s),
             (found.true_in_per_s, window.true_in_per_s),
             (found.busy, window.busy),
-            (found.pressed, window.pressed),
+            (found.backpressured, window.backpressured),
             (found.idle, window.idle),
             (found.backlog, window.backlog),
             (found.latency_ms, window.latency_ms),
@@ -104,7 +104,7 @@ def test_a_failure_replays_from_the_last_checkpoint_and_is_late_until_caught_up(
     )
     rates = np.full((30 * 288, 1), 200.0)
     one = engine(LINE, rates, [[1, 4, 1]], around)
-    at = float(one.setting.luck[0].failure_at_s[0])
+    at = float(one.setting.draws[0].failure_at_s[0])
     found = [one.advance() for _ in range(288)]
     (event,) = one.events[0]
     assert event.at_s == at
@@ -144,7 +144,7 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> N
         failure_noticed_s=50.0,
     )
     one = engine(LINE, np.full((30 * 288, 1), 200.0), [[1, 4, 1]], around)
-    at = float(one.setting.luck[0].failure_at_s[0])
+    at = float(one.setting.draws[0].failure_at_s[0])
     while one.now_s < at + 50.0:
         assert not one.restarting(0)
         one.advance()
@@ -152,7 +152,7 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> N
     asked_at, (event,) = one.now_s, one.events[0]
     one.rescale(0, np.array([1, 8, 1]))
     (event,) = one.events[0]
-    again_at = max(at + 400.0, asked_at + float(one.setting.luck[0].rescale_downtime_s[one.window]))
+    again_at = max(at + 400.0, asked_at + float(one.setting.draws[0].rescale_downtime_s[one.window]))
     assert (event.kind, event.at_s + event.downtime_s) == ("restart", pytest.approx(again_at))
     assert one.rows.down_until[0] == pytest.approx(again_at)
     window = one.advance()
@@ -175,17 +175,17 @@ def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
     assert float(found[0].late_s[0]) == pytest.approx(180.0, abs=10.0)
     assert float(found[1].late_s[0]) == 300.0
     assert found[0].busy[0, 1] == pytest.approx(1.0)
-    assert found[0].pressed[0, 0] > 0.0
+    assert found[0].backpressured[0, 0] > 0.0
 
 
 def test_luck_depends_on_seed_and_window_only() -> None:
-    drawn = [Luck.drawn(seed, 600, 3, Cadence(), Disturbances()) for seed in (1, 1, 2)]
+    drawn = [RandomDraws.drawn(seed, 600, 3, Cadence(), Disturbances()) for seed in (1, 1, 2)]
     assert np.array_equal(drawn[0].failure_at_s, drawn[1].failure_at_s)
     assert np.array_equal(drawn[0].measured, drawn[1].measured)
     assert not np.array_equal(drawn[0].failure_at_s, drawn[2].failure_at_s)
     assert len(drawn[0].failure_at_s) in {2, 3}
     assert ((drawn[0].rescale_downtime_s >= 30) & (drawn[0].rescale_downtime_s <= 60)).all()
-    assert Luck.drawn(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
+    assert RandomDraws.drawn(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
 
 
 def test_a_cadence_that_does_not_fit_is_refused() -> None:

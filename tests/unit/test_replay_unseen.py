@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.replay.traces import read_trace
-from benchmarks.replay.unseen import UnseenError, as_it_is, main, per_minute, per_second
+from benchmarks.replay.unseen import NotObservedError, as_it_is, main, per_minute, per_second
 
 
 def _packed(folder: Path, counts: np.ndarray) -> Path:
@@ -34,7 +34,7 @@ def test_counts_per_second_are_summed(tmp_path: Path) -> None:
 
 def test_too_few_seconds_are_an_error(tmp_path: Path) -> None:
     """A shorter file than the span asked for does not become a shorter trace silently."""
-    with pytest.raises(UnseenError, match="1000 seconds, 86400 are needed"):
+    with pytest.raises(NotObservedError, match="1000 seconds, 86400 are needed"):
         per_second(_packed(tmp_path, np.ones(1000, int)), "1995-07-01", 1)
 
 
@@ -46,7 +46,7 @@ def test_rows_of_one_minute_are_added(tmp_path: Path) -> None:
     found = per_minute(path, "1998-05-11", "1998-05-12")
     assert len(found) == 288
     assert (found == 30).all()
-    with pytest.raises(UnseenError, match="does not cover"):
+    with pytest.raises(NotObservedError, match="does not cover"):
         per_minute(path, "1998-05-11", "1998-06-01")
 
 

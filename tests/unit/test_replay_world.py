@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.replay.fleet import first_sight, prior_without
+from benchmarks.replay.fleet import first_seen, prior_without
 from benchmarks.replay.replay_cases import Found, Run, merged, shares, simulate
 from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.traces import Trace
 from models.evaluation.ablations import ABLATIONS, FLEET
-from models.evaluation.candidate_policies import PLANNED, contenders, names
+from models.evaluation.candidate_policies import PLANNED, candidate_policies, names
 from models.evaluation.conditions import Disturbances, Prices
 from models.evaluation.drivers import PlannedDriver, View
 from models.evaluation.learning import held_back, recovery_of
-from models.evaluation.replay_run import Conditions, Contender, ContenderError, Outcome, World
+from models.evaluation.replay_run import CandidateError, CandidatePolicy, Conditions, Outcome, ReplayRun
 from models.evaluation.scores import Ledger, score, span_of
 from models.evaluation.workload import Workload
 from models.policies.registry import POLICIES, policy
@@ -74,7 +74,7 @@ class Probe:
 
 def run(probe: Probe, days: float, **options: Any) -> Outcome:
     given = workload(days, options.pop("start_s", MONDAY))
-    return World(given, [Contender("probe", probe)], [0], Conditions(around=CALM, **options)).run()
+    return ReplayRun(given, [CandidatePolicy("probe", probe)], [0], Conditions(around=CALM, **options)).run()
 
 
 def test_a_view_shows_nothing_from_later() -> None:
@@ -136,7 +136,7 @@ def test_only_the_net_reaches_a_job_that_restarts(asks: bool) -> None:
             return ({"work": 16} if view.restarting else None), memory + 1
 
     probe = Rescuer()
-    outcome = World(workload(1.0), [Contender("probe", probe, asks)], [0], Conditions(around=around)).run()
+    outcome = ReplayRun(workload(1.0), [CandidatePolicy("probe", probe, asks)], [0], Conditions(around=around)).run()
     down = [n for n, view in enumerate(probe.seen) if not view["up"]]
     assert down
     assert (outcome.ledger.rescales.sum() > 0) == asks
@@ -156,7 +156,7 @@ def test_a_driver_that_raises_is_named_with_its_moment() -> None:
         def tick(self, view: View, memory: int) -> tuple[None, int]:
             raise ZeroDivisionError("no")
 
-    with pytest.raises(ContenderError, match=r"probe, line-0, day 0.000.*ZeroDivisionError"):
+    with pytest.raises(CandidateError, match=r"probe, line-0, day 0.000.*ZeroDivisionError"):
         run(Broken(), 0.02)
 
 
@@ -190,8 +190,10 @@ def test_recovery_without_events_is_the_prior() -> None:
 
 def test_planned_policies_apply_due_steps() -> None:
     given = workload(1.2)
-    world = World(given, [Contender("need_vector", PlannedDriver(policy("need_vector")))], [0], Conditions(around=CALM))
-    outcome = world.run()
+    replay_run = ReplayRun(
+        given, [CandidatePolicy("need_vector", PlannedDriver(policy("need_vector")))], [0], Conditions(around=CALM)
+    )
+    outcome = replay_run.run()
     assert 2 <= outcome.ledger.rescales.sum() <= 12
     assert outcome.ledger.late_s.sum() == 0.0
     high, low = outcome.ledger.slots[72:96, 0], outcome.ledger.slots[200:240, 0]  # at the crest and in the trough
@@ -227,7 +229,7 @@ def test_policies_are_dealt_evenly() -> None:
 
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(ValueError, match="no policy is called"):
-        contenders(["nothing"], workload(0.1), Conditions())
+        candidate_policies(["nothing"], workload(0.1), Conditions())
     assert set(names()) >= PLANNED
 
 
@@ -238,18 +240,18 @@ def test_a_fleet_never_holds_the_job_that_is_new_and_knows_more_than_one_window(
     assert wordcount.operators.sum() == operators - 3
     assert eight.operators.sum() == operators - 8
     jobs = {name: make().spec for name, make in JOBS.items()}
-    errors, inside = first_sight(jobs.pop("wordcount"), list(jobs.values()), around)
+    errors, inside = first_seen(jobs.pop("wordcount"), list(jobs.values()), around)
     assert errors[1].mean() < 0.7 * errors[0].mean()
     assert inside[1].mean() >= 0.8
     with pytest.raises(ValueError, match="needs a fleet"):
-        contenders([FLEET], workload(0.1), Conditions())
+        candidate_policies([FLEET], workload(0.1), Conditions())
 
 
 def test_the_planner_without_a_part_decides_otherwise() -> None:
     job, conditions = workload(3.0), Conditions(fleet=prior_without("wordcount", Disturbances()))
-    assert len(contenders(list(ABLATIONS), job, conditions)) == len(ABLATIONS)
+    assert len(candidate_policies(list(ABLATIONS), job, conditions)) == len(ABLATIONS)
     chosen = ["planner", "planner_no_uncertainty", "planner_no_recovery", FLEET]
-    found = World(job, contenders(chosen, job, conditions), [0], conditions).run()
+    found = ReplayRun(job, candidate_policies(chosen, job, conditions), [0], conditions).run()
     slots = dict(zip(found.names, found.ledger.slots.sum(axis=0).tolist(), strict=True))
     assert slots["planner_no_uncertainty"] < slots["planner"]
     assert slots["planner_no_recovery"] < slots["planner"]

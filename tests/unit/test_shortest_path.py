@@ -14,12 +14,12 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner as Options
 from models.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import Moment, headroom, late_after_s, overload_probability, tables
+from models.scheduling.cost_model import CurrentState, headroom, late_after_s, overload_probability, tables
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits
 from models.scheduling.shortest_path import solve, useful
-from models.scheduling.slot_prices import Asked, Offer, allocate
+from models.scheduling.slot_prices import SlotDemand, SlotPrices, allocate
 
 GRAPH = JobGraph.from_operators((Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))))
 RECOVERY = RecoveryModel(45.0, 5.0, 125.0, 10.0, 30.0, 5)
@@ -128,7 +128,9 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
     configurations = candidates(outlook.demand, outlook.bounds, current, limits)
 
     def slots(weight: float) -> float:
-        costs = tables(outlook, configurations, Moment(0, 32, 0.0), Options(late_weight=weight, net_rescues=False))
+        costs = tables(
+            outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
+        )
         stage = costs.stage + (costs.slot_price * costs.minutes)[:, None] * costs.slots
         path = solve(stage[None], costs.switch[None], np.zeros(1, int)).chosen[0]
         return float(costs.slots[path].mean())
@@ -143,7 +145,7 @@ def test_a_change_must_promise_a_multiple_of_its_price():
     configurations = candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
 
     def changes(margin: float) -> tuple[int, int]:
-        costs = tables(outlook, configurations, Moment(0, 32, 0.0), Options(rescale_margin=margin))
+        costs = tables(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
         path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).chosen[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())
@@ -163,12 +165,12 @@ def test_prices_keep_a_budget_and_cost_little():
 
     number = draws.random(jobs)
 
-    def ask(offer: Offer) -> Asked:
+    def ask(offer: SlotPrices) -> SlotDemand:
         own = late + 0.1 * slots
         path = solve(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).chosen
-        return Asked(slots[path].sum(axis=0), float(np.take_along_axis(own, path[:, :, None], axis=2).sum()))
+        return SlotDemand(slots[path].sum(axis=0), float(np.take_along_axis(own, path[:, :, None], axis=2).sum()))
 
-    free = ask(Offer(np.zeros(bins), np.zeros(bins), 0.0))
+    free = ask(SlotPrices(np.zeros(bins), np.zeros(bins), 0.0))
     budget = np.full(bins, 0.85 * free.slots.max())
     found = allocate(ask, budget, 0.1)
     assert found.fits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from include.domain.graph import GraphError
-from models.simulation.capacity import ability_curve, gains, needed_parallelism
+from models.simulation.capacity import capacity_curve, gains, needed_parallelism
 from models.simulation.control import CpuRule, CpuRuleOptions, FleetView
 from models.simulation.fleet import Fleet, pack
 from models.simulation.history import RunOptions, fitting_parallelism, simulate
@@ -60,8 +60,8 @@ def test_records_are_conserved_through_rescales_and_failures() -> None:
     final = history.final
     assert {event.kind for event in history.events} == {Restart.FAILURE, Restart.RESCALE}
     assert final.replayed.sum() > 0
-    np.testing.assert_allclose(final.owed, rates.sum(axis=0) * 60.0, rtol=1e-12)
-    np.testing.assert_allclose(final.emitted - final.replayed + final.backlog, final.owed, rtol=1e-9)
+    np.testing.assert_allclose(final.due_records, rates.sum(axis=0) * 60.0, rtol=1e-12)
+    np.testing.assert_allclose(final.emitted - final.replayed + final.backlog, final.due_records, rtol=1e-9)
 
 
 def test_no_operator_takes_more_than_its_capacity() -> None:
@@ -72,7 +72,7 @@ def test_no_operator_takes_more_than_its_capacity() -> None:
         noise = generator.uniform(0.8, 1.2, fleet.shape)
         flow = advance(fleet, state, at_source(fleet, *generator.uniform(0.0, 4000.0, 2)), noise, 10.0)
         assert (flow.in_per_s <= flow.capacity_per_s * (1 + LIMIT)).all()
-        np.testing.assert_allclose((flow.busy + flow.pressed + flow.idle)[fleet.present], 1.0, atol=1e-9)
+        np.testing.assert_allclose((flow.busy + flow.backpressured + flow.idle)[fleet.present], 1.0, atol=1e-9)
         assert (state.backlog >= 0).all()
 
 
@@ -82,7 +82,7 @@ def test_a_slow_operator_limits_the_source_and_presses_those_above_it() -> None:
     flow = advance(fleet, state, at_source(fleet, 3000.0), np.ones(fleet.shape), 10.0)
     np.testing.assert_allclose(flow.in_per_s[0], [2000.0, 2000.0, 1000.0, 1000.0])  # map halves, slow takes 1000/s
     assert state.backlog[0, 0] == pytest.approx(10_000.0)
-    np.testing.assert_allclose(flow.pressed[0], [0.6, 0.5, 0.0, 0.0])
+    np.testing.assert_allclose(flow.backpressured[0], [0.6, 0.5, 0.0, 0.0])
     np.testing.assert_allclose(flow.idle[0], [0.0, 0.0, 0.0, 2 / 3])
     assert flow.busy[0, 2] == pytest.approx(1.0)
 
@@ -92,7 +92,7 @@ def test_below_saturation_nothing_waits() -> None:
     state = started(fleet)
     flow = advance(fleet, state, at_source(fleet, 1200.0), np.ones(fleet.shape), 10.0)
     assert state.backlog.sum() == 0.0
-    assert flow.pressed.sum() == 0.0
+    assert flow.backpressured.sum() == 0.0
     assert flow.busy[0, 2] == pytest.approx(0.6)
 
 
@@ -152,7 +152,7 @@ def test_capacity_is_monotone_and_inverted_exactly() -> None:
         OperatorSpec("q1", ("x",), 517572.0, 0.047474, -5.917e-4),  # ContTune's Q1: its formula explodes beyond p = 80
         OperatorSpec("bends", ("x",), 700.0, 0.05, 0.02),  # would fall beyond its best parallelism
     ):
-        curve = ability_curve(spec, 128)
+        curve = capacity_curve(spec, 128)
         assert (np.diff(curve) >= 0).all()
         assert np.isfinite(curve).all()
         for load in (1.0, 0.3 * curve[-1], 0.69 * curve[-1]):
@@ -163,7 +163,7 @@ def test_capacity_is_monotone_and_inverted_exactly() -> None:
 
 def test_published_point_of_the_curve() -> None:
     q1 = OperatorSpec("q1", ("x",), 517572.0, 0.047474, -5.917e-4)
-    assert ability_curve(q1, 32)[25] == pytest.approx(7e6, rel=0.04)  # table 5: 7e6 records/s need 25
+    assert capacity_curve(q1, 32)[25] == pytest.approx(7e6, rel=0.04)  # table 5: 7e6 records/s need 25
 
 
 def test_gains_follow_every_path() -> None:

@@ -14,7 +14,7 @@ from models.policies.phoebe.journal import Journal
 from models.policies.phoebe.profiling import profile
 from models.policies.phoebe.ranges import profiling_options
 from models.simulation.profiling_adapter import SimulatedProfiling
-from models.simulation.simulated_replica import AT_THE_SOURCES, twin
+from models.simulation.simulated_replica import AT_THE_SOURCES, build_replica
 from models.simulation.spec import SpecError
 
 SLOTS = 8
@@ -39,7 +39,7 @@ MODELS = JobModels(
 
 
 def test_the_twin_does_what_the_models_say():
-    spec = twin("orders", GRAPH, MODELS, SLOTS, Planner())
+    spec = build_replica("orders", GRAPH, MODELS, SLOTS, Planner())
     by_name = {operator.name: operator for operator in spec.operators}
     assert by_name["map"].measured_per_s == pytest.approx(MAP_PER_S)
     assert by_name["map"].selectivity == 0.5
@@ -52,7 +52,7 @@ def test_the_twin_does_what_the_models_say():
 
 def test_a_job_without_any_model_has_no_twin():
     with pytest.raises(SpecError, match="no operator has a capacity model"):
-        twin("orders", GRAPH, replace(MODELS, capacity={}), SLOTS, Planner())
+        build_replica("orders", GRAPH, replace(MODELS, capacity={}), SLOTS, Planner())
 
 
 @pytest.mark.parametrize("slots_max", [1, 2, 8, 64])
@@ -73,7 +73,7 @@ def test_without_load_there_is_nothing_to_replay(load):
 
 
 def test_the_twin_is_profiled_to_its_capacity_and_every_step_is_written_down():
-    spec = twin("orders", GRAPH, MODELS, SLOTS, Planner())
+    spec = build_replica("orders", GRAPH, MODELS, SLOTS, Planner())
     options = profiling_options(Profiling(settle_s=60, window_s=30), SLOTS, 500.0)
     journal = Journal(SimulatedProfiling(spec, AT_THE_SOURCES, seed=7))
     found = profile(journal, options)

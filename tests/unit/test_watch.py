@@ -15,7 +15,7 @@ from include.flink.raw_format import hour_directory
 from include.settings import Apply, Cluster, Paths, Planner, Settings
 from models.policies.conttune.history import Known
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import Due
 from models.policies.tidewise.reactive_controller import unseen
 from spark_jobs.watch.job import JobView, WatchTask, look_row, memory_of
@@ -92,15 +92,15 @@ def view(**known: Any) -> JobView:
 
 
 def planned(*due: Due, **known: Any) -> dict[str, Any]:
-    return {"plan_as_of_s": PLANNED_S, "plan_memory": dump(NetMemory(due=due, planned=True, **known))}
+    return {"plan_as_of_s": PLANNED_S, "plan_memory": dump(ControllerMemory(due=due, planned=True, **known))}
 
 
-def looked(memory: NetMemory, plan_as_of_s: int) -> dict[str, Any]:
+def looked(memory: ControllerMemory, plan_as_of_s: int) -> dict[str, Any]:
     return {"look_memory": dump(memory), "look_plan_as_of_s": plan_as_of_s}
 
 
 def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it(settings: Settings) -> None:
-    before = NetMemory(due=(FALL,), planned=True, held_until_s=NOW_S + 60, back_to=RUNNING)
+    before = ControllerMemory(due=(FALL,), planned=True, held_until_s=NOW_S + 60, back_to=RUNNING)
     met = memory_of(task(settings), view(**planned(LATER), **looked(before, PLANNED_S - 3600)))
     assert (met.due, met.back_to, met.held_until_s) == ((LATER,), None, NOW_S + 60)
     gone = replace(before, due=())  # the step was sent: the same plan does not bring it back
@@ -110,9 +110,9 @@ def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it(settings: Settings
 def test_what_ingestion_has_seen_and_the_looks_have_not_is_learnt_from_the_plan(settings: Settings) -> None:
     histories = {"map": (Known(4, (400.0,)),)}
     of_plan = planned(seen_until_s=900.0, histories=histories)
-    met = memory_of(task(settings), view(**of_plan, **looked(NetMemory(seen_until_s=300.0), 0)))
+    met = memory_of(task(settings), view(**of_plan, **looked(ControllerMemory(seen_until_s=300.0), 0)))
     assert (met.seen_until_s, dict(met.histories)) == (900.0, histories)
-    later = looked(NetMemory(seen_until_s=1200.0), 0)
+    later = looked(ControllerMemory(seen_until_s=1200.0), 0)
     assert memory_of(task(settings), view(**of_plan, **later)).histories == {}
 
 
@@ -121,12 +121,12 @@ def test_what_ingestion_has_seen_and_the_looks_have_not_is_learnt_from_the_plan(
     [
         {},  # never planned for
         {"plan_as_of_s": PLANNED_S},  # refused: it left no memory
-        {"plan_as_of_s": PLANNED_S, "plan_memory": dump(NetMemory(planned=False))},  # no season in the history
+        {"plan_as_of_s": PLANNED_S, "plan_memory": dump(ControllerMemory(planned=False))},  # no season in the history
         planned(FALL) | {"plan_as_of_s": NOW_S - 3 * 3600},  # too old to be applied
     ],
 )
 def test_without_a_usable_plan_the_job_is_steered_by_what_is_seen(settings: Settings, plan: dict[str, Any]) -> None:
-    before = NetMemory(due=(FALL,), planned=True, seen_until_s=3.0)
+    before = ControllerMemory(due=(FALL,), planned=True, seen_until_s=3.0)
     met = memory_of(task(settings), view(**plan, **looked(before, PLANNED_S)))
     assert (met.due, met.planned, met.seen_until_s) == ((), False, 3.0)
 
@@ -136,8 +136,8 @@ def test_of_a_job_that_is_not_seen_the_due_step_goes_out_and_says_so(settings: S
     row = look_row(task(settings), view(**planned(FALL, LATER), steps=steps))
     assert (row["decision"], row["step_id"], row["seen"]) == ("due", "s1", False)
     assert "nothing was seen" in row["reason"]
-    assert load(NetMemory, row["memory"]).due == (LATER,)
-    told, memory = unseen(NetMemory(due=(replace(FALL, valid_until_s=NOW_S),)), NOW_S)
+    assert load(ControllerMemory, row["memory"]).due == (LATER,)
+    told, memory = unseen(ControllerMemory(due=(replace(FALL, valid_until_s=NOW_S),)), NOW_S)
     assert (told.wanted, memory.due) == (None, ())
 
 
@@ -158,7 +158,7 @@ def test_metrics_that_are_old_or_of_another_graph_are_not_looked_at(
 
 def test_the_way_back_from_what_was_never_sent_is_no_step(settings: Settings) -> None:
     # In a dry run the job still runs as before the backlog for which it would have been enlarged.
-    before = NetMemory(planned=True, back_to=RUNNING)
+    before = ControllerMemory(planned=True, back_to=RUNNING)
     seen = {"polled_at_s": NOW_S - 10, "state": "RUNNING", "running": RUNNING}
     row = look_row(task(settings), view(**planned(), **looked(before, PLANNED_S), **seen))
     assert (row["decision"], row["seen"], row.get("step_id")) == ("wait", True, None)

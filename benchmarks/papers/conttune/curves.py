@@ -19,26 +19,26 @@ def scaling(p: FloatArray, g: float, a: float, b: float) -> FloatArray:
     return np.asarray(g * p / (1.0 + a * (p - 1.0) + b * p * (p - 1.0)), float)
 
 
-def fit_relative(p: FloatArray, ability_per_s: FloatArray) -> tuple[float, float, float]:
+def fit_relative(p: FloatArray, capacity_per_s: FloatArray) -> tuple[float, float, float]:
     """Return (g, a, b) with the least squares of relative errors and free signs.
 
     Its b is negative for both measured operators, which has no meaning beyond the data.
     """
-    start = (float(ability_per_s[0] / p[0]), 0.03, 0.0)
+    start = (float(capacity_per_s[0] / p[0]), 0.03, 0.0)
 
     def errors(x: FloatArray) -> FloatArray:
-        return scaling(p, x[0] * start[0], x[1], x[2]) / ability_per_s - 1.0
+        return scaling(p, x[0] * start[0], x[1], x[2]) / capacity_per_s - 1.0
 
     g, a, b = least_squares(errors, (1.0, start[1], start[2]), x_scale=(1.0, 0.1, 1e-3)).x
     return float(g * start[0]), float(a), float(b)
 
 
-def fit_physical(p: FloatArray, ability_per_s: FloatArray) -> tuple[float, float, float]:
+def fit_physical(p: FloatArray, capacity_per_s: FloatArray) -> tuple[float, float, float]:
     """Return (g, a, b) with the least squares in records/s and a, b >= 0, as the law defines its coefficients."""
-    start, unit = float(ability_per_s[0] / p[0]), float(ability_per_s.max())
+    start, unit = float(capacity_per_s[0] / p[0]), float(capacity_per_s.max())
 
     def errors(x: FloatArray) -> FloatArray:
-        return (scaling(p, x[0] * start, x[1], x[2]) - ability_per_s) / unit
+        return (scaling(p, x[0] * start, x[1], x[2]) - capacity_per_s) / unit
 
     g, a, b = least_squares(errors, (1.0, 0.03, 1e-4), x_scale=(1.0, 0.1, 1e-3), bounds=(0.0, np.inf)).x
     return float(g * start), float(a), float(b)

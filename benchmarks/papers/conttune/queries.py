@@ -55,13 +55,13 @@ class Query:
     Attributes:
         name: as the paper calls it.
         unit_per_s: source -> records/s of one workload unit, Table 3.
-        ability_per_s: (32,) PA of the tuned operator at 1..32.
+        capacity_per_s: (32,) PA of the tuned operator at 1..32.
         noise: relative standard deviation of an observed ability.
     """
 
     name: str
     unit_per_s: dict[str, float]
-    ability_per_s: FloatArray
+    capacity_per_s: FloatArray
     noise: float = 0.0
 
     @property
@@ -72,14 +72,14 @@ class Query:
     @property
     def needed(self) -> int:
         """Smallest parallelism that sustains the peak."""
-        return int(np.argmax(self.ability_per_s >= self.peak_per_s)) + 1
+        return int(np.argmax(self.capacity_per_s >= self.peak_per_s)) + 1
 
     def job(self, name: str) -> JobSpec:
         """Return the query as a simulated job: sources, the tuned operator, and what follows it."""
         ample = _AMPLE * self.peak_per_s
         operators = [OperatorSpec(source, (), ample, contention=0.0) for source in self.unit_per_s]
         operators.append(
-            OperatorSpec("tuned", tuple(self.unit_per_s), 1.0, measured_per_s=tuple(self.ability_per_s.tolist()))
+            OperatorSpec("tuned", tuple(self.unit_per_s), 1.0, measured_per_s=tuple(self.capacity_per_s.tolist()))
         )
         for index in range(_OTHERS[self.name]):
             above = operators[-1].name
@@ -97,4 +97,4 @@ def query(name: str, reading: str = READING) -> Query:
     grid = np.arange(1.0, P_MEASURED + 1)
     curve = scaling(grid, 1.0, shape.contention, CURVATURE * shape.contention)
     found = Query(name, units, curve, shape.noise)
-    return replace(found, ability_per_s=curve * HEADROOM * found.peak_per_s / curve[shape.p10 - 1])
+    return replace(found, capacity_per_s=curve * HEADROOM * found.peak_per_s / curve[shape.p10 - 1])

@@ -150,13 +150,13 @@ def _step(bed: Testbed, window: Window, rate: FloatArray, states: list[_Job], me
         if not state.tuning:
             continue
         running = [int(count) for count in window.parallelism[job]]
-        ability = [float(value) for value in window.true_in_per_s[job]]
+        capacity = [float(value) for value in window.true_in_per_s[job]]
         state.histories = [
             observe(history, count, value, keep=method.keep)
-            for history, count, value in zip(state.histories, running, ability, strict=True)
+            for history, count, value in zip(state.histories, running, capacity, strict=True)
         ]
         state.p_max = max(state.p_max, largest(state.histories))
-        if not state.rates_shown and (required[job] > ability).any():
+        if not state.rates_shown and (required[job] > capacity).any():
             big, state.p_max = big_step(_named(running), state.p_max, limit=SLOTS)
             _apply(bed, job, state, list(big.values()), upward=True)
             continue
@@ -164,7 +164,7 @@ def _step(bed: Testbed, window: Window, rate: FloatArray, states: list[_Job], me
         asked.append(job)
         questions += [
             Question(*values, state.p_max)
-            for values in zip(state.histories, map(float, required[job]), running, ability, strict=True)
+            for values in zip(state.histories, map(float, required[job]), running, capacity, strict=True)
         ]
     answers = iter(propose(questions, alpha=method.alpha, acquisition=method.acquisition))
     for job in asked:

@@ -38,7 +38,7 @@ class Contention:
     loss: float
     free: int
 
-    def ability_per_s(self, offered_per_s: float, p: int) -> float:
+    def capacity_per_s(self, offered_per_s: float, p: int) -> float:
         """Return PA(p) while so much is offered."""
         contended = p * self.rate_per_s * (1.0 - self.loss)
         if p > self.free and offered_per_s >= SATURATED * contended:
@@ -114,7 +114,7 @@ def _contend(driver: Driver, rate_per_s: float) -> None:
     testbed, offered = driver.testbed, rate_per_s
     for place, name in enumerate(OPERATORS, start=1):
         p = int(testbed.state.parallelism[0, place])
-        ability = OPERATORS[name].ability_per_s(offered, p)
+        capacity = OPERATORS[name].capacity_per_s(offered, p)
         instances = np.arange(testbed.fleet.curves.shape[2], dtype=np.float64)
-        testbed.set_ability(0, place, ability / p * instances)
-        offered = min(offered, ability)
+        testbed.set_capacity(0, place, capacity / p * instances)
+        offered = min(offered, capacity)

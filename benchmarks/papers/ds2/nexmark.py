@@ -19,7 +19,7 @@ from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
 SLOTS = 36
 MAIN = "main"
 # b of the curves that are shaped after results, per a.
-_BEND = -0.012
+_RESIDUAL_SD = -0.012
 # What ContTune's largest rate leaves free at the parallelism that it needs.
 _HEADROOM = 1.01
 
@@ -35,7 +35,7 @@ class Curve:
     @classmethod
     def through(cls, p: int, rate_per_s: float, contention: float) -> Curve:
         """Return the curve of a given contention that just sustains a rate at a parallelism."""
-        curvature = _BEND * contention
+        curvature = _RESIDUAL_SD * contention
         shape = p / (1.0 + contention * (p - 1) + curvature * p * (p - 1))
         return cls(_HEADROOM * rate_per_s / shape, contention, curvature)
 

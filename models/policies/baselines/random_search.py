@@ -90,7 +90,7 @@ class RandomSearch:
 
 def _fits(reading: Reading, name: str, running: int) -> bool:
     """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting."""
-    need, ability = reading.required_per_s[name], reading.ability_per_s[name]
-    if not math.isfinite(need) or not (math.isfinite(ability) and ability > 0):
+    need, capacity = reading.required_per_s[name], reading.capacity_per_s[name]
+    if not math.isfinite(need) or not (math.isfinite(capacity) and capacity > 0):
         return True
-    return int(optimal_parallelism(need, ability, running)) == running
+    return int(optimal_parallelism(need, capacity, running)) == running

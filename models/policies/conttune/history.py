@@ -25,7 +25,7 @@ class Known:
     recent_per_s: tuple[float, ...]
 
     @property
-    def ability_per_s(self) -> float:
+    def capacity_per_s(self) -> float:
         """The value used for tuning: the mean of what is kept ("mean-reversion", Sec. 7 of ContTune)."""
         return math.fsum(self.recent_per_s) / len(self.recent_per_s)
 
@@ -33,29 +33,29 @@ class Known:
 History = tuple[Known, ...]
 
 
-def observe(history: History, parallelism: int, ability_per_s: float, *, keep: int = KEEP) -> History:
+def observe(history: History, parallelism: int, capacity_per_s: float, *, keep: int = KEEP) -> History:
     """Return the history with one more observation; the oldest at that parallelism goes when there are K already.
 
     Args:
         history: ascending in parallelism.
         parallelism: at which the ability was seen.
-        ability_per_s: PA, Eq. 1 of ContTune; one that is not a positive number is no observation.
+        capacity_per_s: PA, Eq. 1 of ContTune; one that is not a positive number is no observation.
         keep: K.
     """
-    if parallelism < 1 or not (math.isfinite(ability_per_s) and ability_per_s > 0):
+    if parallelism < 1 or not (math.isfinite(capacity_per_s) and capacity_per_s > 0):
         return history
     recent = next((known.recent_per_s for known in history if known.parallelism == parallelism), ())
-    updated = Known(parallelism, (*recent, float(ability_per_s))[-keep:])
+    updated = Known(parallelism, (*recent, float(capacity_per_s))[-keep:])
     others = (known for known in history if known.parallelism != parallelism)
     return tuple(sorted((*others, updated), key=lambda known: known.parallelism))
 
 
-def ability_at(history: History, parallelism: int) -> float:
+def capacity_at(history: History, parallelism: int) -> float:
     """Return the mean ability at a parallelism, NaN when it was not seen."""
-    return next((known.ability_per_s for known in history if known.parallelism == parallelism), math.nan)
+    return next((known.capacity_per_s for known in history if known.parallelism == parallelism), math.nan)
 
 
-def ability_about(history: History, parallelism: int) -> float:
+def capacity_near(history: History, parallelism: int) -> float:
     """Return the ability expected at a parallelism: straight between those seen, and from none at 0; NaN without any.
 
     Above all that were seen it grows in proportion, as DS2 has it.
@@ -63,8 +63,8 @@ def ability_about(history: History, parallelism: int) -> float:
     if not history:
         return math.nan
     seen = [0, *(known.parallelism for known in history)]
-    abilities = [0.0, *(known.ability_per_s for known in history)]
-    within = float(np.interp(parallelism, seen, abilities))
+    capacities = [0.0, *(known.capacity_per_s for known in history)]
+    within = float(np.interp(parallelism, seen, capacities))
     return within * max(parallelism / seen[-1], 1.0)
 
 

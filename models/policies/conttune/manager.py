@@ -146,7 +146,7 @@ def _small(
             history=known.histories[name],
             required_per_s=reading.required_per_s[name],
             parallelism=count,
-            ability_per_s=reading.ability_per_s[name],
+            capacity_per_s=reading.capacity_per_s[name],
             p_max=min(known.p_max, limits[name]),
         )
         for name, count in running.items()

@@ -21,7 +21,7 @@ class Reading:
     """A job at its running parallelism, means over windows.
 
     Attributes:
-        ability_per_s: operator -> PA, records/s; NaN when it did not work.
+        capacity_per_s: operator -> PA, records/s; NaN when it did not work.
         required_per_s: operator -> lambda; NaN when it is not known.
         arrivals_known: whether lambda comes from the rates at which records arrive; else from what was processed,
             which is the real rate only without backpressure.
@@ -29,7 +29,7 @@ class Reading:
         cpu_usage: 0..1.
     """
 
-    ability_per_s: Mapping[str, float]
+    capacity_per_s: Mapping[str, float]
     required_per_s: Mapping[str, float]
     arrivals_known: bool
     backpressured: float
@@ -38,7 +38,7 @@ class Reading:
     @property
     def short(self) -> bool:
         """Whether an operator is known to process less than it has to."""
-        return any(need > self.ability_per_s[name] for name, need in self.required_per_s.items())
+        return any(need > self.capacity_per_s[name] for name, need in self.required_per_s.items())
 
 
 def fresh_windows(seen: Observations, since_s: float | None) -> Observations:
@@ -49,12 +49,12 @@ def fresh_windows(seen: Observations, since_s: float | None) -> Observations:
 
 def learn(histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int) -> dict[str, History]:
     """Return operator -> history with the abilities of the windows, oldest first."""
-    learnt = {name: histories.get(name, ()) for name in graph.names}
+    learned = {name: histories.get(name, ()) for name in graph.names}
     for row in range(len(fresh)):
         for place, name in enumerate(graph.names):
-            at, ability = int(fresh.parallelism[row, place]), float(fresh.true_processing_rate_per_s[row, place])
-            learnt[name] = observe(learnt[name], at, ability, keep=keep)
-    return learnt
+            at, capacity = int(fresh.parallelism[row, place]), float(fresh.true_processing_rate_per_s[row, place])
+            learned[name] = observe(learned[name], at, capacity, keep=keep)
+    return learned
 
 
 def read(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Reading | None:
@@ -70,17 +70,17 @@ def read(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Re
     if not as_now.size:
         return None
     now = fresh.rows(as_now)
-    busy, idle, pressed = (_mean(values) for values in (now.busy_share, now.idle_share, now.backpressured_share))
-    shares = [backpressure_share(*map(_number, share)) for share in zip(pressed, idle, busy, strict=True)]
+    busy, idle, backpressured = (_mean(values) for values in (now.busy_share, now.idle_share, now.backpressured_share))
+    shares = [backpressure_share(*map(_number, share)) for share in zip(backpressured, idle, busy, strict=True)]
     arriving = _mean(now.target_data_rate_per_s)
     emitted = _mean(now.output_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
     known = all(math.isfinite(arriving[place]) for place in sources)
     rates = {graph.names[place]: (arriving if known else emitted)[place] for place in sources}
     required = required_rates(graph, _selectivities(graph, now), rates)
-    ability = _mean(now.true_processing_rate_per_s)
+    capacity = _mean(now.true_processing_rate_per_s)
     return Reading(
-        ability_per_s=dict(zip(graph.names, map(float, ability), strict=True)),
+        capacity_per_s=dict(zip(graph.names, map(float, capacity), strict=True)),
         required_per_s={name: float(required[name]) for name in graph.names},
         arrivals_known=known,
         backpressured=max(shares),

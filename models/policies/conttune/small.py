@@ -28,14 +28,14 @@ class Question:
         history: what was observed of it.
         required_per_s: lambda, records/s; NaN when it is not known.
         parallelism: at which it runs.
-        ability_per_s: PA there as it is measured now; NaN when it did not work.
+        capacity_per_s: PA there as it is measured now; NaN when it did not work.
         p_max: of its job.
     """
 
     history: History
     required_per_s: float
     parallelism: int
-    ability_per_s: float
+    capacity_per_s: float
     p_max: int
 
 
@@ -69,8 +69,8 @@ def propose(
         return []
     required = np.array([question.required_per_s for question in questions], float)
     running = np.array([question.parallelism for question in questions], np.int64)
-    ability = np.array([question.ability_per_s for question in questions], float)
-    linear = optimal_parallelism(required, ability, running)
+    capacity = np.array([question.capacity_per_s for question in questions], float)
+    linear = optimal_parallelism(required, capacity, running)
     acquired = np.zeros_like(linear)
     near = [False] * len(questions)
     if acquisition is not Acquisition.LINEAR:
@@ -96,5 +96,5 @@ def _answer(question: Question, acquired: int, linear: int) -> Answer:
         return Answer(question.parallelism, "kept")
     if acquired:
         return Answer(acquired, "model")
-    known = math.isfinite(question.ability_per_s) and question.ability_per_s > 0
+    known = math.isfinite(question.capacity_per_s) and question.capacity_per_s > 0
     return Answer(linear, "linear") if known else Answer(question.parallelism, "kept")

@@ -36,7 +36,7 @@ def curves(histories: Sequence[History], p_max: Sequence[int]) -> tuple[Floats, 
 
 def _samples(histories: Sequence[History]) -> Samples:
     rows = [
-        (owner, known.parallelism, len(known.recent_per_s), known.ability_per_s, _squares(known.recent_per_s))
+        (owner, known.parallelism, len(known.recent_per_s), known.capacity_per_s, _squares(known.recent_per_s))
         for owner, history in enumerate(histories)
         for known in history
     ]

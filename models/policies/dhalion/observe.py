@@ -10,7 +10,13 @@ from include.domain.graph import JobGraph
 from models.job_models import Floats, Ints
 from models.policies.dhalion.rules import Reading
 from models.policies.observations import Observations
-from models.policies.window_means import NO_LOAD_PER_S, calm_windows, mean_per_operator, selectivities, source_rates
+from models.policies.window_means import (
+    NO_LOAD_PER_S,
+    mean_per_operator,
+    selectivities,
+    source_rates,
+    undisturbed_windows,
+)
 
 # Sources that emit this share less than arrives fall behind; less is measurement.
 _BEHIND = 0.01
@@ -25,17 +31,19 @@ def readings(graph: JobGraph, seen: Observations, running: Mapping[str, int], li
         running: operator -> instances.
         limits: (O,) most instances.
     """
-    calm = calm_windows(seen)
-    shares = {name: mean_per_operator(getattr(calm, f"{name}_share")) for name in ("busy", "idle", "backpressured")}
+    undisturbed = undisturbed_windows(seen)
+    shares = {
+        name: mean_per_operator(getattr(undisturbed, f"{name}_share")) for name in ("busy", "idle", "backpressured")
+    }
     with np.errstate(all="ignore"):
         ran = shares["busy"] + shares["idle"] + shares["backpressured"]
-        busy, pressed = shares["busy"] / ran, np.nan_to_num(shares["backpressured"] / ran)
-    short = _shortfall(graph, calm)
+        busy, backpressured = shares["busy"] / ran, np.nan_to_num(shares["backpressured"] / ran)
+    short = _shortfall(graph, undisturbed)
     found = {}
     for index, operator in enumerate(graph.operators):
         if not operator.is_source:
-            above = max(float(pressed[graph.position(name)]) for name in operator.upstream)
-            values = float(busy[index]), float(pressed[index]), above, float(short[index])
+            above = max(float(backpressured[graph.position(name)]) for name in operator.upstream)
+            values = float(busy[index]), float(backpressured[index]), above, float(short[index])
             found[operator.name] = Reading(running[operator.name], int(limits[index]), *values)
     return found
 
@@ -52,7 +60,7 @@ def _shortfall(graph: JobGraph, seen: Observations) -> Floats:
     sources = [graph.position(name) for name in graph.sources]
     if not np.nansum(emitted[sources]) < (1.0 - _BEHIND) * arrived[sources].sum():
         return short
-    ability = mean_per_operator(seen.true_processing_rate_per_s)
+    capacity = mean_per_operator(seen.true_processing_rate_per_s)
     measured = selectivities(seen)
     selectivity = np.where(np.isnan(measured), 1.0, measured)
     sent = arrived.copy()
@@ -60,7 +68,7 @@ def _shortfall(graph: JobGraph, seen: Observations) -> Floats:
         if operator.is_source:
             continue
         received = sum(sent[graph.position(name)] for name in operator.upstream)
-        limit = ability[index] if np.isfinite(ability[index]) else np.inf
+        limit = capacity[index] if np.isfinite(capacity[index]) else np.inf
         sent[index] = selectivity[index] * min(received, limit)
         short[index] = max(1.0 - limit / received, 0.0) if received >= NO_LOAD_PER_S else 0.0
     return short

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 # A factor above 10 would follow from one window of almost full backpressure.
-MAX_PRESSED = 0.9
+MAX_BACKPRESSURED = 0.9
 # Below this a product is taken to be the integer: floating point would add an instance.
 _CEIL_SLACK = 1e-9
 
@@ -43,7 +43,7 @@ class Options:
     Attributes:
         symptom: what tells which operator is too slow.
         change: by how much it is scaled.
-        pressed_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
+        backpressured_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
         idle_utilisation: busy share below which an operator is over-provisioned; the papers give none.
         shrink: factor on an over-provisioned operator; with :attr:`Change.ONE` one instance is taken.
         budget: instances of all operators together, sources apart; None: no budget.
@@ -52,14 +52,14 @@ class Options:
 
     symptom: Symptom = Symptom.BACKPRESSURE
     change: Change = Change.FACTOR
-    pressed_min: float = 0.1
+    backpressured_min: float = 0.1
     idle_utilisation: float = 0.6
     shrink: float = 0.8
     budget: int | None = None
     wait_s: float = 300.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.pressed_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:
+        if not 0 < self.backpressured_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:
             raise ValueError("pressed_min must be in (0, 1], idle_utilisation in [0, 1), shrink in (0, 1)")
 
 
@@ -71,16 +71,16 @@ class Reading:
         instances: running.
         limit: most instances.
         busy: share of the time it ran in which it worked; NaN when not measured.
-        pressed: share in which it was in backpressure.
-        pressed_above: the largest such share of the operators that feed it.
+        backpressured: share in which it was in backpressure.
+        backpressured_above: the largest such share of the operators that feed it.
         short: share of the records sent to it that it cannot process; 0 if it keeps up.
     """
 
     instances: int
     limit: int
     busy: float
-    pressed: float
-    pressed_above: float
+    backpressured: float
+    backpressured_above: float
     short: float
 
 
@@ -118,16 +118,16 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     return Action(name, wanted, f"it works {idle[name]:.0%} of the time")
 
 
-def scaled_up(instances: int, pressed: float) -> int:
+def scaled_up(instances: int, backpressured: float) -> int:
     """Return ceil(p (1 + bp / (1 - bp))), at least one instance more; bp is the backpressured share, at most 0.9."""
-    share = min(max(pressed, 0.0), MAX_PRESSED)
+    share = min(max(backpressured, 0.0), MAX_BACKPRESSURED)
     return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) - _CEIL_SLACK))
 
 
 def _suffers(options: Options, one: Reading) -> bool:
     if options.symptom is Symptom.PENDING:
         return one.short > 0
-    return one.pressed_above >= options.pressed_min
+    return one.backpressured_above >= options.backpressured_min
 
 
 def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str, float] | None:
@@ -137,8 +137,8 @@ def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str,
             continue
         if options.symptom is Symptom.PENDING:
             return name, one.short
-        if one.pressed < options.pressed_min:  # else the cause is further down
-            return name, one.pressed_above
+        if one.backpressured < options.backpressured_min:  # else the cause is further down
+            return name, one.backpressured_above
     return None
 
 

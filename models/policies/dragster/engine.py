@@ -108,7 +108,7 @@ def _targets(options: Options, problem: Problem, capacity: Mapping[str, float], 
     """Return operator -> capacity to track, records/s; of operators that are to move."""
     needed = saddle_targets(problem)
     wanted = {
-        name: max(needed[name], min((1.0 + options.head_room) * needed[name], memory.scale_per_s[name]))
+        name: max(needed[name], min((1.0 + options.headroom) * needed[name], memory.scale_per_s[name]))
         for name in capacity
     }
     if options.target is Target.SADDLE:

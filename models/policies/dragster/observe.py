@@ -12,7 +12,7 @@ from models.policies.dragster.network import Network, demand, network
 from models.policies.dragster.state import Slot
 from models.policies.dragster.throughput import Linear
 from models.policies.observations import Observations
-from models.policies.window_means import calm_windows, mean_per_operator, selectivities, source_rates
+from models.policies.window_means import mean_per_operator, selectivities, source_rates, undisturbed_windows
 
 
 def measured_network(graph: JobGraph, seen: Observations, known: Mapping[str, float]) -> Network:
@@ -48,22 +48,22 @@ def observed_slot(net: Network, seen: Observations, tasks: Mapping[str, int], li
         limits: (O,) most tasks.
     """
     names = net.graph.names
-    calm, names = calm_windows(seen), net.graph.names
-    same = calm.parallelism == np.array([tasks[name] for name in names])
-    ability = mean_per_operator(np.where(same, calm.true_processing_rate_per_s, np.nan))
-    rates, last = source_rates(calm), np.nan_to_num(seen.pending_records[-1], posinf=0.0)
+    undisturbed, names = undisturbed_windows(seen), net.graph.names
+    same = undisturbed.parallelism == np.array([tasks[name] for name in names])
+    capacity = mean_per_operator(np.where(same, undisturbed.true_processing_rate_per_s, np.nan))
+    rates, last = source_rates(undisturbed), np.nan_to_num(seen.pending_records[-1], posinf=0.0)
     source = {name: float(rates[net.graph.position(name)]) for name in net.graph.sources}
     per_input = _output_per_input(net, source)
-    capacity = {}
+    capacities = {}
     for name in net.tuned:
-        value = float(ability[net.graph.position(name)]) * per_input[name]
+        value = float(capacity[net.graph.position(name)]) * per_input[name]
         if np.isfinite(value) and value > 0:
-            capacity[name] = value
+            capacities[name] = value
     return Slot(
         source_per_s=source,
         backlog={name: max(float(last[net.graph.position(name)]), 0.0) for name in source},
         tasks={name: tasks[name] for name in net.tuned},
-        capacity_per_s=capacity,
+        capacity_per_s=capacities,
         limits={name: int(limits[net.graph.position(name)]) for name in net.tuned},
     )
 

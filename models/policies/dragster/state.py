@@ -37,7 +37,7 @@ class Options:
         bonus: form of Eq. 18.
         delta: of beta, Theorem 1.
         eta: step of Eq. 16.
-        head_room: share above the demand that is asked for, up to the largest demand ever seen: after a fall of the
+        headroom: share above the demand that is asked for, up to the largest demand ever seen: after a fall of the
             load a margin is kept, at the highest load there is none.
         samples_max: a number of tasks seen more often weighs like this many, so that an old capacity is forgotten.
     """
@@ -52,11 +52,11 @@ class Options:
     bonus: Bonus = Bonus.VARIANCE
     delta: float = 2.0
     eta: float = 0.5
-    head_room: float = 0.15
+    headroom: float = 0.15
     samples_max: int = 50
 
     def __post_init__(self) -> None:
-        if not self.slot_s > 0 or not 0 < self.eta <= 1 or self.head_room < 0 or self.samples_max < 1:
+        if not self.slot_s > 0 or not 0 < self.eta <= 1 or self.headroom < 0 or self.samples_max < 1:
             raise ValueError("slot_s must be positive, eta in (0, 1], head_room 0 or more, samples_max 1 or more")
         if self.budget_tasks is not None and self.budget_tasks < 1:
             raise ValueError("budget_tasks must be at least 1; None means no budget")

@@ -83,7 +83,7 @@ def advance(
         return Step("between intervals"), state
     current = {name: interval.rates[name].parallelism for name in graph.names}
     targets = {name: interval.rates[name].true_output_per_s for name in graph.sources}
-    known = _afresh(options, replace(state, last_call_s=interval.end_s), sum(targets.values()))
+    known = _restart_intervals(options, replace(state, last_call_s=interval.end_s), sum(targets.values()))
     known = replace(known, intervals=known.intervals + 1)
     if known.intervals <= options.warm_up_intervals:
         return Step("warm-up"), known
@@ -118,7 +118,7 @@ def _decision(
     return raise_to_target(current, dict.fromkeys(graph.names, workers), ratio, options.target_rate_ratio)
 
 
-def _afresh(options: ManagerOptions, state: ManagerState, target_per_s: float) -> ManagerState:
+def _restart_intervals(options: ManagerOptions, state: ManagerState, target_per_s: float) -> ManagerState:
     """Forget what was rejected or fruitless once the target rate is another one."""
     before = state.target_per_s
     if not math.isfinite(target_per_s):

@@ -67,9 +67,9 @@ def _metrics(config: AutoscalerConfig, run: Observations, place: int, is_source:
     }
     if not is_source:
         return metrics
-    lag, pressed = run.pending_records[:, place], run.backpressured_share[:, place]
-    pressed_ms = 1000.0 * np.where(np.isfinite(pressed), pressed, 0.0)
-    caught = [observed_rate(config, *map(float, one)) for one in zip(taken, pressed_ms, lag, strict=True)]
+    lag, backpressured = run.pending_records[:, place], run.backpressured_share[:, place]
+    backpressured_ms = 1000.0 * np.where(np.isfinite(backpressured), backpressured, 0.0)
+    caught = [observed_rate(config, *map(float, one)) for one in zip(taken, backpressured_ms, lag, strict=True)]
     return metrics | {LAG: _gauge(lag), OBSERVED_TPR: _gauge(np.array(caught, float))}
 
 

@@ -48,9 +48,9 @@ def measured_utilisation(observations: Observations, graph: JobGraph, offered: M
     works off a backlog is always busy, whatever its rate and its parallelism.  NaN where neither is known.
     """
     rates = np.stack([np.broadcast_to(offered[name], len(observations)) for name in graph.names], axis=1)
-    ability = observations.true_processing_rate_per_s
+    capacity = observations.true_processing_rate_per_s
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(ability > 0, rates / ability, observations.busy_share), float)
+        return np.asarray(np.where(capacity > 0, rates / capacity, observations.busy_share), float)
 
 
 def measured_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[str, float]) -> Floats:

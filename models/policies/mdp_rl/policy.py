@@ -59,11 +59,11 @@ class CentralisedRl:
         bounds = modelled(situation)
         if not bounds:
             return stay(situation, "No operator has a capacity model, so there is nothing to decide on."), memory
-        learnt = _decided(self._learnt(situation, bounds, memory))
-        known = (learnt.planned if self.nightly else learnt.agents).get(JOB, Knowledge())
+        learned = _decided(self._learnt(situation, bounds, memory))
+        known = (learned.planned if self.nightly else learned.agents).get(JOB, Knowledge())
         load = recent_load(situation, memory)
         if known.slots < LEAST_SLOTS or not load.size:
-            return stay(situation, _too_little(known, load.size)), learnt
+            return stay(situation, _too_little(known, load.size)), learned
         plan = plan_job(
             known,
             bounds,
@@ -76,12 +76,12 @@ class CentralisedRl:
         running = np.array([situation.parallelism[name] for name in bounds], np.int64)
         wanted = _walk(plan, running, load if self.knows_response else load[-1:])
         chosen = dict(zip(bounds, wanted.tolist(), strict=True))
-        return _schedule(situation, chosen, f"the job's agent at {load[-1]:.4g} records/s"), learnt
+        return _schedule(situation, chosen, f"the job's agent at {load[-1]:.4g} records/s"), learned
 
     def _learnt(
         self, job: Situation | History, bounds: Mapping[str, CapacityBounds], memory: AgentsMemory
     ) -> AgentsMemory:
-        learnt = learn_job(
+        learned = learn_job(
             job.observations,
             job.graph,
             job.models.selectivity,
@@ -89,7 +89,7 @@ class CentralisedRl:
             service_per_s=service_per_s(bounds),
             objective_s=objective_response_s(bounds, job.graph, self.objective_utilisation),
         )
-        return _planned(learnt, job.as_of_s) if self.nightly else learnt
+        return _planned(learned, job.as_of_s) if self.nightly else learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +129,10 @@ class DecentralisedRl:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        learnt = _decided(self._learnt(situation, memory))
+        learned = _decided(self._learnt(situation, memory))
         rates, chosen = recent_rates(situation, memory), {}
         for name, bounds in modelled(situation).items():
-            known, seen = learnt.agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
+            known, seen = learned.agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
             if known.slots < LEAST_SLOTS or not seen.size:
                 continue
             plan = plan_operator(
@@ -141,11 +141,11 @@ class DecentralisedRl:
             running = np.array([situation.parallelism[name]], np.int64)
             chosen[name] = int(_walk(plan, running, seen if self.knows_utilisation else seen[-1:])[0])
         if not chosen:
-            most = max(learnt.agents.values(), key=lambda known: known.slots, default=Knowledge())
-            return stay(situation, _too_little(most, 0)), learnt
+            most = max(learned.agents.values(), key=lambda known: known.slots, default=Knowledge())
+            return stay(situation, _too_little(most, 0)), learned
         return _schedule(
             situation, chosen, f"the operators' agents, target utilisation {self.target_utilisation:g}"
-        ), learnt
+        ), learned
 
     def learn(self, history: History) -> AgentsMemory:
         """Return what the agents know after a history, learnt from nothing."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.policies.immediate_change import now, stay
 from models.policies.phoebe import latency_model, optimiser, twres, view
-from models.policies.phoebe.learnt import Learnt, Profiled
+from models.policies.phoebe.learned_models import LearnedModels, Profiled
 from models.policies.phoebe.optimiser import Rule, ScaleOutModels
 from models.policies.phoebe.profile import Capacity
 from models.policies.phoebe.rows import Measurement, Profile
@@ -209,7 +209,7 @@ def _models(situation: Situation, memory: PhoebeMemory) -> ScaleOutModels | None
     profile = memory.profile
     fitted = latency_model.fit((*profile.rows, *memory.samples)) if profile.rows else None
     if fitted is None or len(profile.capacity) < _FEWEST_CAPACITIES:
-        return Learnt.of(situation)
+        return LearnedModels.of(situation)
     workers, capacity = _capacities(profile)
     return Profiled(Capacity.fit(workers, capacity), fitted)
 
@@ -217,11 +217,11 @@ def _models(situation: Situation, memory: PhoebeMemory) -> ScaleOutModels | None
 def _sustainable(situation: Situation, profile: Profile) -> twres.SustainableThroughput | None:
     if len(profile.capacity) >= _FEWEST_CAPACITIES:
         return twres.SustainableThroughput.fit(*_capacities(profile))
-    learnt = Learnt.of(situation)
-    if learnt is None:
+    learned = LearnedModels.of(situation)
+    if learned is None:
         return None
     workers = np.arange(1, situation.slots_max + 1)
-    return twres.SustainableThroughput.fit(workers, learnt.capacity_per_s(workers.tolist()))
+    return twres.SustainableThroughput.fit(workers, learned.capacity_per_s(workers.tolist()))
 
 
 def _capacities(profile: Profile) -> tuple[list[int], list[float]]:

@@ -9,43 +9,47 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.policies.conttune.reading import Reading
-from models.policies.tidewise.memory import Look, NetMemory
-from models.policies.tidewise.snapshot import Sight, conttune_step, known_room, lag_s
+from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
+from models.policies.tidewise.snapshot import Snapshot, conttune_step, known_headroom, lag_s
 from models.scheduling.cost_model import worked_off_s
 from models.scheduling.need import upper_limits
 
 _SCALING = 0.7  # a share of what linear scaling promises: enlarging this far is a guess
 
 
-def rescue(sight: Sight, reading: Reading | None, memory: NetMemory) -> tuple[Look | None, NetMemory]:
+def work_off_backlog(
+    snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory
+) -> tuple[ReactiveDecision | None, ControllerMemory]:
     """Enlarge a job that works off a backlog where that costs less than its lateness, and bring it back afterwards."""
-    lag = lag_s(sight.observations)
+    lag = lag_s(snapshot.observations)
     if memory.back_to is not None:
-        if lag > sight.options.net_lag_s:
-            return Look(None, f"works off a backlog of {lag:.0f} s"), memory
-        return _bring_back(sight, reading, memory, memory.back_to)
-    if not sight.options.net_rescues or lag <= sight.options.late_after_s:
+        if lag > snapshot.options.net_lag_s:
+            return ReactiveDecision(None, f"works off a backlog of {lag:.0f} s"), memory
+        return _bring_back(snapshot, reading, memory, memory.back_to)
+    if not snapshot.options.net_rescues or lag <= snapshot.options.late_after_s:
         return None, memory
-    wider = _enlarged(sight, memory, lag, sight.recovery.downtime_rescale_s)
+    wider = _enlarged(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
     if wider is None:
         return None, memory
-    return Look(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remembered(memory, sight, wider)
+    return ReactiveDecision(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remembered(
+        memory, snapshot, wider
+    )
 
 
-def await_restart(sight: Sight, memory: NetMemory) -> tuple[Look, NetMemory]:
+def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     """Enlarge a job while it restarts after a failure, where its backlog will be worth it; else wait for it.
 
     What it will have to work off is not seen yet: the downtime of a restart, and what is processed again.
     """
-    options, recovery = sight.options, sight.recovery
-    if not (sight.restarting and options.net_rescues and options.net_restarts) or memory.back_to is not None:
-        return Look(None, "the job is not running"), memory
-    lag = max(lag_s(sight.observations), recovery.downtime_restart_s + recovery.checkpoint_interval_s)
-    wider = _enlarged(sight, memory, lag, 0.0)
+    options, recovery = snapshot.options, snapshot.recovery
+    if not (snapshot.restarting and options.net_rescues and options.net_restarts) or memory.back_to is not None:
+        return ReactiveDecision(None, "the job is not running"), memory
+    lag = max(lag_s(snapshot.observations), recovery.downtime_restart_s + recovery.checkpoint_interval_s)
+    wider = _enlarged(snapshot, memory, lag, 0.0)
     if wider is None:
-        return Look(None, "the job restarts after a failure; its backlog is not worth enlarging it"), memory
+        return ReactiveDecision(None, "the job restarts after a failure; its backlog is not worth enlarging it"), memory
     why = f"the job restarts after a failure; its backlog of some {lag:.0f} s {wider.why}"
-    return Look(wider.parallelism, why), _remembered(memory, sight, wider)
+    return ReactiveDecision(wider.parallelism, why), _remembered(memory, snapshot, wider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,60 +65,64 @@ class _Wider:
     why: str
 
 
-def _enlarged(sight: Sight, memory: NetMemory, lag: float, stop_s: float) -> _Wider | None:
+def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _Wider | None:
     """Return the wider configuration that costs least until a backlog is gone, changing there and back included.
 
     None where staying costs less, and where nothing is known of what the job can process.
 
     Args:
-        sight: what is seen.
+        snapshot: what is seen.
         memory: what is remembered.
         lag: age of the oldest record, s.
         stop_s: downtime of the change itself.
     """
-    options, room = sight.options, known_room(sight, memory, sight.running)
-    slots = max(sight.running.values())
-    if room is None or slots >= sight.slots_max:
+    options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, snapshot.running)
+    slots = max(snapshot.running.values())
+    if headroom_ratio is None or slots >= snapshot.slots_max:
         return None
-    sizes = np.arange(slots + 1, sight.slots_max + 1)
-    rooms = room * (1 + _SCALING * (sizes / slots - 1))
+    sizes = np.arange(slots + 1, snapshot.slots_max + 1)
+    headroom_ratios = headroom_ratio * (1 + _SCALING * (sizes / slots - 1))
     over_s = lag - options.late_after_s
-    stay_s = float(worked_off_s(over_s, np.array(room)))
-    go_s = stop_s + worked_off_s(over_s + stop_s, rooms)
-    extra = (sizes - slots) * options.resource_weight / sight.slots_max
+    stay_s = float(worked_off_s(over_s, np.array(headroom_ratio)))
+    go_s = stop_s + worked_off_s(over_s + stop_s, headroom_ratios)
+    extra = (sizes - slots) * options.resource_weight / snapshot.slots_max
     costs = 2 * options.rescale_weight + (extra * (go_s + options.apply_every_s) + options.late_weight * go_s) / 60
     best = int(np.argmin(costs))
     if options.late_weight * stay_s / 60 <= costs[best]:
         return None
-    limits = upper_limits(sight.graph, sight.slots_max)
+    limits = upper_limits(snapshot.graph, snapshot.slots_max)
     wanted = {
-        name: min(math.ceil(sight.running[name] * int(sizes[best]) / slots), int(most))
-        for name, most in zip(sight.graph.names, limits, strict=True)
+        name: min(math.ceil(snapshot.running[name] * int(sizes[best]) / slots), int(most))
+        for name, most in zip(snapshot.graph.names, limits, strict=True)
     }
-    if wanted == dict(sight.running):  # every operator is as wide as it may be
+    if wanted == dict(snapshot.running):  # every operator is as wide as it may be
         return None
     return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
 
 
-def _remembered(memory: NetMemory, sight: Sight, wider: _Wider) -> NetMemory:
-    return replace(memory, back_to=dict(sight.running), enlarged_to=dict(wider.parallelism))
+def _remembered(memory: ControllerMemory, snapshot: Snapshot, wider: _Wider) -> ControllerMemory:
+    return replace(memory, back_to=dict(snapshot.running), enlarged_to=dict(wider.parallelism))
 
 
 def _bring_back(
-    sight: Sight, reading: Reading | None, memory: NetMemory, back_to: Mapping[str, int]
-) -> tuple[Look, NetMemory]:
+    snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory, back_to: Mapping[str, int]
+) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return to the configuration before the backlog, or to what the load needs where it has outgrown that one."""
-    options, room = sight.options, known_room(sight, memory, back_to)
+    options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, back_to)
     fits = 1.0 if memory.planned else 1.0 / options.reactive_utilisation_most
-    if room is None or room >= fits:
-        return Look(back_to, "the backlog is gone for which the job was enlarged"), forgotten(memory)
+    if headroom_ratio is None or headroom_ratio >= fits:
+        return ReactiveDecision(back_to, "the backlog is gone for which the job was enlarged"), forget_enlargement(
+            memory
+        )
     if reading is None:
-        return Look(None, "the backlog is gone; no undisturbed window yet that says what the load needs"), memory
-    wanted = conttune_step(sight, reading, memory)
+        return ReactiveDecision(
+            None, "the backlog is gone; no undisturbed window yet that says what the load needs"
+        ), memory
+    wanted = conttune_step(snapshot, reading, memory)
     why = f"the backlog is gone, and the load has outgrown the {max(back_to.values())} slots of before"
-    return Look(wanted, why), forgotten(memory)
+    return ReactiveDecision(wanted, why), forget_enlargement(memory)
 
 
-def forgotten(memory: NetMemory) -> NetMemory:
+def forget_enlargement(memory: ControllerMemory) -> ControllerMemory:
     """Return the memory of a job that is not enlarged for a backlog."""
     return replace(memory, back_to=None, enlarged_to=None)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from models.policies.conttune.history import History
 from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.scale_down import Lull
+from models.policies.tidewise.scale_down import LowLoadPeriod
 
 
 @dataclass(frozen=True, slots=True)
-class NetMemory:
+class ControllerMemory:
     """What is remembered between looks.
 
     Attributes:
@@ -20,7 +20,7 @@ class NetMemory:
         seen_until_s: end of the last window that was learnt from.
         histories: operator -> what was observed of it.
         shares: operator -> its input per record of all sources together, as last seen.
-        lulls: of a job without a plan: what would have done instead, and since when.
+        low_loads: of a job without a plan: what would have done instead, and since when.
         held_until_s: until then no fall is sent, since the load was above what the plans expected.
         back_to: configuration to return to when the backlog is gone for which the job was enlarged; None without one.
         enlarged_to: what it was enlarged to; None without ``back_to``.
@@ -31,14 +31,14 @@ class NetMemory:
     seen_until_s: float | None = None
     histories: Mapping[str, History] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
-    lulls: tuple[Lull, ...] = ()
+    low_loads: tuple[LowLoadPeriod, ...] = ()
     held_until_s: int = 0
     back_to: Mapping[str, int] | None = None
     enlarged_to: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReactiveDecision:
     """What comes of a look.
 
     Attributes:

@@ -9,12 +9,12 @@ import numpy as np
 from models.job_models import Floats, Ints
 from models.policies.immediate_change import now
 from models.policies.protocol import Decision, Schedule, Situation
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import agenda
-from models.policies.tidewise.reactive_controller import accepted, learnt, look, unplanned
-from models.policies.tidewise.snapshot import Sight, lag_s
+from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, learn_windows, look
+from models.policies.tidewise.snapshot import Snapshot, lag_s
 from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import Moment, Tables, tables
+from models.scheduling.cost_model import CurrentState, Tables, tables
 from models.scheduling.demand import at_level, demand, on_bins
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import Need, job_bounds, upper_limits
@@ -22,11 +22,11 @@ from models.scheduling.reason import sentence
 from models.scheduling.rescale_timing import Circumstances, place
 from models.scheduling.segments import Segment
 from models.scheduling.shortest_path import Paths, solve
-from models.scheduling.slot_prices import Offer
+from models.scheduling.slot_prices import SlotPrices
 
 
 @dataclass(frozen=True, slots=True)
-class Programme:
+class ScheduleProblem:
     """One job's problem.
 
     Attributes:
@@ -50,39 +50,41 @@ class Programme:
 class Planner:
     """Plans ahead where there is a forecast to plan with; else it follows what is seen, as the safety net does."""
 
-    def first_memory(self) -> NetMemory:
+    def first_memory(self) -> ControllerMemory:
         """Return the memory of a job that was never planned for."""
-        return NetMemory()
+        return ControllerMemory()
 
-    def decide(self, situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
+    def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the steps of the horizon, and the memory with them for the looks until the next plan.
 
         Raises:
             DemandError: the forecast cannot be used.
             GraphError: forecast and graph do not belong together.
         """
-        return self.under(situation, memory, Offer.free())
+        return self.under(situation, memory, SlotPrices.free())
 
-    def under(self, situation: Situation, memory: NetMemory, offer: Offer) -> tuple[Schedule, NetMemory]:
+    def under(
+        self, situation: Situation, memory: ControllerMemory, offer: SlotPrices
+    ) -> tuple[Schedule, ControllerMemory]:
         """Return the same under prices of slots; see :meth:`decide`."""
         if situation.forecast.fallback is not None:
-            return self._follow(situation, unplanned(memory))
-        job = programme(situation)
+            return self._follow(situation, drop_plan(memory))
+        job = build_problem(situation)
         prices = offer.of_job(situation.seed, job.outlook.demand.bins)
         made = schedule(situation, job, prices)
-        known = learnt(memory, situation.graph, situation.observations)
-        return made, accepted(known, agenda(made, situation.forecast))
+        known = learn_windows(memory, situation.graph, situation.observations)
+        return made, accept_plan(known, agenda(made, situation.forecast))
 
     @staticmethod
-    def _follow(situation: Situation, memory: NetMemory) -> tuple[Schedule, NetMemory]:
-        told, after = look(sight_of(situation), memory)
+    def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
+        told, after = look(take_snapshot(situation), memory)
         reason = f"{situation.forecast.fallback}; {told.reason}"
         return now(situation, told.wanted or {}, reason), after
 
 
-def sight_of(situation: Situation) -> Sight:
+def take_snapshot(situation: Situation) -> Snapshot:
     """Return what the safety net sees in a situation: a job that is planned for runs."""
-    return Sight(
+    return Snapshot(
         now_s=situation.as_of_s,
         graph=situation.graph,
         running=situation.parallelism,
@@ -94,7 +96,7 @@ def sight_of(situation: Situation) -> Sight:
     )
 
 
-def programme(situation: Situation) -> Programme:
+def build_problem(situation: Situation) -> ScheduleProblem:
     """Return the problem of a job."""
     options, graph = situation.options, situation.graph
     forecast = on_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
@@ -104,12 +106,12 @@ def programme(situation: Situation) -> Programme:
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
     outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
     found = candidates(asked, bounds, current, limits)
-    now = Moment(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
+    now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
     costs = tables(outlook, found, now, options)
-    return Programme(outlook, found, costs, current, limits)
+    return ScheduleProblem(outlook, found, costs, current, limits)
 
 
-def schedule(situation: Situation, job: Programme, prices: Floats) -> Schedule:
+def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Schedule:
     """Return the steps of the cheapest path under prices of slots, (T,) per slot and minute."""
     path = job.solve(prices).chosen[0]
     options, asked = situation.options, job.outlook.demand

@@ -11,7 +11,7 @@ a job without a forecast to plan with:
 - A job that failed is enlarged while it restarts, where that shortens its lateness by more than it costs: Flink's
   adaptive scheduler brings it back with what was asked for meanwhile, so the change needs no stop of its own.
 - Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen: up at
-  once, down when that will have paid (`lulls.py`).
+  once, down when that will have paid (`low_loads.py`).
 
 How far to go is ContTune's step: conservative Bayesian optimisation over what was observed of each operator, linear as
 DS2 beyond it.
@@ -24,18 +24,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.history import KEEP, ability_about
+from models.policies.conttune.history import KEEP, capacity_near
 from models.policies.conttune.reading import Reading, fresh_windows, learn, read
 from models.policies.observations import Observations
-from models.policies.tidewise.backlog import await_restart, forgotten, rescue
-from models.policies.tidewise.memory import Look, NetMemory
+from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
+from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.scale_down import paid_for, with_need
+from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.snapshot import (
     LATEST,
-    Sight,
+    Snapshot,
     conttune_step,
-    known_room,
+    known_headroom,
     lag_s,
     latest_windows,
     source_load_per_s,
@@ -43,7 +43,7 @@ from models.policies.tidewise.snapshot import (
 )
 
 
-def learnt(memory: NetMemory, graph: JobGraph, seen: Observations) -> NetMemory:
+def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:
     """Return the memory after windows that it had not seen yet."""
     fresh = fresh_windows(seen, memory.seen_until_s)
     if not len(fresh):
@@ -52,119 +52,121 @@ def learnt(memory: NetMemory, graph: JobGraph, seen: Observations) -> NetMemory:
     return replace(memory, seen_until_s=until_s, histories=learn(memory.histories, graph, fresh, KEEP))
 
 
-def accepted(memory: NetMemory, due: tuple[Due, ...]) -> NetMemory:
+def accept_plan(memory: ControllerMemory, due: tuple[Due, ...]) -> ControllerMemory:
     """Return the memory after a new plan: its steps take the place of the old ones."""
-    return replace(forgotten(memory), due=due, planned=True, lulls=())
+    return replace(forget_enlargement(memory), due=due, planned=True, low_loads=())
 
 
-def unplanned(memory: NetMemory) -> NetMemory:
+def drop_plan(memory: ControllerMemory) -> ControllerMemory:
     """Return the memory of a job whose newest plan cannot be used: it is steered by what is seen."""
     return replace(memory, due=(), planned=False)
 
 
-def unseen(memory: NetMemory, now_s: int) -> tuple[Look, NetMemory]:
+def unseen(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return what to do with a job of which nothing was seen lately: the step that is due goes out as planned."""
     latest, later = _latest_due(memory, now_s)
-    memory = replace(memory, due=later, lulls=())  # what was not seen may have been a peak
+    memory = replace(memory, due=later, low_loads=())  # what was not seen may have been a peak
     if latest is None or latest.valid_until_s <= now_s:
-        return Look(None, "nothing was seen of it lately"), memory
+        return ReactiveDecision(None, "nothing was seen of it lately"), memory
     reason = f"{latest.reason}; nothing was seen of the job lately, so the step goes out as planned"
-    return Look(latest.parallelism, reason, latest), memory
+    return ReactiveDecision(latest.parallelism, reason, latest), memory
 
 
-def look(sight: Sight, memory: NetMemory) -> tuple[Look, NetMemory]:
+def look(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return what to do now, and the memory for the next look."""
-    memory = learnt(memory, sight.graph, sight.observations)
-    if not sight.up:
-        return await_restart(sight, memory)
-    if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(sight.running):
-        memory = forgotten(memory)  # refused, or changed by somebody else since
-    reading = read(sight.graph, latest_windows(sight), sight.running)
-    load = source_load_per_s(sight, reading)
+    memory = learn_windows(memory, snapshot.graph, snapshot.observations)
+    if not snapshot.up:
+        return await_restart(snapshot, memory)
+    if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(snapshot.running):
+        memory = forget_enlargement(memory)  # refused, or changed by somebody else since
+    reading = read(snapshot.graph, latest_windows(snapshot), snapshot.running)
+    load = source_load_per_s(snapshot, reading)
     if reading is not None and load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
         memory = replace(memory, shares=shares)
-    step, memory = _take_due(sight, memory, load)
+    step, memory = _take_due(snapshot, memory, load)
     if step is not None:
-        return Look(step.parallelism, step.reason, step), forgotten(memory)
-    told, memory = rescue(sight, reading, memory)
+        return ReactiveDecision(step.parallelism, step.reason, step), forget_enlargement(memory)
+    told, memory = work_off_backlog(snapshot, reading, memory)
     if told is not None:
         return told, memory
     if reading is None:
-        return Look(None, "no undisturbed window since the last change"), memory
-    return _steer(sight, reading, memory)
+        return ReactiveDecision(None, "no undisturbed window since the last change"), memory
+    return _steer(snapshot, reading, memory)
 
 
-def _latest_due(memory: NetMemory, now_s: int) -> tuple[Due | None, tuple[Due, ...]]:
+def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[Due | None, tuple[Due, ...]]:
     """Return the step that was due last, if one was, and those that lie ahead."""
-    ripe = [step for step in memory.due if step.apply_at_s <= now_s]
-    return (ripe[-1] if ripe else None), memory.due[len(ripe) :]
+    due_steps = [step for step in memory.due if step.apply_at_s <= now_s]
+    return (due_steps[-1] if due_steps else None), memory.due[len(due_steps) :]
 
 
-def _take_due(sight: Sight, memory: NetMemory, load_per_s: float) -> tuple[Due | None, NetMemory]:
+def _take_due(snapshot: Snapshot, memory: ControllerMemory, load_per_s: float) -> tuple[Due | None, ControllerMemory]:
     """Return the step to send, if any, and the memory without the steps that are past."""
-    latest, later = _latest_due(memory, sight.now_s)
+    latest, later = _latest_due(memory, snapshot.now_s)
     if latest is None:
         return None, memory
-    if latest.valid_until_s <= sight.now_s or dict(latest.parallelism) == dict(sight.running):
+    if latest.valid_until_s <= snapshot.now_s or dict(latest.parallelism) == dict(snapshot.running):
         return None, replace(memory, due=later)
-    falls = max(latest.parallelism.values()) < max(sight.running.values())
-    unexpected = load_per_s > _most_expected(sight, latest) or _overloads(sight, memory, latest)
-    behind = lag_s(sight.observations) > sight.options.late_after_s
-    if falls and (unexpected or behind or sight.now_s < memory.held_until_s):
+    falls = max(latest.parallelism.values()) < max(snapshot.running.values())
+    unexpected = load_per_s > _most_expected(snapshot, latest) or _overloads(snapshot, memory, latest)
+    behind = lag_s(snapshot.observations) > snapshot.options.late_after_s
+    if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
         return None, replace(memory, due=(latest, *later))
     return latest, replace(memory, due=later)
 
 
-def _most_expected(sight: Sight, step: Due) -> float:
+def _most_expected(snapshot: Snapshot, step: Due) -> float:
     """Return the highest load that is as forecast, records/s, for the windows that are seen.
 
     Until they lie wholly in the time of the step they show the load before it, which is no reason to wait.
     """
-    since_s = sight.now_s - LATEST * sight.observations.window_s
+    since_s = snapshot.now_s - LATEST * snapshot.observations.window_s
     return max(step.load_most_per_s, step.load_before_most_per_s if since_s < step.apply_at_s else 0.0)
 
 
-def _overloads(sight: Sight, memory: NetMemory, step: Due) -> bool:
+def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: Due) -> bool:
     """Whether the load that arrives now is more than a step's configuration can process, by what was seen so far.
 
     A forecast that an event has overtaken lets the load fall back at once.
     """
-    room = known_room(sight, memory, step.parallelism, ability_about)
-    return room is not None and room * sight.options.net_utilisation < 1.0
+    headroom_ratio = known_headroom(snapshot, memory, step.parallelism, capacity_near)
+    return headroom_ratio is not None and headroom_ratio * snapshot.options.net_utilisation < 1.0
 
 
-def _steer(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, NetMemory]:
+def _steer(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     if not memory.planned:
-        return _follow(sight, reading, memory)
-    options, used = sight.options, utilisation(sight, reading, memory)
+        return _follow(snapshot, reading, memory)
+    options, used = snapshot.options, utilisation(snapshot, reading, memory)
     # One window's rates waver: a plan is believed until records really pile up.
     overloaded = used > options.net_utilisation and (
-        lag_s(sight.observations) > options.net_lag_s or used > options.net_overload
+        lag_s(snapshot.observations) > options.net_lag_s or used > options.net_overload
     )
     if not overloaded:
-        return Look(None, "as planned"), memory
-    return _enlarge(sight, memory, conttune_step(sight, reading, memory), used, options.net_hold_s)
+        return ReactiveDecision(None, "as planned"), memory
+    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.net_hold_s)
 
 
-def _follow(sight: Sight, reading: Reading, memory: NetMemory) -> tuple[Look, NetMemory]:
+def _follow(
+    snapshot: Snapshot, reading: Reading, memory: ControllerMemory
+) -> tuple[ReactiveDecision, ControllerMemory]:
     """Steer a job without a plan: up at once, down when a lull has lasted long enough to pay for it."""
-    options, used = sight.options, utilisation(sight, reading, memory)
-    wanted = conttune_step(sight, reading, memory)
-    memory = replace(memory, lulls=with_need(memory.lulls, wanted, sight.now_s))
+    options, used = snapshot.options, utilisation(snapshot, reading, memory)
+    wanted = conttune_step(snapshot, reading, memory)
+    memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
     if used > options.reactive_utilisation_most:
-        return _enlarge(sight, memory, wanted, used, 0)
-    fall = paid_for(memory.lulls, sight.running, sight.now_s, sight.slots_max, options)
-    if fall is None or lag_s(sight.observations) > options.late_after_s:
-        return Look(None, "steered by what is seen; nothing to change"), memory
-    lasts = (sight.now_s - fall.since_s) / 60
-    return Look(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
+        return _enlarge(snapshot, memory, wanted, used, 0)
+    fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
+    if fall is None or lag_s(snapshot.observations) > options.late_after_s:
+        return ReactiveDecision(None, "steered by what is seen; nothing to change"), memory
+    lasts = (snapshot.now_s - fall.since_s) / 60
+    return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
 
 
 def _enlarge(
-    sight: Sight, memory: NetMemory, wanted: Mapping[str, int], used: float, hold_s: int
-) -> tuple[Look, NetMemory]:
-    if max(wanted.values()) <= max(sight.running.values()):
-        return Look(None, "more parallelism would not help"), memory
+    snapshot: Snapshot, memory: ControllerMemory, wanted: Mapping[str, int], used: float, hold_s: int
+) -> tuple[ReactiveDecision, ControllerMemory]:
+    if max(wanted.values()) <= max(snapshot.running.values()):
+        return ReactiveDecision(None, "more parallelism would not help"), memory
     why = f"load uses {100 * used:.0f}% of what the running configuration can process"
-    return Look(wanted, why), replace(memory, held_until_s=sight.now_s + hold_s)
+    return ReactiveDecision(wanted, why), replace(memory, held_until_s=snapshot.now_s + hold_s)

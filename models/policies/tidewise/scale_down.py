@@ -14,7 +14,7 @@ from include.settings import Planner
 
 
 @dataclass(frozen=True, slots=True)
-class Lull:
+class LowLoadPeriod:
     """A configuration that would have done for some time.
 
     Attributes:
@@ -31,29 +31,37 @@ class Lull:
         return max(self.parallelism.values())
 
 
-def with_need(lulls: tuple[Lull, ...], need: Mapping[str, int], now_s: int) -> tuple[Lull, ...]:
+def update_low_loads(
+    low_loads: tuple[LowLoadPeriod, ...], need: Mapping[str, int], now_s: int
+) -> tuple[LowLoadPeriod, ...]:
     """Return the lulls after a look at which ``need`` would have done, by falling slots and rising times.
 
     Those of fewer slots are over; the others go on, with the most that each operator needed meanwhile.
     """
     slots = max(need.values())
     going_on = tuple(
-        Lull({name: max(most, lull.parallelism.get(name, most)) for name, most in need.items()}, lull.since_s)
-        for lull in lulls
-        if lull.slots >= slots
+        LowLoadPeriod(
+            {name: max(most, low_load.parallelism.get(name, most)) for name, most in need.items()}, low_load.since_s
+        )
+        for low_load in low_loads
+        if low_load.slots >= slots
     )
     if going_on and going_on[-1].slots == slots:
         return going_on
-    return (*going_on, Lull(dict(need), now_s))
+    return (*going_on, LowLoadPeriod(dict(need), now_s))
 
 
-def paid_for(
-    lulls: tuple[Lull, ...], running: Mapping[str, int], now_s: int, slots_max: int, options: Planner
-) -> Lull | None:
+def break_even_scale_down(
+    low_loads: tuple[LowLoadPeriod, ...], running: Mapping[str, int], now_s: int, slots_max: int, options: Planner
+) -> LowLoadPeriod | None:
     """Return the lull that would have saved most, if that pays for two rescales; None without one."""
     slots = max(running.values())
     price = options.resource_weight / slots_max / 60  # of a slot for a second
-    saved = [((slots - lull.slots) * price * (now_s - lull.since_s), lull) for lull in lulls if lull.slots < slots]
+    saved = [
+        ((slots - low_load.slots) * price * (now_s - low_load.since_s), low_load)
+        for low_load in low_loads
+        if low_load.slots < slots
+    ]
     if not saved:
         return None
     most, best = max(saved, key=lambda pair: pair[0])

@@ -11,11 +11,11 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
-from models.policies.conttune.history import History, ability_at
+from models.policies.conttune.history import History, capacity_at
 from models.policies.conttune.reading import Reading, fresh_windows
 from models.policies.conttune.small import Question, propose
 from models.policies.observations import Observations
-from models.policies.tidewise.memory import NetMemory
+from models.policies.tidewise.memory import ControllerMemory
 from models.recovery import UNTRAINED
 from models.scheduling.need import upper_limits
 
@@ -24,7 +24,7 @@ _LATEST_S = 60  # but at least so many seconds: windows may be as short as five
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Snapshot:
     """What is seen of a job at a look.
 
     Attributes:
@@ -50,20 +50,20 @@ class Sight:
     recovery: RecoveryModel = UNTRAINED
 
 
-def latest_windows(sight: Sight) -> Observations:
+def latest_windows(snapshot: Snapshot) -> Observations:
     """Return the windows that say what happens now: the last ones that there are, undisturbed."""
-    seen = sight.observations
+    seen = snapshot.observations
     if not len(seen):
         return seen
     end_s = int(seen.window_start_s[-1]) + seen.window_s
     return fresh_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
 
 
-def source_load_per_s(sight: Sight, reading: Reading | None) -> float:
+def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:
     """Return records/s of all sources, NaN when it is not known."""
     if reading is None:
         return math.nan
-    return sum(reading.required_per_s[name] for name in sight.graph.sources)
+    return sum(reading.required_per_s[name] for name in snapshot.graph.sources)
 
 
 def lag_s(seen: Observations) -> float:
@@ -74,55 +74,57 @@ def lag_s(seen: Observations) -> float:
     return float(np.max(last[np.isfinite(last)], initial=0.0)) / 1000.0
 
 
-def known_room(
-    sight: Sight,
-    memory: NetMemory,
+def known_headroom(
+    snapshot: Snapshot,
+    memory: ControllerMemory,
     parallelism: Mapping[str, int],
-    ability_of: Callable[[History, int], float] = ability_at,
+    capacity_of: Callable[[History, int], float] = capacity_at,
 ) -> float | None:
     """Return capacity over load at a parallelism from what was seen there before; None when it never was.
 
     The windows of a restart are disturbed and say nothing, but the load does: arrivals are counted at the broker.
     """
-    last = sight.observations.rows(np.arange(max(len(sight.observations) - LATEST, 0), len(sight.observations)))
+    last = snapshot.observations.rows(
+        np.arange(max(len(snapshot.observations) - LATEST, 0), len(snapshot.observations))
+    )
     arriving = last.target_data_rate_per_s
     if (
         not len(last)
-        or not np.isfinite(arriving[-1][[sight.graph.position(name) for name in sight.graph.sources]]).all()
+        or not np.isfinite(arriving[-1][[snapshot.graph.position(name) for name in snapshot.graph.sources]]).all()
     ):
         return None
-    load = sum(float(arriving[-1][sight.graph.position(name)]) for name in sight.graph.sources)
-    rooms = []
+    load = sum(float(arriving[-1][snapshot.graph.position(name)]) for name in snapshot.graph.sources)
+    headroom_ratios = []
     for name, share in memory.shares.items():
-        ability = ability_of(memory.histories.get(name, ()), parallelism.get(name, 0))
-        if math.isfinite(ability) and share * load > 0:
-            rooms.append(ability / (share * load))
-    return min(rooms) if rooms else None
+        capacity = capacity_of(memory.histories.get(name, ()), parallelism.get(name, 0))
+        if math.isfinite(capacity) and share * load > 0:
+            headroom_ratios.append(capacity / (share * load))
+    return min(headroom_ratios) if headroom_ratios else None
 
 
-def utilisation(sight: Sight, reading: Reading, memory: NetMemory) -> float:
+def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
     """Return the highest share of its ability that an operator needs; 0 when none is known.
 
     The ability is the mean of what was seen at the running parallelism lately ("mean reversion" of ContTune).
     """
     shares = []
     for name, need in reading.required_per_s.items():
-        ability = ability_at(memory.histories.get(name, ()), sight.running[name])
-        shares.append(need / (ability if math.isfinite(ability) else reading.ability_per_s[name]))
+        capacity = capacity_at(memory.histories.get(name, ()), snapshot.running[name])
+        shares.append(need / (capacity if math.isfinite(capacity) else reading.capacity_per_s[name]))
     return max((share for share in shares if math.isfinite(share)), default=0.0)
 
 
-def conttune_step(sight: Sight, reading: Reading, memory: NetMemory) -> dict[str, int]:
+def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
     """Return ContTune's step for the load that is seen, at the utilisation aimed at with a plan or without one."""
-    target = sight.options.net_target if memory.planned else sight.options.reactive_utilisation
-    names = sight.graph.names
-    limits = dict(zip(names, upper_limits(sight.graph, sight.slots_max).tolist(), strict=True))
+    target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
+    names = snapshot.graph.names
+    limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
     questions = [
         Question(
             history=memory.histories.get(name, ()),
             required_per_s=reading.required_per_s[name] / target,
-            parallelism=sight.running[name],
-            ability_per_s=reading.ability_per_s[name],
+            parallelism=snapshot.running[name],
+            capacity_per_s=reading.capacity_per_s[name],
             p_max=limits[name],
         )
         for name in names

@@ -67,7 +67,7 @@ def aggregate(fleet: Fleet, samples: Samples) -> FloatArray:
     p = np.maximum(samples.parallelism, 1).astype(np.float64)
     counts = [np.floor(samples.records_in) / p, np.floor(samples.records_out) / p]
     busy = np.round(1000.0 * np.clip(samples.busy, 0.0, 1.0))
-    times = [np.floor(1000.0 * total) for total in (samples.busy_s, samples.idle_s, samples.pressed_s)]
+    times = [np.floor(1000.0 * total) for total in (samples.busy_s, samples.idle_s, samples.backpressured_s)]
     mean = np.stack([*counts, busy, *times, np.floor(samples.pending) / p], axis=-1)
     spread = _spread(fleet, p)[..., None]
     result = np.empty((*mean.shape, len(AGGREGATES)))

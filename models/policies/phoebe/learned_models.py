@@ -39,7 +39,7 @@ class Profiled:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearnedModels:
     """The pipeline's models over a scale-out of the whole job.
 
     Attributes:
@@ -51,7 +51,7 @@ class Learnt:
     latency_model: LatencyModel
 
     @classmethod
-    def of(cls, situation: Situation) -> Learnt | None:
+    def of(cls, situation: Situation) -> LearnedModels | None:
         """Return the models of a situation; None when no operator has a capacity model that the forecast reaches."""
         graph, slots = situation.graph, situation.slots_max
         limits = upper_limits(graph, slots)
