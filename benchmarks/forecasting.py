@@ -16,7 +16,7 @@ from models.forecasting import Calendar, ForecastSettings, forecast_batch
 from models.forecasting.base import Registry, registry
 from models.forecasting.calendar import FloatArray, IntArray
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.history import History, prepare
+from models.forecasting.rate_history import History, prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
 
 SERIES = 1000

@@ -26,8 +26,8 @@ from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
 from models.forecasting.base import Registry, registry
 from models.forecasting.calendar import DAY_S, HOUR_S, FloatArray, IntArray
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.profile import WeekdayProfile
 from models.forecasting.seasonal_naive import SeasonalNaive
+from models.forecasting.weekday_profile import WeekdayProfile
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 PUBLISHED = DATA / "forecasts" / "taxi_15min_published.csv.gz"

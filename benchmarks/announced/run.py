@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 
 from benchmarks.announced.learning import models_of
+from benchmarks.papers.conttune.conttune_experiments import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
+from benchmarks.papers.conttune.conttune_experiments import run as tune
 from benchmarks.papers.conttune.queries import SLOTS, Query
-from benchmarks.papers.conttune.run import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
-from benchmarks.papers.conttune.run import run as tune
 from include.settings import Planner as Settings
-from models.policies.conttune.history import History
+from models.policies.conttune.capacity_history import History
 from models.policies.conttune.reading import fresh_windows, learn
 from models.policies.protocol import Situation
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.policy import Planner
 from models.policies.tidewise.reactive_controller import look
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations

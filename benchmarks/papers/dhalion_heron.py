@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.policies import dhalion
-from models.policies.dhalion.observe import readings
+from models.policies.dhalion.dhalion_inputs import readings
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

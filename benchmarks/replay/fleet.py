@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.replay.replay_jobs import JOBS, SLOTS, job_of
+from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import SCALING_ERROR_PRIOR, fit_curves, widen
 from models.capacity.fleet_prior import FleetPrior, learn_prior, posterior
 from models.capacity.kinds import KINDS, kind_of
-from models.capacity.samples import Samples, pack
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import curves_per_s
 from models.job_models import Floats, Ints

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.capacity.samples import Samples
+from models.capacity.capacity_samples import Samples
 from models.job_models import Floats
 
 # Prior of the noise: worth two samples with a spread of 3%; without it single samples are taken as exact.

@@ -11,10 +11,10 @@ from models.capacity.fleet_prior import FleetPrior, borrowed
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import agenda
-from models.policies.tidewise.policy import Planner
 from models.policies.tidewise.reactive_controller import accept_plan
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, MEDIAN
 
 FLEET = "planner_fleet"

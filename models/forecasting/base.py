@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from models.forecasting.calendar import FloatArray, IntArray
-from models.forecasting.history import History
+from models.forecasting.rate_history import History
 
 
 class Forecaster(Protocol):

@@ -21,8 +21,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from models.forecasting.calendar import HOUR_S, Calendar, FloatArray, IntArray
-from models.forecasting.history import History
-from models.forecasting.profile import profile, season_from
+from models.forecasting.rate_history import History
+from models.forecasting.weekday_profile import profile, season_from
 
 ITERATIONS = 60
 LEARNING_RATE = 0.08

@@ -4,7 +4,7 @@ Notation: P origins (oldest first), n series, H bins of horizon, G groups of lea
 
     e (P, n, H)   error of the middle at each origin: seen - predicted, NaN where nothing was seen
     w (P, H)      weight of an error at a moment: 0 until its bin has come, then 1/2 per HALF_LIFE_S of its age
-    s (P, n, H)   scale of an error: 1, or the larger the more load was foretold (models/forecasting/proportion.py)
+    s (P, n, H)   scale of an error: 1, or the larger the more load was foretold (models/forecasting/error_scale.py)
     theta (L, n)  how much a level is raised, because too much came above it lately
 
 The offset of a quantile is s times the weighted quantile of e / s, most of it from the lead's own group and the rest
@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.forecasting.calendar import DAY_S, HOUR_S, WEEK_S, BoolArray, Calendar, FloatArray, IntArray
+from models.forecasting.error_scale import chosen, scale, shape
 from models.forecasting.errors import Errors
-from models.forecasting.proportion import chosen, scale, shape
 
 GROUP_S = 3 * HOUR_S
 """Length of a group of leads."""

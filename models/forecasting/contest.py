@@ -17,7 +17,7 @@ import numpy as np
 from models.forecasting import blend
 from models.forecasting.calendar import Calendar, FloatArray, IntArray
 from models.forecasting.calibration import Calibration
-from models.forecasting.proportion import scale, shape
+from models.forecasting.error_scale import scale, shape
 
 QUANTILES = (0.1, 0.5, 0.9, 0.95)
 MIDDLE = QUANTILES.index(0.5)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from models.forecasting.calendar import DAY_S, Calendar, FloatArray
-from models.forecasting.history import History
+from models.forecasting.rate_history import History
 
 NAME = "recent_level"
 UNSCORED = "no past day could be scored, too much is missing; holding the recent level"

@@ -17,7 +17,7 @@ import numpy as np
 
 from models.forecasting import remainder
 from models.forecasting.calendar import Calendar, FloatArray, IntArray
-from models.forecasting.history import History
+from models.forecasting.rate_history import History
 
 RIDGE_FLOOR = 1e-6
 """Keeps the solve regular where a short history cannot tell two columns apart."""

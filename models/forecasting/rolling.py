@@ -15,12 +15,12 @@ import numpy as np
 
 from models.forecasting import fallback
 from models.forecasting.base import Registry, registry
+from models.forecasting.batch import ForecastSettings, default_registry
 from models.forecasting.boosting import Fit, GlobalBoosting, fit
 from models.forecasting.calendar import Calendar, FloatArray, IntArray
 from models.forecasting.champion import choose
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
-from models.forecasting.engine import ForecastSettings, default_registry
-from models.forecasting.history import continued, prepare
+from models.forecasting.rate_history import continued, prepare
 
 ORIGIN_S = 3600
 """Distance of the origins whose errors are kept: the stage runs hourly."""

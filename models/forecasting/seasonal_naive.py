@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.forecasting.calendar import FloatArray, IntArray
-from models.forecasting.history import History
+from models.forecasting.rate_history import History
 
 WEEKLY_AFTER_DAYS = 7
 """Last week is repeated as soon as there is one; the backtest tells whether that was wise."""

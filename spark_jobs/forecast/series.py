@@ -14,7 +14,7 @@ import pandas as pd
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.calendar import DAY_S, FloatArray, IntArray
-from models.forecasting.history import prepare
+from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins
 
 CHUNK = 256

@@ -20,7 +20,7 @@ from models.job_models import JobModels
 from models.policies.memory import dump
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
-from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 from spark_jobs.job_inputs.job_state import JobState, graph_of

@@ -19,11 +19,11 @@ from include.version import code_version
 from models.bundle import FleetBundle
 from spark_jobs.model_store import ModelStore
 from spark_jobs.train import training_data as data
-from spark_jobs.train.bundle import Assembled, assemble
+from spark_jobs.train.build_bundle import Assembled, assemble
 from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
-from spark_jobs.train.plots import capacity_figure, operator_table, prior_table, recovery_figure
-from spark_jobs.train.scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
+from spark_jobs.train.holdout_scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
+from spark_jobs.train.training_plots import capacity_figure, operator_table, prior_table, recovery_figure
 
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 

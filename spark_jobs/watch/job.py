@@ -21,11 +21,11 @@ from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.policies.memory import dump
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.policy import Planner
 from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, look, unseen
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.policies.tidewise.tidewise_policy import Planner
 from models.recovery import UNTRAINED
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.policy_memory import recall

@@ -18,8 +18,8 @@ from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
 from spark_jobs.report.outcomes import due_steps

@@ -6,9 +6,9 @@ import pytest
 from benchmarks.announced.__main__ import row_of, table_of
 from benchmarks.announced.learning import models_of
 from benchmarks.announced.run import Announced, announcements, forecast_of, least_cores, planned, sustained
+from benchmarks.papers.conttune.conttune_experiments import RATES, workload
 from benchmarks.papers.conttune.queries import query
-from benchmarks.papers.conttune.run import RATES, workload
-from models.policies.conttune.history import observe
+from models.policies.conttune.capacity_history import observe
 from models.scheduling.demand import LEVELS, MEDIAN
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
-from models.capacity.samples import pack
 from models.policies.conttune import (
     Acquisition,
     Answer,
@@ -25,10 +25,10 @@ from models.policies.conttune import (
     provision,
     worthwhile,
 )
-from models.policies.conttune.acquisition import acquire, improvement
+from models.policies.conttune.acquisition_functions import acquire, improvement
 from models.policies.conttune.big import mean_reconfigurations_bound
+from models.policies.conttune.capacity_history import History
 from models.policies.conttune.controller import backpressure_share
-from models.policies.conttune.history import History
 
 PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf-8"))
 

@@ -24,11 +24,11 @@ from models.policies.flink_autoscaler import (
     decide_from_samples,
 )
 from models.policies.flink_autoscaler.alignment import Limits, align
-from models.policies.flink_autoscaler.capacity import Demand, bounds
+from models.policies.flink_autoscaler.autoscaler_memory import Recommendation, Restart, Scaling
 from models.policies.flink_autoscaler.delay import due, recommend
 from models.policies.flink_autoscaler.gates import in_period
-from models.policies.flink_autoscaler.memory import Recommendation, Restart, Scaling
-from models.policies.flink_autoscaler.scaling import VertexState, scale_vertex
+from models.policies.flink_autoscaler.target_capacity import Demand, bounds
+from models.policies.flink_autoscaler.vertex_scaling import VertexState, scale_vertex
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()

@@ -9,8 +9,8 @@ import numpy as np
 from models.forecasting.blend import blended
 from models.forecasting.boosting import GlobalBoosting, fit
 from models.forecasting.calendar import Calendar
-from models.forecasting.history import prepare
-from models.forecasting.profile import WeekdayProfile
+from models.forecasting.rate_history import prepare
+from models.forecasting.weekday_profile import WeekdayProfile
 
 CALENDAR = Calendar(1_772_409_600, 3600)  # Monday 2026-03-02, UTC
 DAY = 24

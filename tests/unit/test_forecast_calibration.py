@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import MOST_RAISED, Calibration, Offsets
 from models.forecasting.champion import choose
+from models.forecasting.error_scale import scale, shape
 from models.forecasting.errors import Errors
-from models.forecasting.proportion import scale, shape
 
 HOUR_S = 3600
 CALENDAR = Calendar(0, HOUR_S)

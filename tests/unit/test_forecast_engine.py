@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from models.forecasting import Calendar, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.base import registry
 from models.forecasting.calendar import FloatArray, IntArray
-from models.forecasting.history import History
+from models.forecasting.rate_history import History
 
 CALENDAR = Calendar(0, 1800)
 DAY = CALENDAR.day

@@ -12,7 +12,7 @@ from include.domain.graph import JobGraph, Operator
 from models.policies.mdp_rl.bellman import best_value, solve, worth
 from models.policies.mdp_rl.cost import Weights
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
-from models.policies.mdp_rl.rates import count_transitions, nearest_level, transition_probabilities, walk
+from models.policies.mdp_rl.rate_chain import count_transitions, nearest_level, transition_probabilities, walk
 from models.policies.mdp_rl.space import Configurations
 
 

@@ -11,10 +11,10 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import Due
 from models.policies.tidewise.reactive_controller import accept_plan, look, unseen
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 RUNNING = {"source": 1, "map": 8}

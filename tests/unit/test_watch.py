@@ -13,11 +13,11 @@ import pytest
 from include.control import watching
 from include.flink.raw_format import hour_directory
 from include.settings import Apply, Cluster, Paths, Planner, Settings
-from models.policies.conttune.history import Known
+from models.policies.conttune.capacity_history import Known
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import ControllerMemory
 from models.policies.tidewise.pending_steps import Due
 from models.policies.tidewise.reactive_controller import unseen
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.watch.job import JobView, WatchTask, look_row, memory_of
 
 NOW = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.papers.conttune.curves import P_MEASURED, readings, scaling
-from benchmarks.papers.conttune.published import PUBLISHED
+from benchmarks.papers.conttune.conttune_published import PUBLISHED
+from benchmarks.papers.conttune.measured_curves import P_MEASURED, readings, scaling
 from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
 
 SLOTS = 90  # 45 TaskManagers with two slots

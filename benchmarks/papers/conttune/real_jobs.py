@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.conttune.published import PAPER, PUBLISHED
+from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
 from models.policies.conttune import Acquisition, Memory, Options, Thresholds, advance
 from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations

@@ -11,10 +11,10 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
+from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
-from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
 from models.policies.ds2 import ManagerOptions
-from models.policies.ds2.policy import Ds2
+from models.policies.ds2.ds2_policy import Ds2
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 from models.simulation.testbed import Testbed
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.papers.ds2.published import PUBLISHED
+from benchmarks.papers.ds2.ds2_published import PUBLISHED
 from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
 
 SLOTS = 36

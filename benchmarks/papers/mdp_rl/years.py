@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.papers.mdp_rl.mdp_rl_runs import run_centralised, run_decentralised, run_mdp, violations
 from benchmarks.papers.mdp_rl.pipeline import (
     FITTED_RESPONSE_S,
     K_MAX,
@@ -16,10 +17,9 @@ from benchmarks.papers.mdp_rl.pipeline import (
     judge,
     objective_s,
 )
-from benchmarks.papers.mdp_rl.runs import run_centralised, run_decentralised, run_mdp, violations
 from models.job_models import Floats, Ints
 from models.policies.mdp_rl.cost import PAPER_WEIGHTS
-from models.policies.mdp_rl.rates import walk
+from models.policies.mdp_rl.rate_chain import walk
 
 OPERATORS = 3  # of Table 1 and Fig. 2a
 MOST_OPERATORS = 4  # of Fig. 2b

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.papers.phoebe import setup
+from benchmarks.papers.phoebe import phoebe_setup
 from include.settings import Planner
 from models.job_models import Floats, JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe.forecast import MultistepForecast
@@ -50,11 +50,11 @@ class Situations:
         self._operators = len(spec.operators)
         # Restart times as observed before the run, Section III-B; capacity and latency come from Phoebe's own profile.
         recovery = RecoveryModel(
-            downtime_rescale_s=setup.RESCALE_DOWNTIME_S,
+            downtime_rescale_s=phoebe_setup.RESCALE_DOWNTIME_S,
             downtime_rescale_sd_s=0.0,
-            downtime_restart_s=setup.FAILURE_DOWNTIME_S,
-            downtime_restart_sd_s=setup.FAILURE_DOWNTIME_SD_S,
-            checkpoint_interval_s=setup.CHECKPOINT_INTERVAL_S,
+            downtime_restart_s=phoebe_setup.FAILURE_DOWNTIME_S,
+            downtime_restart_sd_s=phoebe_setup.FAILURE_DOWNTIME_SD_S,
+            checkpoint_interval_s=phoebe_setup.CHECKPOINT_INTERVAL_S,
             events=0,
         )
         self._models = JobModels({}, {"pipeline": 1.0}, recovery, LatencyModel(np.zeros(0), np.zeros(0)))
@@ -69,7 +69,7 @@ class Situations:
             parallelism={"pipeline": workers},
             models=self._models,
             forecast=SourceForecast(at, 1, {"pipeline": paths}),
-            slots_max=setup.WORKERS_MAX,
+            slots_max=phoebe_setup.WORKERS_MAX,
             options=self._options,
             observations=observations(windows, job, self._operators),
             seed=job,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.policies.conttune.acquisition import Acquisition
+from models.policies.conttune.acquisition_functions import Acquisition
 from models.policies.conttune.driver import WindowTuner
-from models.policies.conttune.manager import Options
+from models.policies.conttune.tuning_loop import Options
 
 OPTIONS = Options(acquisition=Acquisition.LINEAR, always_big=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.policies.conttune.manager import Memory, Options, Step, advance
+from models.policies.conttune.tuning_loop import Memory, Options, Step, advance
 from models.policies.immediate_change import feasible, now, stay
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits

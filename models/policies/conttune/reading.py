@@ -10,8 +10,8 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.job_models import Floats, Ints
+from models.policies.conttune.capacity_history import History, observe
 from models.policies.conttune.controller import backpressure_share
-from models.policies.conttune.history import History, observe
 from models.policies.observations import Observations
 from models.topology import required_rates
 

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from models.capacity.acquisition import distance_to_observed
-from models.policies.conttune.acquisition import Acquisition, acquire
-from models.policies.conttune.history import History
+from models.policies.conttune.acquisition_functions import Acquisition, acquire
+from models.policies.conttune.capacity_history import History
 from models.policies.conttune.surrogate import curves
 from models.topology import optimal_parallelism
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves
-from models.capacity.samples import Samples, pack
 from models.job_models import Floats
-from models.policies.conttune.history import History
+from models.policies.conttune.capacity_history import History
 
 
 def curves(histories: Sequence[History], p_max: Sequence[int]) -> tuple[Floats, Floats]:

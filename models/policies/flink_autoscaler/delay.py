@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.policies.flink_autoscaler.memory import DelayedScaleDown, Recommendation
+from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Recommendation
 
 
 def recommend(delayed: DelayedScaleDown | None, recommendation: Recommendation) -> DelayedScaleDown:

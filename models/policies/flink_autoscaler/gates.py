@@ -9,8 +9,8 @@ from datetime import UTC, datetime, time
 
 from models.policies.flink_autoscaler.config import AutoscalerConfig, ConfigError
 from models.policies.flink_autoscaler.cron import Matcher, parse
-from models.policies.flink_autoscaler.scaling import Change
 from models.policies.flink_autoscaler.topology import JobTopology
+from models.policies.flink_autoscaler.vertex_scaling import Change
 
 _DAILY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?::(\d{3}))?)?")
 

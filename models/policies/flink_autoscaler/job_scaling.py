@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Memory, Restart, Scaling
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
 from models.policies.flink_autoscaler.gates import Resources, exceeds_quota, memory_pressure, switched_off
-from models.policies.flink_autoscaler.memory import DelayedScaleDown, Memory, Restart, Scaling
-from models.policies.flink_autoscaler.scaling import Change, VertexState, scale_vertex
 from models.policies.flink_autoscaler.topology import JobTopology
+from models.policies.flink_autoscaler.vertex_scaling import Change, VertexState, scale_vertex
 from models.policies.flink_autoscaler.window import Window
 
 NO_RESOURCES = Resources()

@@ -18,9 +18,9 @@ from include.domain.graph import JobGraph
 from models.job_models import Floats, Ints
 from models.policies.mdp_rl.bellman import solve
 from models.policies.mdp_rl.cost import DISCOUNT, PAPER_WEIGHTS
-from models.policies.mdp_rl.memory import Knowledge
+from models.policies.mdp_rl.mdp_rl_memory import Knowledge
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
-from models.policies.mdp_rl.rates import transition_probabilities
+from models.policies.mdp_rl.rate_chain import transition_probabilities
 from models.policies.mdp_rl.space import Configurations
 from models.scheduling.need import CapacityBounds
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.job_models import Floats, Ints
-from models.policies.phoebe.profile import LatencyClasses, ProfiledLatency
+from models.policies.phoebe.capacity_profile import LatencyClasses, ProfiledLatency
 from models.policies.phoebe.rows import Measurement
 
 FEWEST_ROWS = 3

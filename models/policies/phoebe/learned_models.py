@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.job_models import Floats, Ints, LatencyModel
+from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.latency_model import LatencyModel as ProfiledModel
-from models.policies.phoebe.profile import Capacity
 from models.policies.protocol import Situation
 from models.scheduling.demand import MEDIAN, demand
 from models.scheduling.need import job_bounds, upper_limits

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.policies.conttune.reading import Reading
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.snapshot import Snapshot, conttune_step, known_headroom, lag_s
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.scheduling.cost_model import worked_off_s
 from models.scheduling.need import upper_limits
 

@@ -24,11 +24,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.history import KEEP, capacity_near
+from models.policies.conttune.capacity_history import KEEP, capacity_near
 from models.policies.conttune.reading import Reading, fresh_windows, learn, read
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.pending_steps import Due
 from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.snapshot import (
@@ -41,6 +40,7 @@ from models.policies.tidewise.snapshot import (
     source_load_per_s,
     utilisation,
 )
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 
 
 def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:

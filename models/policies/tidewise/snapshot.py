@@ -11,11 +11,11 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
-from models.policies.conttune.history import History, capacity_at
+from models.policies.conttune.capacity_history import History, capacity_at
 from models.policies.conttune.reading import Reading, fresh_windows
 from models.policies.conttune.small import Question, propose
 from models.policies.observations import Observations
-from models.policies.tidewise.memory import ControllerMemory
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
 from models.scheduling.need import upper_limits
 
