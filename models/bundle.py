@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from models.job_models import CapacityCurve, Floats, Ints, JobModels, LatencyModel, RecoveryModel
+from models.arrays import Floats, Ints
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 JobKey = tuple[str, str]
 COUNTS = ("operator_count", "knot_count", "grid_count", "observed_count")

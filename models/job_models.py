@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from models.arrays import Floats, Ints
+
 EventKind = Literal["rescale", "restart"]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from models.job_models import Floats, Ints, LatencyModel
+from models.arrays import Floats, Ints
+from models.job_models import LatencyModel
 
 BINS = 32  # of utilisation, hence at most as many knots
 # Latencies below this are all "none" to a person; relative errors are taken against at least this much.

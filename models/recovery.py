@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import EventKind, Floats, Ints, RecoveryModel
+from models.arrays import Floats, Ints
+from models.job_models import EventKind, RecoveryModel
 
 # What is known before any event: DS2 reports 30-50 s for a redeployment, Phoebe 90-130 s for a failure.
 DOWNTIME_PRIOR_S: Final[dict[EventKind, float]] = {"rescale": 40.0, "restart": 90.0}

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves, scaling_error, widen
-from models.job_models import CapacityCurve, Floats, Ints, JobModels, LatencyModel, RecoveryModel
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.conttune.capacity_history import History
 
 # Reconfigurations take no time in ContTune's experiment, and nothing fails in it.

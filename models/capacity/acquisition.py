@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 
 def smallest_sufficient(capacity_per_s: Floats, required_per_s: npt.ArrayLike) -> Ints:

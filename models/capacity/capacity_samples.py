@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 # Noise is taken as proportional to capacity, but not below this share of the operator's largest capacity: a tiny
 # capacity at p = 1 would otherwise be trusted without limit.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import Floats, Ints
 from models.capacity.capacity_samples import Samples
 from models.capacity.fit import fit
 from models.capacity.gp import predict
-from models.job_models import Floats, Ints
 
 # How far a capacity is off when it is scaled linearly by a factor e, before the fleet has shown it: worth one unit of
 # squared log distance, that is one operator seen at p and at 2.7 p.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import Floats
 from models.capacity.capacity_samples import Samples
 from models.capacity.gp import MIN_LENGTH_SCALE, Spectrum, profile, whiten
-from models.job_models import Floats
 
 RATIOS = np.geomspace(1e-3, 1e5, 17)
 FINE_RATIOS = np.geomspace(10**-0.5, 10**0.5, 7)

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats
 from models.capacity.capacity_samples import Samples
-from models.job_models import Floats
 
 # Prior of the noise: worth two samples with a spread of 3%; without it single samples are taken as exact.
 NOISE_PRIOR_WEIGHT = 2.0

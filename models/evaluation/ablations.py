@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.capacity.fleet_prior import FleetPrior, borrowed
+from models.capacity.fleet_prior import FleetPrior
+from models.capacity.partial_pooling import pool_models
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
@@ -60,7 +61,7 @@ class Borrowing(Planner):
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan of a job whose hardly seen operators borrow."""
-        models = borrowed(situation.models, situation.graph, self.prior, situation.slots_max)
+        models = pool_models(situation.models, situation.graph, self.prior, situation.slots_max)
         return super().decide(replace(situation, models=models), memory)
 
 

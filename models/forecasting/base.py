@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from models.forecasting.calendar import FloatArray, IntArray
+from models.arrays import Floats, Ints
 from models.forecasting.rate_history import History
 
 
@@ -28,7 +28,7 @@ class Forecaster(Protocol):
     @property
     def min_history_days(self) -> float: ...  # noqa: D102
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """Predict the middle of the rates in bins ``[origin, origin + horizon)``.
 
         Origins come together so that a method can share work between those of a backtest.

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.forecasting import blend, fallback
 from models.forecasting.base import Forecaster, Registry, registry
 from models.forecasting.boosting import Fit, GlobalBoosting
-from models.forecasting.calendar import HOUR_S, BoolArray, Calendar, FloatArray, IntArray
+from models.forecasting.calendar import HOUR_S, Calendar
 from models.forecasting.champion import choose
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.harmonic import HarmonicRidge
@@ -56,15 +57,15 @@ class ForecastBatch:
         coverage_q90: share of bins at or below q90, shape (M, n), NaN when unknown.
     """
 
-    quantiles: FloatArray
+    quantiles: Floats
     methods: tuple[str, ...]
     method: list[str]
     reason: list[str | None]
-    champion: IntArray
-    origins: IntArray
-    mase: FloatArray
-    pinball_q90: FloatArray
-    coverage_q90: FloatArray
+    champion: Ints
+    origins: Ints
+    mase: Floats
+    pinball_q90: Floats
+    coverage_q90: Floats
 
 
 def default_registry(fits: Sequence[Fit] = ()) -> Registry:
@@ -74,7 +75,7 @@ def default_registry(fits: Sequence[Fit] = ()) -> Registry:
 
 
 def forecast_batch(
-    rates_per_s: FloatArray,
+    rates_per_s: Floats,
     calendar: Calendar,
     settings: ForecastSettings,
     *,
@@ -121,14 +122,14 @@ def _nothing(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str |
     )
 
 
-def _rows(history: History, rows: BoolArray) -> History:
+def _rows(history: History, rows: Bools) -> History:
     return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
 
 
 def _learn(
     batch: ForecastBatch,
     history: History,
-    rows: BoolArray,
+    rows: Bools,
     methods: Registry,
     *,
     settings: ForecastSettings,
@@ -177,12 +178,12 @@ def _hold_the_rest(batch: ForecastBatch, history: History, horizon: int) -> None
         batch.reason[at] = batch.reason[at] or fallback.UNSCORED
 
 
-def _row_mean(values: FloatArray) -> FloatArray:
+def _row_mean(values: Floats) -> Floats:
     counted = np.isfinite(values).sum(axis=1)
     return np.asarray(np.nansum(values, axis=1) / np.where(counted > 0, counted, np.nan))
 
 
-def _naive_error(history: History) -> FloatArray:
+def _naive_error(history: History) -> Floats:
     """Return the mean absolute error of repeating the day before, in sample: the scale of MASE, shape (n,)."""
     day = history.calendar.day
     scale = _row_mean(np.abs(history.observed[:, day:] - history.observed[:, :-day]))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.forecasting.calendar import DAY_S, HOUR_S, Calendar, FloatArray, IntArray
+from models.arrays import Floats, Ints
+from models.forecasting.calendar import DAY_S, HOUR_S, Calendar
 
 NAME = "blend"
 POWER = 4.0
@@ -21,7 +22,7 @@ HALF_LIFE_S = 3 * DAY_S
 OWN_SHARE = 0.5
 
 
-def blended(predicted: FloatArray, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int) -> FloatArray:
+def blended(predicted: Floats, seen: Floats, at: Ints, calendar: Calendar, look_back: int) -> Floats:
     """Return the blend at every origin, records/s, shape (P, n, H).
 
     The weights at an origin come from bins before it alone.
@@ -41,7 +42,7 @@ def blended(predicted: FloatArray, seen: FloatArray, at: IntArray, calendar: Cal
     total = np.add.reduceat(np.where(known, error, 0.0), starts, axis=3)
     number = np.add.reduceat(known.astype(np.float64), starts, axis=3)
     ends = at[:, None] + np.minimum(starts + group, horizon)  # a group counts once all of it has come
-    made: FloatArray = np.empty_like(predicted[0])
+    made: Floats = np.empty_like(predicted[0])
     for place in range(len(at)):
         now = int(at[place])
         past = (at < now) & (at >= now - look_back)
@@ -57,7 +58,7 @@ def blended(predicted: FloatArray, seen: FloatArray, at: IntArray, calendar: Cal
     return made
 
 
-def _loss(total: FloatArray, number: FloatArray) -> FloatArray:
+def _loss(total: Floats, number: Floats) -> Floats:
     """Return l, shape (M, n, G), NaN where a method has no error that is known."""
     everywhere = total.sum(axis=2, keepdims=True) / np.where(number.any(axis=2, keepdims=True), 1.0, np.nan)
     everywhere = np.asarray(everywhere / number.sum(axis=2, keepdims=True))
@@ -67,7 +68,7 @@ def _loss(total: FloatArray, number: FloatArray) -> FloatArray:
     return np.asarray(OWN_SHARE * own + (1 - OWN_SHARE) * everywhere)
 
 
-def _shares(loss: FloatArray) -> FloatArray:
+def _shares(loss: Floats) -> Floats:
     """Return v, shape (M, n, G); a method without a record counts like the worst, and all alike when none has one."""
     worst = np.nanmax(loss, axis=0, keepdims=True)
     loss = np.where(np.isnan(loss), np.where(np.isnan(worst), 1.0, worst), loss)

@@ -20,7 +20,8 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from models.forecasting.calendar import HOUR_S, Calendar, FloatArray, IntArray
+from models.arrays import Floats, Ints
+from models.forecasting.calendar import HOUR_S, Calendar
 from models.forecasting.rate_history import History
 from models.forecasting.weekday_profile import profile, season_from
 
@@ -68,7 +69,7 @@ class GlobalBoosting:
     name: str = "global_boosting"
     min_history_days: float = LEAST_DAYS
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         calendar, n = history.calendar, len(history.begin)
         paths = np.full((len(origins), n, horizon), np.nan)
@@ -134,7 +135,7 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
         return Fit(until_s, model.fit(features, np.concatenate(targets)))
 
 
-def _leads(calendar: Calendar, horizon: int) -> IntArray:
+def _leads(calendar: Calendar, horizon: int) -> Ints:
     """Return the leads that the model predicts, in bins; between them the path is a line."""
     step = min(calendar.bins(LEAD_STEP_S), horizon)
     return np.arange(step // 2, horizon, step, dtype=np.int64)
@@ -155,15 +156,15 @@ class _View:
     """
 
     history: History
-    origins: IntArray
-    leads: IntArray
-    season: FloatArray
-    sums: FloatArray
-    above: FloatArray
+    origins: Ints
+    leads: Ints
+    season: Floats
+    sums: Floats
+    above: Floats
     first: int
 
     @classmethod
-    def of(cls, history: History, origins: IntArray, horizon: int) -> _View:
+    def of(cls, history: History, origins: Ints, horizon: int) -> _View:
         calendar = history.calendar
         first = max(0, int(origins.min()) - calendar.day)
         profiles = profile(history, first, horizon)
@@ -179,20 +180,20 @@ class _View:
             first,
         )
 
-    def level(self) -> FloatArray:
+    def level(self) -> Floats:
         """Return the mean of the day before each origin, > 0, shape (P, n)."""
         day = self.history.calendar.day
         level = _mean(self.sums, self.origins - day, self.origins)
         return np.maximum(level.T, np.finfo(float).tiny)
 
-    def features(self) -> FloatArray:
+    def features(self) -> Floats:
         """Return the inputs of the model, shape (P, n, J, F)."""
         calendar = self.history.calendar
         count, n, leads = len(self.origins), len(self.history.begin), len(self.leads)
         level = self.level()
-        columns: list[FloatArray] = []
+        columns: list[Floats] = []
 
-        def add(values: FloatArray) -> None:
+        def add(values: Floats) -> None:
             columns.append(np.broadcast_to(values, (count, n, leads)))
 
         add((self.leads * calendar.bin_s / HOUR_S)[None, None, :])
@@ -215,7 +216,7 @@ class _View:
         add(calendar.weekday(0, span).astype(np.float64)[self.origins][:, None, None])
         return np.stack(columns, axis=-1)
 
-    def _back(self, target: IntArray, days: int) -> FloatArray:
+    def _back(self, target: Ints, days: int) -> Floats:
         """Return the rate some days before the target, smoothed, shape (P, n, J), NaN where it is not known yet."""
         calendar = self.history.calendar
         half = calendar.bins(SMOOTHING_S) // 2
@@ -225,7 +226,7 @@ class _View:
         begun = at[:, None, :] - half >= self.history.begin[None, :, None]
         return np.where(begun & (at < self.origins[:, None])[:, None, :], mean, np.nan)
 
-    def targets(self, stop: int) -> FloatArray:
+    def targets(self, stop: int) -> Floats:
         """Return what came, above the profile and over the level, shape (P, n, J); NaN from bin ``stop`` on."""
         calendar = self.history.calendar
         half = calendar.bins(SMOOTHING_S) // 2
@@ -237,7 +238,7 @@ class _View:
         above = (value - self.season[:, :, self.leads]) / self.level()[:, :, None]
         return np.where(known[:, None, :] & measured, above, np.nan)
 
-    def paths(self, predicted: FloatArray) -> FloatArray:
+    def paths(self, predicted: Floats) -> Floats:
         """Return rates from predictions of shape (P, n, J): profile plus a line through them, (P, n, horizon)."""
         horizon = self.season.shape[2]
         place = np.clip(np.interp(np.arange(horizon), self.leads, np.arange(len(self.leads))), 0, None)
@@ -248,11 +249,11 @@ class _View:
         return np.asarray(self.season + line * self.level()[:, :, None])
 
 
-def _summed(values: FloatArray) -> FloatArray:
+def _summed(values: Floats) -> Floats:
     return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
 
 
-def _mean(sums: FloatArray, start: IntArray, stop: IntArray) -> FloatArray:
+def _mean(sums: Floats, start: Ints, stop: Ints) -> Floats:
     """Return means over bins ``[start, stop)`` from cumulative sums (n, T + 1), shape (n, *start.shape)."""
     last = sums.shape[1] - 1
     low, high = np.clip(start, 0, last), np.clip(stop, 0, last)

@@ -28,7 +28,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.forecasting.calendar import DAY_S, HOUR_S, WEEK_S, BoolArray, Calendar, FloatArray, IntArray
+from models.arrays import Bools, Floats, Ints
+from models.forecasting.calendar import DAY_S, HOUR_S, WEEK_S, Calendar
 from models.forecasting.error_scale import chosen, scale, shape
 from models.forecasting.errors import Errors
 
@@ -61,8 +62,8 @@ class Offsets:
         proportion: p, shape (P, n).
     """
 
-    size: FloatArray
-    proportion: FloatArray
+    size: Floats
+    proportion: Floats
 
     def between(self, first: int, stop: int) -> Offsets:
         """Return those of some of the origins."""
@@ -83,11 +84,11 @@ class Calibration:
         raised: theta, shape (L, n).
     """
 
-    def __init__(self, levels: FloatArray, series: int, calendar: Calendar, horizon: int) -> None:
+    def __init__(self, levels: Floats, series: int, calendar: Calendar, horizon: int) -> None:
         self.levels, self.calendar, self.horizon = levels, calendar, horizon
         self.raised = np.zeros((len(levels), series))
         self.step = min(calendar.bins(SAMPLE_S), horizon)
-        self.leads: IntArray = np.arange(self.step // 2, horizon, self.step, dtype=np.int64)
+        self.leads: Ints = np.arange(self.step // 2, horizon, self.step, dtype=np.int64)
         self.group = min(max(1, GROUP_S // (self.step * calendar.bin_s)), len(self.leads))
 
     def nothing(self) -> Offsets:
@@ -95,7 +96,7 @@ class Calibration:
         groups, series = -(-len(self.leads) // self.group), self.raised.shape[1]
         return Offsets(np.empty((0, len(self.levels), series, groups)), np.empty((0, series)))
 
-    def by_day(self, errors: FloatArray, predicted: FloatArray, at: IntArray, look_back: int) -> Offsets:
+    def by_day(self, errors: Floats, predicted: Floats, at: Ints, look_back: int) -> Offsets:
         """Return the offsets of all origins, day by day: what came before a day decides on its proportions.
 
         Args:
@@ -114,9 +115,7 @@ class Calibration:
                 made = made.followed_by(own)
         return made
 
-    def run(
-        self, errors: FloatArray, shapes: FloatArray, at: IntArray, first: int, predicted: Offsets | None = None
-    ) -> Offsets:
+    def run(self, errors: Floats, shapes: Floats, at: Ints, first: int, predicted: Offsets | None = None) -> Offsets:
         """Return the offsets at the origins from index ``first`` on, NaN where not known.
 
         Args:
@@ -149,30 +148,26 @@ class Calibration:
             made[place] = self._offsets(own, pooled, weights, self._independent(known, weights, at), steady)
         return Offsets(made[first:], used[first:])
 
-    def _proportion(
-        self, sampled: FloatArray, shapes: FloatArray, at: IntArray, target: IntArray, first: int
-    ) -> FloatArray:
+    def _proportion(self, sampled: Floats, shapes: Floats, at: Ints, target: Ints, first: int) -> Floats:
         """Return the proportion of each series, shape (n,), from what is known at the first origin to be said."""
         weights = self._weights(target, first, int(at[first]))
         rows = np.flatnonzero(weights.any(axis=1))
         upper = self.levels[self.levels > 0.5]
         return chosen(sampled[rows], shapes[rows], weights[rows], upper)
 
-    def _weights(self, target: IntArray, place: int, now: int) -> FloatArray:
+    def _weights(self, target: Ints, place: int, now: int) -> Floats:
         """Return w, shape (P, H), of the errors of origins before ``place`` at a moment."""
         age_s = (now - target) * self.calendar.bin_s
         weights = np.where(target < now, 0.5 ** (age_s / HALF_LIFE_S), 0.0)
         weights[place:] = 0.0
         return np.asarray(weights)
 
-    def spread(self, offsets: FloatArray) -> FloatArray:
+    def spread(self, offsets: Floats) -> Floats:
         """Return offsets of shape (..., G) over the leads, in units of s, shape (..., H)."""
         group = np.minimum(np.arange(self.horizon) // (self.group * self.step), offsets.shape[-1] - 1)
         return np.asarray(offsets[..., group])
 
-    def _offsets(
-        self, own: Errors, pooled: Errors, weights: FloatArray, worth: FloatArray, steady: BoolArray
-    ) -> FloatArray:
+    def _offsets(self, own: Errors, pooled: Errors, weights: Floats, worth: Floats, steady: Bools) -> Floats:
         """Return offsets at a moment, shape (L, n, G), not decreasing in the level.
 
         ``worth`` is m, and ``steady`` tells
@@ -188,16 +183,14 @@ class Calibration:
         mixed = OWN_SHARE * np.where(np.isnan(mine), everywhere, mine) + (1 - OWN_SHARE) * everywhere
         return np.maximum.accumulate(mixed, axis=0)
 
-    def _independent(self, known: BoolArray, weights: FloatArray, at: IntArray) -> FloatArray:
+    def _independent(self, known: Bools, weights: Floats, at: Ints) -> Floats:
         """Return m, shape (n,): a bin that several origins foretold has one error, not several."""
         spacing = float(np.median(np.diff(at))) if len(at) > 1 else float(self.horizon)
         overlap = max(1.0, self.horizon / spacing)
         share = self.step * self.calendar.bin_s / CORRELATED_S / overlap
         return np.asarray(np.einsum("pnh,ph->n", known, weights) * share)
 
-    def _steer(
-        self, sampled: FloatArray, made: FloatArray, scales: FloatArray, target: IntArray, bins: tuple[int, int]
-    ) -> None:
+    def _steer(self, sampled: Floats, made: Floats, scales: Floats, target: Ints, bins: tuple[int, int]) -> None:
         """Move theta by what the bins ``[since, now)`` brought."""
         since, now = bins
         seen = (target >= since) & (target < now)

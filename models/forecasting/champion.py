@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.forecasting.calendar import FloatArray, IntArray
+from models.arrays import Floats, Ints
 
 MIN_DAYS = 3
 """A challenger is believed after this many days on which both could be scored."""
@@ -19,7 +19,7 @@ KEPT_SHARE = 0.75
 """A champion that beats the first method on fewer of the days goes."""
 
 
-def choose(losses: FloatArray, incumbent: IntArray, margin: float) -> IntArray:
+def choose(losses: Floats, incumbent: Ints, margin: float) -> Ints:
     """Return the index of each series' champion, shape (n,).
 
     A challenger is compared with the incumbent on the days where both have a score.  The best challenger that beats

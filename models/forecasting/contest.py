@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.forecasting import blend
-from models.forecasting.calendar import Calendar, FloatArray, IntArray
+from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import Calibration
 from models.forecasting.error_scale import scale, shape
 
@@ -43,28 +44,28 @@ class Contest:
 
     calendar: Calendar
     names: tuple[str, ...]
-    at: IntArray
-    predicted: FloatArray
-    seen: FloatArray
-    offsets: FloatArray
-    proportion: FloatArray
+    at: Ints
+    predicted: Floats
+    seen: Floats
+    offsets: Floats
+    proportion: Floats
     calibrations: tuple[Calibration, ...]
 
-    def quantiles(self, place: int, champion: IntArray) -> FloatArray:
+    def quantiles(self, place: int, champion: Ints) -> Floats:
         """Return the champions' quantiles from one origin, records/s, ordered and >= 0, shape (L, n, H)."""
         series = np.arange(len(champion))
         middle = self.predicted[champion, place, series]
         spread = self.calibrations[0].spread(self.offsets[champion, place, :, series].transpose(1, 0, 2))
         return ordered(middle, spread * scale(shape(middle), self.proportion[champion, place, series]))
 
-    def losses(self, now: int, days: int) -> FloatArray:
+    def losses(self, now: int, days: int) -> Floats:
         """Return what each method lost per day before ``now``, records/s, shape (M, days, n), NaN where not scored.
 
         It is the pinball loss of q50 and q90 together, over all bins of a day and all origins that foretold them.
         """
         return np.asarray(self.scores(now, days)[0])
 
-    def scores(self, now: int, days: int) -> FloatArray:
+    def scores(self, now: int, days: int) -> Floats:
         """Return loss, absolute error, pinball loss of q90 and share covered by it, per day, shape (4, M, days, n)."""
         day, horizon = self.calendar.day, self.predicted.shape[3]
         target = self.at[:, None] + np.arange(horizon)
@@ -92,7 +93,7 @@ class Contest:
 
 
 def hold_contest(
-    calendar: Calendar, names: Sequence[str], predicted: FloatArray, *, seen: FloatArray, at: IntArray, look_back: int
+    calendar: Calendar, names: Sequence[str], predicted: Floats, *, seen: Floats, at: Ints, look_back: int
 ) -> Contest:
     """Blend and calibrate what the methods said, in the order of their registry.
 
@@ -111,7 +112,7 @@ def hold_contest(
     return Contest(calendar, tuple(names), at, predicted, seen, offsets, proportion, calibrations)
 
 
-def ordered(middle: FloatArray, spread: FloatArray) -> FloatArray:
+def ordered(middle: Floats, spread: Floats) -> Floats:
     """Return quantiles >= 0 from a middle (n, H) and the offsets of the others (L - 1, n, H), shape (L, n, H)."""
     others = middle + spread
     lower, upper = np.minimum(others[:MIDDLE], middle), np.maximum(others[MIDDLE:], middle)
@@ -120,8 +121,8 @@ def ordered(middle: FloatArray, spread: FloatArray) -> FloatArray:
 
 
 def with_blend(
-    names: Sequence[str], predicted: FloatArray, *, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int
-) -> tuple[tuple[str, ...], FloatArray]:
+    names: Sequence[str], predicted: Floats, *, seen: Floats, at: Ints, calendar: Calendar, look_back: int
+) -> tuple[tuple[str, ...], Floats]:
     """Put the blend of two or more methods in front of them; arguments as in :func:`blend.blended`."""
     if len(names) == 1:
         return tuple(names), predicted

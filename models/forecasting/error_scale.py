@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from models.forecasting.calendar import FloatArray
+from models.arrays import Floats
 from models.forecasting.errors import Errors
 
 CHOICE: Final = (0.0, 0.5, 1.0)
@@ -27,7 +27,7 @@ LEAST_SCALE: Final = 0.02
 """Where next to nothing is foretold an error still has a size."""
 
 
-def shape(predicted: FloatArray) -> FloatArray:
+def shape(predicted: Floats) -> Floats:
     """Return what was foretold, (..., H) records/s, over its mean over the horizon."""
     rates = np.where(np.isfinite(predicted), np.maximum(predicted, 0.0), 0.0)
     counted = np.isfinite(predicted).sum(axis=-1, keepdims=True)
@@ -35,12 +35,12 @@ def shape(predicted: FloatArray) -> FloatArray:
     return np.asarray(np.where(np.isfinite(predicted), rates / np.where(mean > 0, mean, 1.0), np.nan))
 
 
-def scale(shapes: FloatArray, proportion: FloatArray) -> FloatArray:
+def scale(shapes: Floats, proportion: Floats) -> Floats:
     """Return s, (..., H), from shapes (..., H) and proportions (...) or fewer axes, which count for all."""
     return np.asarray(np.maximum(1.0 + proportion[..., None] * (shapes - 1.0), LEAST_SCALE))
 
 
-def chosen(errors: FloatArray, shapes: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:
+def chosen(errors: Floats, shapes: Floats, weights: Floats, levels: Floats) -> Floats:
     """Return the proportion of each series whose quantiles lose least, shape (n,); 0 where no error is known.
 
     Args:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from models.forecasting.calendar import DAY_S, Calendar, FloatArray
+from models.arrays import Floats
+from models.forecasting.calendar import DAY_S, Calendar
 from models.forecasting.rate_history import History
 
 NAME = "recent_level"
@@ -49,7 +50,7 @@ def _duration(seconds: int) -> str:
     return f"{seconds // 3600} hours" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.0f} days"
 
 
-def hold_level(history: History, levels: FloatArray, horizon: int) -> FloatArray:
+def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
     """Return quantiles around the recent level, shape (len(levels), n, horizon); NaN for a series without any value.
 
     The spread starts at the variation of the last measured day, at least LEAST_SPREAD of the level, and grows with the
@@ -69,7 +70,7 @@ def hold_level(history: History, levels: FloatArray, horizon: int) -> FloatArray
     return np.asarray(np.maximum.accumulate(np.maximum(held, 0.0), axis=0))
 
 
-def _recent(history: History, count: int) -> FloatArray:
+def _recent(history: History, count: int) -> Floats:
     """Return the last ``count`` measured rates of each series, however long ago, shape (n, <= count), NaN-padded."""
     missing = ~np.isfinite(history.observed)
     order = np.argsort(missing, axis=1, kind="stable")  # measured bins first, in time order

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.forecasting.calendar import BoolArray, Calendar, FloatArray, IntArray
+from models.arrays import Bools, Floats, Ints
+from models.forecasting.calendar import Calendar
 
 NOTHING_SHARE = 0.01
 """A rate below this share of what its hour of day usually brings is taken for missing data."""
@@ -36,9 +37,9 @@ class History:
     """
 
     calendar: Calendar
-    observed: FloatArray
-    filled: FloatArray
-    begin: IntArray
+    observed: Floats
+    filled: Floats
+    begin: Ints
 
     @property
     def bins(self) -> int:
@@ -46,7 +47,7 @@ class History:
         return int(self.observed.shape[1])
 
 
-def prepare(rates_per_s: FloatArray, calendar: Calendar) -> History:
+def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
     """Clean and fill rates of shape (n, T); negative, infinite and impossible values count as missing."""
     rates = np.asarray(rates_per_s, dtype=np.float64)
     rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
@@ -54,7 +55,7 @@ def prepare(rates_per_s: FloatArray, calendar: Calendar) -> History:
     return History(calendar, observed, _fill_causally(observed, calendar), _begin(observed))
 
 
-def continued(history: History, rates_per_s: FloatArray) -> History:
+def continued(history: History, rates_per_s: Floats) -> History:
     """Append bins that came later, shape (n, t), without looking at the earlier ones again.
 
     What is an error among them is told bin by bin from what was usual before, so that an origin between them sees
@@ -77,13 +78,13 @@ def continued(history: History, rates_per_s: FloatArray) -> History:
     return History(history.calendar, observed, _fill_causally(observed, history.calendar), _begin(observed))
 
 
-def _begin(observed: FloatArray) -> IntArray:
+def _begin(observed: Floats) -> Ints:
     """Return the first observed bin of each series, T when there is none, shape (n,)."""
     after = np.ones((len(observed), 1), bool)
     return np.asarray(np.argmax(np.concatenate([np.isfinite(observed), after], axis=1), axis=1), np.int64)
 
 
-def _errors(rates: FloatArray, calendar: Calendar) -> BoolArray:
+def _errors(rates: Floats, calendar: Calendar) -> Bools:
     """Mark bins that read next to nothing, or absurdly much, against the usual hour; shape (n, T)."""
     usual = _usual_by_hour(rates, calendar)
     busiest = usual.max(axis=1, keepdims=True, initial=0.0)
@@ -98,7 +99,7 @@ def _errors(rates: FloatArray, calendar: Calendar) -> BoolArray:
     return np.asarray(_short_runs(nothing | missing, lasting) & nothing | _short_runs(spike, SPIKE_BINS + 1))
 
 
-def _usual_by_hour(rates: FloatArray, calendar: Calendar) -> FloatArray:
+def _usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:
     """Return the median over days of the mean rate in each hour of day, spread over the bins, shape (n, T)."""
     n, T = rates.shape
     per_block = next(size for size in range(max(1, calendar.day // 24), 0, -1) if calendar.day % size == 0)
@@ -114,7 +115,7 @@ def _usual_by_hour(rates: FloatArray, calendar: Calendar) -> FloatArray:
     return np.tile(usual, (1, padded.shape[1]))[:, padding:]
 
 
-def _short_runs(marked: BoolArray, limit: int) -> BoolArray:
+def _short_runs(marked: Bools, limit: int) -> Bools:
     """Keep the runs of marked bins that are shorter than ``limit``; shape (n, T)."""
     n, T = marked.shape
     edges = np.diff(np.concatenate([np.zeros((n, 1), bool), marked, np.zeros((n, 1), bool)], axis=1).astype(np.int8))
@@ -127,7 +128,7 @@ def _short_runs(marked: BoolArray, limit: int) -> BoolArray:
     return np.cumsum(delta, axis=1, dtype=np.int8)[:, :T] > 0
 
 
-def _fill_causally(observed: FloatArray, calendar: Calendar) -> FloatArray:
+def _fill_causally(observed: Floats, calendar: Calendar) -> Floats:
     """Fill gaps with the bin a week before, else a day before, else the last value; shape (n, T).
 
     Only earlier bins are used, so that one fill serves every origin of a backtest.

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.forecasting import fallback
 from models.forecasting.base import Registry, registry
 from models.forecasting.batch import ForecastSettings, default_registry
 from models.forecasting.boosting import Fit, GlobalBoosting, fit
-from models.forecasting.calendar import Calendar, FloatArray, IntArray
+from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.rate_history import continued, prepare
@@ -42,27 +43,27 @@ class Rolling:
         reason: why an origin fell back, None when the champion of a backtest was used.
     """
 
-    quantiles: FloatArray
+    quantiles: Floats
     method: list[str]
     reason: list[str | None]
 
 
 def rolling_forecasts(
-    rates_per_s: FloatArray,
+    rates_per_s: Floats,
     calendar: Calendar,
-    origins: IntArray,
+    origins: Ints,
     settings: ForecastSettings,
     *,
     methods: Registry | None = None,
-) -> FloatArray:
+) -> Floats:
     """Return the quantiles of :func:`roll`, records/s, shape (O, L, H)."""
     return roll(rates_per_s, calendar, origins, settings, methods=methods).quantiles
 
 
 def roll(
-    rates_per_s: FloatArray,
+    rates_per_s: Floats,
     calendar: Calendar,
-    origins: IntArray,
+    origins: Ints,
     settings: ForecastSettings,
     *,
     methods: Registry | None = None,
@@ -102,13 +103,13 @@ def roll(
 
 
 def _predict(
-    rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
-) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
+) -> tuple[tuple[str, ...], Floats, Floats]:
     """Return names, what every method says from each origin (M, P, 1, H), and the bins as they were cleaned (1, T)."""
     day, horizon = calendar.day, settings.horizon
     window = settings.history_days * day
     clean = np.full((1, len(rates)), np.nan)
-    parts: list[FloatArray] = []
+    parts: list[Floats] = []
     fits: tuple[Fit, ...] = ()
     names: tuple[str, ...] = ()
     for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
@@ -129,7 +130,7 @@ def _predict(
 
 
 def _contest(
-    rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
+    rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
 ) -> Contest:
     """Return the record of all origins, calibrated day by day."""
     day, horizon = calendar.day, settings.horizon
@@ -140,7 +141,7 @@ def _contest(
     return hold_contest(calendar, names, predicted, seen=seen, at=at, look_back=look_back)
 
 
-def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -> IntArray:
+def _origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:
     """Return the origins to forecast: those wanted, and those before and between them that they learn from."""
     step = calendar.bins(ORIGIN_S)
     back = (settings.backtest_origins + 1) * calendar.day + settings.horizon
@@ -153,7 +154,7 @@ def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -
 class _Forecaster:
     """Says what a contest comes to at one origin after the other."""
 
-    def __init__(self, rates: FloatArray, contest: Contest, settings: ForecastSettings) -> None:
+    def __init__(self, rates: Floats, contest: Contest, settings: ForecastSettings) -> None:
         self.rates, self.contest, self.settings = rates, contest, settings
         self.champions: dict[int, int] = {}
         day, office = contest.calendar.day, 0
@@ -176,7 +177,7 @@ class _Forecaster:
             proportion=contest.proportion[:, mine],
         )
 
-    def say(self, origin: int) -> tuple[FloatArray, str, str | None]:
+    def say(self, origin: int) -> tuple[Floats, str, str | None]:
         """Return quantiles (L, H), method and reason of a fallback."""
         contest, horizon = self.contest, self.settings.horizon
         window = self.settings.history_days * contest.calendar.day

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.forecasting import remainder
-from models.forecasting.calendar import Calendar, FloatArray, IntArray
+from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
 
 DAYS = 21
@@ -37,7 +38,7 @@ class WeekdayProfile:
     name: str = "weekday_profile"
     min_history_days: float = 1.0
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         calendar = history.calendar
         look_back = int(remainder.DAYS * calendar.day)
@@ -55,7 +56,7 @@ class WeekdayProfile:
         return np.where(enough[:, :, None], paths, np.nan)
 
 
-def profile(history: History, first: int, horizon: int) -> list[FloatArray]:
+def profile(history: History, first: int, horizon: int) -> list[Floats]:
     """Return p of bins ``[first, T + horizon)``, shape (n, T + horizon - first), for each day of the horizon.
 
     The entry of index d leaves out the d days before a bin: what can be said d days ahead.  NaN where no day was seen.
@@ -65,7 +66,7 @@ def profile(history: History, first: int, horizon: int) -> list[FloatArray]:
     weekday = history.calendar.weekday(0, stop)
     total = np.zeros((len(values), stop - first))
     weight = np.zeros_like(total)
-    made: list[FloatArray] = []
+    made: list[Floats] = []
     known = np.isfinite(values)
     clean = np.where(known, values, 0.0)
     days_ahead = -(-horizon // day)
@@ -81,13 +82,13 @@ def profile(history: History, first: int, horizon: int) -> list[FloatArray]:
     return made
 
 
-def _likeness(then: IntArray, now: IntArray) -> FloatArray:
+def _likeness(then: Ints, now: Ints) -> Floats:
     """Return how much one weekday tells of another, 0..1."""
     kind = np.where((then >= SATURDAY) == (now >= SATURDAY), SAME_KIND, OTHER_KIND)
     return np.where(then == now, 1.0, kind)
 
 
-def season_from(profiles: list[FloatArray], origin: int, calendar: Calendar, horizon: int) -> FloatArray:
+def season_from(profiles: list[Floats], origin: int, calendar: Calendar, horizon: int) -> Floats:
     """Return p of the bins after an origin, each from days before the origin alone, shape (n, horizon)."""
     parts = [
         each[:, origin + day * calendar.day : origin + min(horizon, (day + 1) * calendar.day)]

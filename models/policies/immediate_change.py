@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.job_models import Ints
+from models.arrays import Ints
 from models.policies.protocol import Decision, Schedule, Situation
 from models.scheduling.demand import demand, on_bins
 from models.scheduling.expectation import Expectation, Outlook

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
-from models.job_models import Floats, Ints
-
-Bools = npt.NDArray[np.bool_]
+from models.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

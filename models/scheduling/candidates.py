@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.need import CapacityBounds
 

@@ -24,7 +24,8 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from include.settings import Planner
-from models.job_models import Floats, Ints, RecoveryModel
+from models.arrays import Floats, Ints
+from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, at_level
 from models.scheduling.expectation import Outlook
 

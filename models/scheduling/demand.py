@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.topology import required_rates
 
 LEVELS = (0.1, 0.5, 0.9, 0.95)

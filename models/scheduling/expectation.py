@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from models.job_models import Floats, Ints, RecoveryModel
+from models.arrays import Floats, Ints
+from models.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, MEDIAN, Demand, at_level, at_scores
 from models.scheduling.need import CapacityBounds
 

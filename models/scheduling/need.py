@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.job_models import CapacityCurve, Floats, Ints
+from models.arrays import Bools, Floats, Ints
+from models.job_models import CapacityCurve
 from models.scheduling.demand import Demand, at_level
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

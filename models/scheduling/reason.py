@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.scheduling.rescale_timing import Circumstances, Step
 
 _NAMED = 3  # operators named one by one; of the others only the number

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from include.settings import Planner
-from models.job_models import Ints
+from models.arrays import Ints
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import Need
 from models.scheduling.segments import Segment

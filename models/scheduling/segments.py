@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 _HOLD = -1
 _LEAST_RESCALE_COST_SLOT_S = 1.0  # never free: among equals the division with fewer rescales wins

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 BRACKETS: Final = 24  # doublings until every bin fits
 HALVINGS: Final = 7  # of the bracket of each bin's price, and again of the share of jobs

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from include.domain.graph import GraphError, JobGraph
-from models.job_models import Floats
+from models.arrays import Floats
 
 # A quotient this close above an integer is rounding error of floating point, not need for one more instance.
 _CEIL_SLACK = 1e-9

@@ -14,6 +14,7 @@ from pyspark.broadcast import Broadcast
 
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
+from models.arrays import Floats
 from models.backtest.load import without_gaps
 from models.backtest.replay import (
     BIN_S,
@@ -28,7 +29,6 @@ from models.backtest.replay import (
     recommended,
 )
 from models.bundle import BundleError, FleetBundle
-from models.simulation.spec import FloatArray
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.source_series import average_in_bins
 
@@ -112,7 +112,7 @@ def _subject(task: BacktestTask, state: dict[Any, Any]) -> Subject:
     return Subject(cluster, job, graph, models, slots_max, task.first_bin_s + begin * BIN_S, filled)
 
 
-def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> FloatArray:
+def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
     seen = {
         one["operator"]: average_in_bins(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.tidewise.tidewise_policy import ScheduleProblem, build_problem
 from models.scheduling.shortest_path import solve, useful
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash

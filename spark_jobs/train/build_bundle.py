@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from models.arrays import Floats, Ints
 from models.bundle import FleetBundle
 from models.capacity.curves import scaling_error, widen
-from models.capacity.fleet_prior import learn_prior
 from models.capacity.kinds import KINDS
-from models.job_models import Floats, Ints
+from models.capacity.prior_learning import learn_prior
 from models.latency import pool_latency
 from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
 from spark_jobs.train.training_data import JOB, OPERATOR
@@ -117,7 +117,7 @@ def _curves(operators: pd.DataFrame) -> tuple[dict[str, np.ndarray], float]:
         observed,
         per_s,
         length_scale=scalars[:, 1],
-        teaches=(operators["idle"] == False).to_numpy(),  # noqa: E712 - None where there is no curve
+        eligible=(operators["idle"] == False).to_numpy(),  # noqa: E712 - None where there is no curve
     )
     return {**arrays, **prior.to_arrays()}, error
 

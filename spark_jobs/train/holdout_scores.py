@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.graph import JobGraph, Operator
+from models.arrays import Floats
 from models.bundle import FleetBundle
-from models.job_models import Floats, closed_form_recovery_s
+from models.job_models import closed_form_recovery_s
 from models.latency import latency_errors
 from models.topology import source_capacity
 from spark_jobs.train.training_data import JOB, OPERATOR

@@ -38,9 +38,9 @@ def operator_table(bundle: FleetBundle, operators: pd.DataFrame, scores: pd.Data
 
 
 def prior_table(bundle: FleetBundle) -> pd.DataFrame:
-    """Return one row per kind of operators: the prior that hardly seen ones borrow; none when no operator taught it."""
-    prior = FleetPrior.of(bundle.arrays)
-    return pd.DataFrame({"kind": prior.kinds, **prior.rows()} if prior else {"kind": []})
+    """Return the prior of each kind of operators, one row per kind; no rows when it was learned from no operator."""
+    prior = FleetPrior.from_arrays(bundle.arrays)
+    return pd.DataFrame({"kind": prior.kinds, **prior.to_columns()} if prior else {"kind": []})
 
 
 def capacity_figure(bundle: FleetBundle) -> Figure:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
+from models.arrays import Floats, Ints
 from models.policies.conttune import Acquisition, Question, big_step, observe, propose
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.small import ALPHA
-from models.simulation.spec import FloatArray, IntArray
 from models.simulation.step import multiply
 from models.simulation.testbed import Testbed, Window
 
@@ -55,16 +55,16 @@ class Outcome:
         backlog_s: time to process what was left after them.
     """
 
-    reconfigurations: IntArray
-    upward: IntArray
-    factor: IntArray
-    cores: IntArray
-    most_cores: IntArray
-    core_s: FloatArray
-    backlog_s: FloatArray
+    reconfigurations: Ints
+    upward: Ints
+    factor: Ints
+    cores: Ints
+    most_cores: Ints
+    core_s: Floats
+    backlog_s: Floats
 
     @property
-    def mean_per_seed(self) -> FloatArray:
+    def mean_per_seed(self) -> Floats:
         """(S,) mean reconfigurations per tuning, a cell of Table 4a."""
         return np.asarray(self.reconfigurations.mean(axis=(1, 2)), float)
 
@@ -78,7 +78,7 @@ class _Job:
     counts: list[int] = field(default_factory=lambda: [0, 0])
 
 
-def workload(seeds: int) -> IntArray:
+def workload(seeds: int) -> Ints:
     """Return (S, 6, 20) rates in workload units; the paper's permutations are random and not published."""
     orders = [
         np.tile(np.random.default_rng([seed, number]).permutation(10) + 1, 2)
@@ -118,7 +118,7 @@ def run(query: Query, method: Method, seeds: int) -> Outcome:
 _PARTS = ("reconfigurations", "upward", "cores", "most_cores", "core_s", "backlog_s")
 
 
-def _tune(bed: Testbed, rate: FloatArray, states: list[_Job], method: Method, into: dict[str, FloatArray]) -> None:
+def _tune(bed: Testbed, rate: Floats, states: list[_Job], method: Method, into: dict[str, Floats]) -> None:
     """Run one rate of all jobs: watch and step until each has settled, then the rest of its 600 s."""
     left_s = DATA_S
     while left_s > 0:
@@ -141,7 +141,7 @@ def _tune(bed: Testbed, rate: FloatArray, states: list[_Job], method: Method, in
         bed.drain(job)
 
 
-def _step(bed: Testbed, window: Window, rate: FloatArray, states: list[_Job], method: Method) -> None:
+def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method: Method) -> None:
     """Let every job that is not settled observe and take one step."""
     required = multiply(bed.fleet.gain, rate)
     asked: list[int] = []

@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.papers.conttune.conttune_published import PUBLISHED
 from benchmarks.papers.conttune.measured_curves import P_MEASURED, readings, scaling
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
+from models.arrays import Floats
+from models.simulation.spec import JobSpec, OperatorSpec
 
 SLOTS = 90  # 45 TaskManagers with two slots
 _PEAK = 10  # the workload is 1..10 times the unit
@@ -61,7 +62,7 @@ class Query:
 
     name: str
     unit_per_s: dict[str, float]
-    capacity_per_s: FloatArray
+    capacity_per_s: Floats
     noise: float = 0.0
 
     @property

@@ -17,8 +17,9 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
+from models.arrays import Floats
 from models.policies.conttune import Acquisition, Memory, Options, Thresholds, advance
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
+from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
 RECORDED = "TIDEWISE_CONTTUNE_REAL_JOBS"
@@ -95,7 +96,7 @@ METHODS = {
 }
 
 
-def rates(job: RealJob, seed: int, folder: Path | None) -> FloatArray:
+def rates(job: RealJob, seed: int, folder: Path | None) -> Floats:
     """Return (120,) records/s of each minute: recorded, or drawn from the recording's deciles."""
     if folder is not None:
         text = (folder / job.file).read_text(encoding="utf-8")

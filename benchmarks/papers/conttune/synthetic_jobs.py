@@ -11,8 +11,8 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_experiments import DS2, PERMUTATIONS, RATES, Method, Outcome, run
 from benchmarks.papers.conttune.conttune_published import IDEAL_S, PAPER, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.queries import query
+from models.arrays import Floats
 from models.policies.conttune import Acquisition
-from models.simulation.spec import FloatArray
 
 SEEDS = 12
 PER_TUNING, PER_PERMUTATION = "reconfigurations/tuning", "reconfigurations/permutation"
@@ -37,7 +37,7 @@ def outcomes(progress: Callable[[str], None], seeds: int = SEEDS) -> dict[tuple[
     return found
 
 
-def _cell(table: str, row: str, column: str, *, values: FloatArray, published: float | None, unit: str) -> Cell:
+def _cell(table: str, row: str, column: str, *, values: Floats, published: float | None, unit: str) -> Cell:
     """Return a cell of the mean over seeds, (S,)."""
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
     return Cell(PAPER, table, row, column, float(values.mean()), published, unit, len(values), spread)
@@ -110,7 +110,7 @@ def identities() -> list[Cell]:
     ]
 
 
-def peak_cores(one: Outcome) -> FloatArray:
+def peak_cores(one: Outcome) -> Floats:
     """Return the cores when ten units come for the second time, (S x 6,)."""
     again = one.factor[:, :, RATES // 2 :] == one.factor.max()
     return np.asarray(one.cores[:, :, RATES // 2 :][again], float)

@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.papers.dragster.dragster_jobs import MAX_TASKS, Application
+from models.arrays import Bools, Floats, Ints
 from models.policies import dhalion, dragster
 from models.policies.dhalion.dhalion_inputs import readings
 from models.policies.dragster.dragster_inputs import observed_slot
 from models.policies.observations import Observations
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, observations
 
 SLOT_S, STOP_S = 600, 30.0  # Section 3.1: a decision every 10 min, stop and resume of about 30 s
@@ -77,21 +77,21 @@ class Record:
         capacity_per_s: (R, T, M) true processing ability.
     """
 
-    tasks: IntArray
-    rate_per_s: FloatArray
-    steady_per_s: FloatArray
-    offered_per_s: FloatArray
-    capacity_per_s: FloatArray
+    tasks: Ints
+    rate_per_s: Floats
+    steady_per_s: Floats
+    offered_per_s: Floats
+    capacity_per_s: Floats
 
     @property
-    def pods(self) -> IntArray:
+    def pods(self) -> Ints:
         """(R, T) tasks of all operators: a pod holds one."""
         return np.asarray(self.tasks.sum(axis=2), np.int64)
 
 
 def play(
     app: Application,
-    offered_per_s: FloatArray,
+    offered_per_s: Floats,
     tuners: Sequence[Tuner],
     *,
     seed: int = 0,
@@ -153,7 +153,7 @@ def dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner
 Progress = Callable[[str], None]
 
 
-def throughput_map(app: Application) -> FloatArray:
+def throughput_map(app: Application) -> Floats:
     """Return (10, 10) the rate that each configuration of two operators takes from the source, records/s."""
     grid = [(first, second) for first in range(1, MAX_TASKS + 1) for second in range(1, MAX_TASKS + 1)]
     specs = [replace(app.spec, name=str(index)) for index in range(len(grid))]
@@ -162,12 +162,12 @@ def throughput_map(app: Application) -> FloatArray:
     return np.asarray(window.in_per_s[:, 0].reshape(MAX_TASKS, MAX_TASKS), float)
 
 
-def near(rate_per_s: FloatArray, best_per_s: float) -> BoolArray:
+def near(rate_per_s: Floats, best_per_s: float) -> Bools:
     """Return whether a throughput is within 10% of the best, the paper's near-optimal."""
     return np.asarray(rate_per_s >= 0.9 * best_per_s)
 
 
-def slots_to_converge(good: BoolArray) -> int:
+def slots_to_converge(good: Bools) -> int:
     """Return the first slot (from 1) from which all of (T,) slots are good; T + 1 when the last is not."""
     bad = np.flatnonzero(~good)
     return int(bad[-1]) + 2 if len(bad) else 1

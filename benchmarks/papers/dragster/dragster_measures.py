@@ -13,7 +13,7 @@ import numpy.typing as npt
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.dragster.dragster_experiments import SLOT_S, SLOTS_PER_H, Record, near, slots_to_converge
 from include.settings import PROJECT
-from models.simulation.spec import FloatArray
+from models.arrays import Floats
 
 SLOT_MIN = SLOT_S / 60
 # The budget of 1.6 $/h holds 8 pods, and tuples times cost give 15, 11 and 13 pods at ten times this price: Table 2
@@ -67,12 +67,12 @@ class Interval:
         return np.asarray(np.where(good.any(axis=1), good.argmax(axis=1), good.shape[1]) + 1, np.int64)
 
     @property
-    def tuples_1e9(self) -> FloatArray:
+    def tuples_1e9(self) -> Floats:
         """(R,) records processed."""
         return np.asarray(self.record.rate_per_s.sum(axis=1) * SLOT_S / 1e9)
 
     @property
-    def usd_per_1e9(self) -> FloatArray:
+    def usd_per_1e9(self) -> Floats:
         """(R,) price of the pods per 1e9 records, with the table's factor."""
         return np.asarray(self.record.pods.sum(axis=1) / SLOTS_PER_H * POD_USD_PER_H * TABLE_FACTOR / self.tuples_1e9)
 

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 
 from benchmarks.papers.dragster.dragster_experiments import Record
 from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN
-from models.simulation.spec import FloatArray
+from models.arrays import Floats
 
 mpl.use("Agg")
 _COLOURS = {"Dhalion": "tab:blue", "saddle": "tab:purple", "gradient": "tab:orange"}
 
 
-def search_paths(file: Path, rates: FloatArray, free: Mapping[str, Record], tight: Mapping[str, Record]) -> None:
+def search_paths(file: Path, rates: Floats, free: Mapping[str, Record], tight: Mapping[str, Record]) -> None:
     """Draw Fig. 4: the configurations of the first run on the throughput map, without and with the budget.
 
     Args:
@@ -62,7 +62,7 @@ def over_time(file: Path, records: Mapping[str, Record], title: str) -> None:
     figure.savefig(file, dpi=110)
 
 
-def bars(file: Path, minutes: Mapping[str, Mapping[str, FloatArray]]) -> None:
+def bars(file: Path, minutes: Mapping[str, Mapping[str, Floats]]) -> None:
     """Draw Fig. 5: mean minutes to convergence per workload and scheme."""
     figure = Figure(figsize=(12, 4.5), layout="constrained")
     panel = figure.subplots()
@@ -76,7 +76,7 @@ def bars(file: Path, minutes: Mapping[str, Mapping[str, FloatArray]]) -> None:
     figure.savefig(file, dpi=110)
 
 
-def falling(file: Path, curves: Mapping[str, FloatArray]) -> None:
+def falling(file: Path, curves: Mapping[str, Floats]) -> None:
     """Draw regret and fit per slot over the number of slots."""
     figure = Figure(figsize=(10, 5), layout="constrained")
     panel = figure.subplots()

@@ -20,11 +20,11 @@ from benchmarks.papers.dragster.dragster_experiments import (
 )
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, Application, word_count
 from benchmarks.papers.dragster.dragster_measures import ROWS, cell
+from models.arrays import Floats
 from models.policies.dragster import Options, Target, flow
 from models.policies.dragster.lagrangian import Problem
 from models.policies.dragster.regret import dynamic_fit, dynamic_regret
 from models.policies.dragster.ucb import Bonus
-from models.simulation.spec import FloatArray
 
 RUNS = 10
 _SLOTS = 100
@@ -84,7 +84,7 @@ def sensitivity(progress: Progress) -> list[Cell]:
     return cells
 
 
-def _throughput_and_excess(app: Application, record: Record) -> tuple[FloatArray, FloatArray]:
+def _throughput_and_excess(app: Application, record: Record) -> tuple[Floats, Floats]:
     """Return (R, T) f_t(y) / f_t(y*) and (R, M, T) l_i, of the true capacities; every operator's selectivity is 1."""
     names, offered = app.net.tuned, float(record.offered_per_s[0])
     source = dict.fromkeys(app.net.graph.sources, offered)

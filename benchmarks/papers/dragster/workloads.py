@@ -22,13 +22,13 @@ from benchmarks.papers.dragster.dragster_jobs import (
     yahoo,
 )
 from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, published, slots
+from models.arrays import Floats
 from models.policies.dragster import Options, Target
-from models.simulation.spec import FloatArray
 
 RUNS = 10
 _SLOTS = 30  # 300 min
 # Two readings of "converge": throughput stays near the best from then on, or is there for the first time.
-MEASURES: dict[str, Callable[[Interval], FloatArray]] = {
+MEASURES: dict[str, Callable[[Interval], Floats]] = {
     "convergence": lambda interval: SLOT_MIN * interval.converged_slot.astype(float),
     "arrival": lambda interval: SLOT_MIN * interval.arrived_slot.astype(float),
 }
@@ -114,7 +114,7 @@ def _intervals(app: Application) -> dict[str, Interval]:
     return {name: Interval(_play(app, offered, name)) for name in ROWS}
 
 
-def _play(app: Application, offered: FloatArray, name: str) -> Record:
+def _play(app: Application, offered: Floats, name: str) -> Record:
     if name == "Dhalion":
         return play(app, offered, dhalions(app), noise=0.0)
     return play(app, offered, dragsters(app, Options(target=Target(name)), RUNS), seed=3)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from benchmarks.papers.ds2.convergence import STARTS, Runs
 from benchmarks.papers.ds2.ds2_published import PUBLISHED
 from benchmarks.papers.ds2.nexmark import QUERIES, SLOTS
-from models.simulation.spec import FloatArray
+from models.arrays import Floats
 
 _DPI = 130
 
@@ -44,7 +44,7 @@ def convergence_paths(found: Runs, indicated: Runs, out: Path) -> None:
     figure.savefig(out / "ds2_convergence.png", dpi=_DPI)
 
 
-def word_count(rows: FloatArray, out: Path) -> None:
+def word_count(rows: Floats, out: Path) -> None:
     """Write rate and parallelism over time beside the published steps.
 
     Args:

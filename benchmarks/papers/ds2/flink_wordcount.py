@@ -11,8 +11,9 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Action, Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
+from models.arrays import Floats
 from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
+from models.simulation.spec import JobSpec, OperatorSpec
 
 INTERVAL_S = 10.0
 OPTIONS = dataclasses.replace(AS_PUBLISHED, warm_up_intervals=3)
@@ -62,7 +63,7 @@ def rate_at(time_s: float) -> float:
     return float(first if time_s < PUBLISHED["flink_wordcount"]["rate_changes_s"] else second)
 
 
-def run() -> tuple[list[Action], FloatArray]:
+def run() -> tuple[list[Action], Floats]:
     """Return DS2's actions, and one row per interval: end, sentences/s emitted, instances of FlatMap and Count."""
     driver = Driver(
         [_spec()],

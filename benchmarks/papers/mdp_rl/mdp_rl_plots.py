@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from benchmarks.papers.mdp_rl.years import DAYS
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 def plot_learning(path: Path, days: Floats, curves: Mapping[str, Floats]) -> None:

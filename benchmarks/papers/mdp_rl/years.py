@@ -17,7 +17,7 @@ from benchmarks.papers.mdp_rl.pipeline import (
     judge,
     objective_s,
 )
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.cost import PAPER_WEIGHTS
 from models.policies.mdp_rl.rate_chain import walk
 

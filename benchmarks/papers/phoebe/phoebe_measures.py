@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.papers.phoebe import phoebe_setup
 from benchmarks.papers.phoebe.phoebe_runs import Runs
-from models.job_models import Floats
+from models.arrays import Floats
 
 _STEADY_S = 30
 # "near-optimal range of approximately 1000 ms": the base latency and four standard deviations of its noise

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.papers.phoebe import phoebe_setup
 from benchmarks.papers.phoebe.phoebe_setup import END_TO_END, Experiment
 from benchmarks.papers.phoebe.situations import Forecasts, Situations
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.baselines.reactive import Reactive, ReactiveOptions
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory, Twres
 from models.policies.phoebe.rows import Profile

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.randomness import job_generator
 from models.simulation.spec import JobSpec, OperatorSpec

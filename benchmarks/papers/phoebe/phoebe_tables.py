@@ -17,7 +17,7 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.phoebe import phoebe_measures, phoebe_plots, phoebe_setup
 from benchmarks.papers.phoebe.phoebe_runs import SYSTEMS, Bench, Runs
 from benchmarks.papers.phoebe.phoebe_setup import Experiment
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.phoebe.capacity_profile import Capacity, LatencyClasses
 from models.policies.phoebe.profiling import ProfilingOptions, profile, worker_seconds
 from models.policies.phoebe.rows import Profile

@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.papers.phoebe import phoebe_setup
 from include.settings import Planner
-from models.job_models import Floats, JobModels, LatencyModel, RecoveryModel
+from models.arrays import Floats
+from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe.forecast import MultistepForecast
 from models.policies.protocol import Situation
 from models.scheduling.demand import LEVELS, SourceForecast

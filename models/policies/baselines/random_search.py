@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from models.job_models import Ints
+from models.arrays import Ints
 from models.policies.conttune.reading import Reading, fresh_windows, read
 from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation

@@ -8,8 +8,8 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import ndtr
 
+from models.arrays import Floats, Ints
 from models.capacity.acquisition import smallest_sufficient
-from models.job_models import Floats, Ints
 
 
 class Acquisition(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.conttune.capacity_history import History, observe
 from models.policies.conttune.controller import backpressure_share
 from models.policies.observations import Observations

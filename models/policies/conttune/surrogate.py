@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.arrays import Floats
 from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves
-from models.job_models import Floats
 from models.policies.conttune.capacity_history import History
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.dhalion.rules import Reading
 from models.policies.observations import Observations
 from models.policies.window_means import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Ints
+from models.arrays import Ints
 from models.policies.dragster.dragster_memory import Slot
 from models.policies.dragster.network import Network, demand, network
 from models.policies.dragster.throughput import Linear

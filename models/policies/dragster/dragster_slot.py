@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.dragster.dragster_memory import Memory, Options, Sample, Slot, Target
 from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
 from models.policies.dragster.lagrangian import (

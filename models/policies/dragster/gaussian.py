@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 def dynamic_regret(best_per_s: npt.ArrayLike, achieved_per_s: npt.ArrayLike) -> Floats:

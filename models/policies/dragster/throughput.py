@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 class ThroughputFunction(Protocol):

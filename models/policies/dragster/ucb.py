@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.dragster.gaussian import Posterior
 
 

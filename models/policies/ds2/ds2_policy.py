@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Ints
+from models.arrays import Ints
 from models.policies.ds2.ds2_memory import ManagerOptions, ManagerState
 from models.policies.ds2.optimum import OperatorRates
 from models.policies.ds2.scaling_manager import Interval, Step, advance

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 
 LAG = "lag"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 from models.policies.flink_autoscaler.true_rates import observed_rate
 from models.policies.flink_autoscaler.window import (

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.cost import LEARNING_RATE, PAPER_WEIGHTS
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from models.policies.mdp_rl.queueing import longest_path, response_s

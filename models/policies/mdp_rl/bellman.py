@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 TOLERANCE = 1e-5  # of costs in units of the weights
 MAX_SWEEPS = 5000

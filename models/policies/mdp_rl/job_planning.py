@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import solve
 from models.policies.mdp_rl.cost import DISCOUNT, PAPER_WEIGHTS
 from models.policies.mdp_rl.mdp_rl_memory import Knowledge

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import best_value, worth
 from models.policies.mdp_rl.cost import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
 from models.policies.mdp_rl.rate_chain import transition_probabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.mdp_rl.agent_learning import known_selectivity, offered_rates
 from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory
 from models.policies.protocol import History, Situation

@@ -7,7 +7,7 @@ from bisect import bisect_right
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 
 def nearest_level(rate: npt.ArrayLike, quantum: float, levels: int) -> Ints:

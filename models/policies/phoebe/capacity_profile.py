@@ -11,7 +11,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 _ALPHAS = (0.1, 1.0, 10.0)
 _MAX_DEPTH = 10

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 from sklearn.linear_model import Ridge
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

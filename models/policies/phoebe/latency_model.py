@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.phoebe.capacity_profile import LatencyClasses, ProfiledLatency
 from models.policies.phoebe.rows import Measurement
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints, LatencyModel
+from models.arrays import Floats, Ints
+from models.job_models import LatencyModel
 from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.latency_model import LatencyModel as ProfiledModel
 from models.policies.protocol import Situation

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.phoebe.recovery import projected_load, recovery_s
 from models.policies.phoebe.rule import RECOVERY_TARGET_S, Candidate, algorithm_1, logged_rule
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.observations import Observations
 from models.policies.phoebe.optimiser import Load
 from models.policies.phoebe.rows import Measurement

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 ABNORMAL_LATENCY_MS = 2000.0
 WINDOW_S = 600.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.immediate_change import now
 from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.pending_steps import agenda
