@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
 from models.forecasting.base import Registry, registry
-from models.forecasting.calendar import DAY_S, HOUR_S
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.seasonal_naive import SeasonalNaive
 from models.forecasting.weekday_profile import WeekdayProfile

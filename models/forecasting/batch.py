@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from include.utc import HOUR_S
 from models.arrays import Bools, Floats, Ints
 from models.forecasting import blend, fallback
 from models.forecasting.base import Forecaster, Registry, registry
 from models.forecasting.boosting import Fit, GlobalBoosting
-from models.forecasting.calendar import HOUR_S, Calendar
+from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.harmonic import HarmonicRidge

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
-from models.forecasting.calendar import DAY_S, HOUR_S, Calendar
+from models.forecasting.calendar import Calendar
 
 NAME = "blend"
 POWER = 4.0

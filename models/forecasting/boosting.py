@@ -20,8 +20,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
-from models.forecasting.calendar import HOUR_S, Calendar
+from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
 from models.forecasting.weekday_profile import profile, season_from
 
@@ -40,7 +41,7 @@ LEAST_SERIES_DAYS = 7.0
 LEAST_DAYS = 2.0
 """An origin is learnt from when the series has this much history before it."""
 SMOOTHING_S = 1800
-NEAR_S = (900, 3600, 3 * 3600, 86_400)
+NEAR_S = (900, HOUR_S, 3 * HOUR_S, DAY_S)
 """Stretches before the origin over which the series is held against its profile."""
 
 

@@ -8,11 +8,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
 
-HOUR_S = 3600
-DAY_S = 86_400
-WEEK_S = 7 * DAY_S
 EPOCH_WEEKDAY = 3
 """1970-01-01 was a Thursday; Monday is 0."""
 SUNDAY = 6

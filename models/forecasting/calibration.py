@@ -28,8 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from include.utc import DAY_S, HOUR_S, WEEK_S
 from models.arrays import Bools, Floats, Ints
-from models.forecasting.calendar import DAY_S, HOUR_S, WEEK_S, Calendar
+from models.forecasting.calendar import Calendar
 from models.forecasting.error_scale import chosen, scale, shape
 from models.forecasting.errors import Errors
 

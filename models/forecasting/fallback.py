@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from include.utc import DAY_S
 from models.arrays import Floats
-from models.forecasting.calendar import DAY_S, Calendar
+from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
 
 NAME = "recent_level"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from include.utc import HOUR_S
 from models.arrays import Floats, Ints
-from models.forecasting.calendar import HOUR_S, Calendar
+from models.forecasting.calendar import Calendar
 
 DAYS = 4.0
 """How much of the end of a history the remainder is learnt from."""

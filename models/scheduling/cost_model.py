@@ -24,13 +24,12 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from include.settings import Planner
+from include.utc import DAY_S, MINUTE_S
 from models.arrays import Floats, Ints
 from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, at_level
 from models.scheduling.expectation import Outlook
 
-_MINUTE_S: Final = 60.0
-_DAY_S: Final = 86_400.0
 # Without head-room a backlog never goes; then the next plan, or the safety net, ends it after about this long.
 LONGEST_LATE_S: Final = 3600.0
 
@@ -85,17 +84,17 @@ def tables(outlook: Outlook, configurations: Ints, now: CurrentState, options: P
     """
     demand = outlook.demand
     ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
-    minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / _MINUTE_S
+    minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
     overload = overload_probability(outlook, configurations, options.overload_tolerance)
     overloaded = _overload(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
     headroom_ratio = headroom(outlook, configurations, options.recovery_quantile)
     recovery = outlook.recovery
-    failures = options.failures_per_day * minutes * _MINUTE_S / _DAY_S
-    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / _MINUTE_S
+    failures = options.failures_per_day * minutes * MINUTE_S / DAY_S
+    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / MINUTE_S
     late = np.zeros_like(headroom_ratio)
     if now.lag_s > options.late_after_s:
-        late[0] += worked_off_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / _MINUTE_S
+        late[0] += worked_off_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / MINUTE_S
     return Tables(
         slots=slots,
         stage=options.late_weight * late
@@ -135,7 +134,7 @@ def _failure(
         recovery.checkpoint_interval_s,
         recovery.downtime_rescale_s,
     )
-    stay = options.late_weight * late_after_s(down_s, replay_s, headroom_ratio, options.late_after_s) / _MINUTE_S
+    stay = options.late_weight * late_after_s(down_s, replay_s, headroom_ratio, options.late_after_s) / MINUTE_S
     if not options.net_rescues:
         return stay
     wait_s = options.apply_every_s / 2
@@ -146,8 +145,8 @@ def _failure(
     off_s = worked_off_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
     wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
-    dear = wider * (rescale_s + off_s + wait_s) / _MINUTE_S + 2 * options.rescale_weight
-    return np.asarray(np.minimum(stay, options.late_weight * late_s / _MINUTE_S + dear))
+    dear = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * options.rescale_weight
+    return np.asarray(np.minimum(stay, options.late_weight * late_s / MINUTE_S + dear))
 
 
 def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:

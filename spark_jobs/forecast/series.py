@@ -11,10 +11,10 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pandas as pd
 
+from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.boosting import Fit, fit
-from models.forecasting.calendar import DAY_S
 from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from include.utc import HOUR_S
 from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import MOST_RAISED, Calibration, Offsets
 from models.forecasting.champion import choose
 from models.forecasting.error_scale import scale, shape
 from models.forecasting.errors import Errors
 
-HOUR_S = 3600
 CALENDAR = Calendar(0, HOUR_S)
 LEVELS = np.array([0.1, 0.9, 0.95])
 

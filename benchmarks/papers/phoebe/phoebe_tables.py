@@ -17,6 +17,7 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.phoebe import phoebe_measures, phoebe_plots, phoebe_setup
 from benchmarks.papers.phoebe.phoebe_runs import SYSTEMS, Bench, Runs
 from benchmarks.papers.phoebe.phoebe_setup import Experiment
+from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.policies.phoebe.capacity_profile import Capacity, LatencyClasses
 from models.policies.phoebe.profiling import ProfilingOptions, profile, worker_seconds
@@ -29,7 +30,6 @@ _PROFILE = phoebe_setup.DATA.parent / "cases" / "phoebe_profile_cars.csv"
 _UNDER_BACKLOG = "1"
 # Long enough that no recovery is cut off, and shorter than the time between failures.
 _LONGEST_RECOVERY_S = 1800.0
-_DAY_S = 86_400
 # The reactive mode at the autoscaler's default target is compared with the same published row.
 _PUBLISHED_ROW = {"Reactive80": "Reactive"}
 
@@ -139,7 +139,7 @@ def _summary_cells(
             cells.append(_cell("6(e,f)", f"{name} {system.name}", "saving", saving[mine], None, unit="%"))
     mine, known = runs.of("Phoebe"), published["saving_percent"][name]
     cost = np.array([worker_seconds(one, ProfilingOptions()) for one in profiles])
-    static = phoebe_setup.WORKERS_MAX * np.array([phoebe_setup.DURATION_S, _DAY_S], float)
+    static = phoebe_setup.WORKERS_MAX * np.array([phoebe_setup.DURATION_S, DAY_S], float)
     row = f"{name} Phoebe"
     cells.append(_cell("IV-E", row, "saving", saving[mine], known["runtime"], unit="%"))
     # The paper does not say how it counts profiling; here every deployment's workers count for as long as it runs.

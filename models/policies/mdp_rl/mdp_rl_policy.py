@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import now, stay
 from models.policies.mdp_rl.agent_learning import learn_job, learn_operators
@@ -24,7 +25,6 @@ from models.scheduling.need import CapacityBounds
 # An agent that has seen less than this many transitions (an hour of windows of five minutes) does not act yet.
 LEAST_SLOTS = 12
 OBJECTIVE_UTILISATION = 0.7  # at which the paper's response objective lies, and its best target
-DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
