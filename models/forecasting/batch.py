@@ -163,8 +163,8 @@ def backtest(methods: Registry, history: History, settings: ForecastSettings) ->
     predicted = np.stack([method.predict(history, at, horizon) for method in methods.values()])
     unknown = np.full((len(history.begin), horizon), np.nan)
     later = np.concatenate([history.observed, unknown], axis=1)
-    seen = np.stack([later[:, origin : origin + horizon] for origin in at])
-    return hold_contest(calendar, list(methods), predicted, seen=seen, at=at, look_back=look_back)
+    observed = np.stack([later[:, origin : origin + horizon] for origin in at])
+    return hold_contest(calendar, list(methods), predicted, observed=observed, at=at, look_back=look_back)
 
 
 def _hold_the_rest(batch: ForecastBatch, history: History, horizon: int) -> None:

@@ -137,8 +137,8 @@ def _contest(
     look_back = settings.backtest_origins * day
     names, predicted, clean = _predict(rates, calendar, at, settings, methods)
     later = np.concatenate([clean[0], np.full(horizon, np.nan)])
-    seen = later[at[:, None] + np.arange(horizon)][:, None]
-    return hold_contest(calendar, names, predicted, seen=seen, at=at, look_back=look_back)
+    observed = later[at[:, None] + np.arange(horizon)][:, None]
+    return hold_contest(calendar, names, predicted, observed=observed, at=at, look_back=look_back)
 
 
 def _origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:
@@ -172,7 +172,7 @@ class _Forecaster:
             contest,
             at=contest.at[mine],
             predicted=contest.predicted[:, mine],
-            seen=contest.seen[mine],
+            observed=contest.observed[mine],
             offsets=contest.offsets[:, mine],
             proportion=contest.proportion[:, mine],
         )
