@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
-from include.flink.transport import FlinkUnreachable, Reply
-from include.settings import Settings
+from include.flink.transport import Reply
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], float]  # epoch seconds
@@ -44,16 +43,6 @@ class Delivery:
             {**self.refused, **other.refused},
             self.records + other.records,
         )
-
-
-class MetricsSource(Protocol):
-    """One origin of raw payloads; ingestion only ever sees what was delivered below the raw root."""
-
-    def poll(self) -> Iterable[RawRecord]:
-        """Yield the records that the origin has now."""
-
-    def deliver(self, raw_root: Path) -> Delivery:
-        """Put everything the origin has now below the raw root, in the layout of ``include/flink/raw_format.py``."""
 
 
 class RestSource:
@@ -151,24 +140,3 @@ def _parsed(reply: Reply, otherwise: Any) -> Any:
         return json.loads(reply.body) if reply.ok else otherwise
     except ValueError:
         return otherwise
-
-
-def collect_once(settings: Settings, clock: Clock) -> Delivery:
-    """Poll every cluster that has a REST address once, one file each; an unreachable one does not stop the others.
-
-    Returns:
-        All files together; unreachable clusters stand under ``refused`` by name and in the log as errors.
-    """
-    total = Delivery()
-    for name, cluster in settings.clusters.items():
-        if cluster.rest_url is None:
-            continue
-        client = FlinkClient(cluster.rest_url)
-        try:
-            total += RestSource(client, name, clock).deliver(Path(settings.paths.raw))
-        except FlinkUnreachable as error:
-            log.error("cluster %s: nothing collected: %s", name, error)
-            total += Delivery(refused={name: str(error)})
-        finally:
-            client.close()
-    return total

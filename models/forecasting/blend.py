@@ -70,7 +70,7 @@ def _loss(total: Floats, count: Floats) -> Floats:
 
 
 def _shares(loss: Floats) -> Floats:
-    """Return v, shape (M, n, G); a method without known errors counts like the worst, and all alike when none has any."""
+    """Return v, shape (M, n, G); without known errors a method counts like the worst, and all methods count alike."""
     worst = np.nanmax(loss, axis=0, keepdims=True)
     loss = np.where(np.isnan(loss), np.where(np.isnan(worst), 1.0, worst), loss)
     best = np.maximum(loss.min(axis=0, keepdims=True), np.finfo(float).tiny)

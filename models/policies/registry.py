@@ -34,7 +34,7 @@ POLICIES: dict[str, Entry] = {
     "conttune_a3": Entry(f"{_ROOT}.conttune.conttune_policy:ContTune", "ContTune, alpha 3"),
     "conttune_a0": Entry(f"{_ROOT}.conttune.conttune_policy:ContTuneAlpha0", "ContTune, alpha 0"),
     "big_ds2": Entry(f"{_ROOT}.conttune.conttune_policy:BigDs2", "Big phase, then DS2"),
-    "random_search": Entry(f"{_ROOT}.conttune.conttune_policy:RandomSearch", "random search"),
+    "random_search": Entry(f"{_ROOT}.baselines.random_search:RandomSearch", "random search"),
     "dragster_saddle": Entry(f"{_ROOT}.dragster.dragster_policy:DragsterSaddlePoint", "Dragster, online saddle point"),
     "dragster_gradient": Entry(
         f"{_ROOT}.dragster.dragster_policy:DragsterGradient", "Dragster, online gradient descent"
@@ -45,7 +45,7 @@ POLICIES: dict[str, Entry] = {
     "rl": Entry(f"{_ROOT}.mdp_rl.mdp_rl_policy:CentralisedRl", "centralised RL"),
     "rl_decentralised": Entry(f"{_ROOT}.mdp_rl.mdp_rl_policy:DecentralisedRl", "decentralised RL"),
     "phoebe": Entry(f"{_ROOT}.phoebe.phoebe_policy:Phoebe", "Phoebe"),
-    "twres": Entry(f"{_ROOT}.phoebe.phoebe_policy:Twres", "TWRES"),
+    "twres": Entry(f"{_ROOT}.phoebe.twres:Twres", "TWRES"),
     "flink_autoscaler": Entry(
         f"{_ROOT}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler", "Flink autoscaler, defaults"
     ),

@@ -20,8 +20,7 @@ from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
 from models.policies.memory import dump
 from models.policies.phoebe.journal import Journal
-from models.policies.phoebe.profiling import profile
-from models.policies.phoebe.ranges import profiling_options
+from models.policies.phoebe.profiling import profile, profiling_options
 from models.policies.registry import policy
 from models.simulation.spec import SpecError
 from spark_jobs.job_inputs.job_state import graph_of

@@ -26,7 +26,6 @@ from models.policies.conttune import (
     worthwhile,
 )
 from models.policies.conttune.acquisition_functions import acquire, improvement
-from models.policies.conttune.big import mean_reconfigurations_bound
 from models.policies.conttune.capacity_history import History
 from models.policies.conttune.controller import backpressure_share
 
@@ -133,11 +132,6 @@ def test_the_big_phase_doubles_only_when_all_are_at_p_max() -> None:
         reached, p_max = big_step(reached, p_max)
         levels.append(p_max)
     assert levels == [2, 4, 8, 16, 32]
-
-
-def test_the_bound_on_the_mean_number_of_reconfigurations() -> None:
-    assert mean_reconfigurations_bound(32, 20, 5) == pytest.approx((5 + 20 + 15 + 15) / 20)
-    assert mean_reconfigurations_bound(32, 10_000, 5, failed=32) == pytest.approx(2.0, abs=0.01)
 
 
 def test_the_controller_scales_up_only_with_backpressure_and_stress() -> None:

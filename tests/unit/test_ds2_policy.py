@@ -22,7 +22,6 @@ from models.policies.ds2 import (
 from models.policies.ds2.adjust import (
     MAX_PARALLELISM,
     aggregate,
-    fit_to_slots,
     is_significant,
     over_provision,
     raise_to_target,
@@ -117,23 +116,6 @@ def test_over_provisioning_as_in_espa() -> None:
     for count, factor, wanted in [(100, 1, 100), (4, 1.2, 5), (5, 1.2, 6), (6, 1.2, 8), (100, 2.000001, 201)]:
         assert over_provision({"a": count}, factor) == {"a": wanted}
     assert [over_provision({"a": count}, 1.25)["a"] for count in range(1, 8)] == [2, 3, 4, 5, 7, 8, 9]
-
-
-def test_fitting_into_slots_as_in_espa() -> None:
-    fitted = fit_to_slots({"a": 10, "b": 25, "c": 20, "d": 20}, 50)
-    assert fitted == {"a": 7, "b": 17, "c": 13, "d": 13}
-    assert fit_to_slots({"a": 10, "b": 25}, 50) == {"a": 10, "b": 25}
-    with pytest.raises(ValueError, match="at least as many slots"):
-        fit_to_slots({"a": 10, "b": 25}, 1)
-
-
-@given(st.dictionaries(st.text(max_size=2), st.integers(1, 100), min_size=1), st.integers(1, 300))
-def test_fitted_parallelisms_use_all_slots_and_leave_one_for_each(wanted: dict[str, int], slots: int) -> None:
-    if slots < len(wanted):
-        return
-    fitted = fit_to_slots(wanted, slots)
-    assert min(fitted.values()) >= 1
-    assert sum(fitted.values()) == min(slots, sum(wanted.values()))
 
 
 def test_target_rate_ratio_raises_everything_when_the_policy_sees_no_need() -> None:

@@ -25,10 +25,14 @@ from models.policies.flink_autoscaler import (
 )
 from models.policies.flink_autoscaler.alignment import Limits, align
 from models.policies.flink_autoscaler.autoscaler_memory import Recommendation, Restart, Scaling
-from models.policies.flink_autoscaler.delay import due, recommend
 from models.policies.flink_autoscaler.gates import in_period
 from models.policies.flink_autoscaler.target_capacity import Demand, bounds
-from models.policies.flink_autoscaler.vertex_scaling import VertexState, scale_vertex
+from models.policies.flink_autoscaler.vertex_scaling import (
+    VertexState,
+    add_recommendation,
+    due_recommendation,
+    scale_vertex,
+)
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()
@@ -72,8 +76,8 @@ def test_a_due_scale_down_takes_the_highest_of_its_window(steps: list[tuple[floa
     for gap, parallelism in steps:
         now_s += gap
         seen.append((now_s, parallelism))
-        delayed = recommend(delayed, Recommendation(now_s, parallelism, True))
-        chosen = due(delayed, now_s, interval_s)
+        delayed = add_recommendation(delayed, Recommendation(now_s, parallelism, True))
+        chosen = due_recommendation(delayed, now_s, interval_s)
         if now_s - interval_s < seen[0][0]:
             assert chosen is None
         else:

@@ -13,8 +13,9 @@ from benchmarks.papers.phoebe.phoebe_setup import END_TO_END, Experiment
 from benchmarks.papers.phoebe.situations import Forecasts, Situations
 from models.arrays import Floats, Ints
 from models.policies.baselines.reactive import Reactive, ReactiveOptions
-from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory, Twres
+from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.rows import Profile
+from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Policy, Situation
 from models.simulation.end_to_end import with_latency
 from models.simulation.randomness import job_generator

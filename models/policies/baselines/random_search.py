@@ -11,7 +11,7 @@ import numpy as np
 
 from models.arrays import Ints
 from models.policies.conttune.reading import Reading, fresh_windows, read
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
@@ -71,10 +71,10 @@ class RandomSearch:
         running = {name: situation.parallelism[name] for name in graph.names}
         reading = read(graph, fresh, running)
         if reading is None:
-            return stay(situation, "Random search has no new undisturbed window of the running parallelism."), known
+            return hold(situation, "Random search has no new undisturbed window of the running parallelism."), known
         misfits = [name for name in graph.names if not _fits(reading, name, running[name])]
         if not misfits:
-            return stay(situation, "Random search finds the running parallelism right."), replace(known, tried={})
+            return hold(situation, "Random search finds the running parallelism right."), replace(known, tried={})
         limits = dict(zip(graph.names, upper_limits(graph, situation.slots_max).tolist(), strict=True))
         exhausted = any(known.tried.get(name, 0) >= min(self._bound, limits[name]) for name in misfits)
         if not known.tried or exhausted:
@@ -85,7 +85,9 @@ class RandomSearch:
             wanted[name] = int(order[tried.get(name, 0)])
             tried[name] = tried.get(name, 0) + 1
         known = replace(known, tried=tried)
-        return now(situation, wanted, f"Random search tries another parallelism of {', '.join(misfits)}."), known
+        return rescale_now(
+            situation, wanted, f"Random search tries another parallelism of {', '.join(misfits)}."
+        ), known
 
 
 def _fits(reading: Reading, name: str, running: int) -> bool:

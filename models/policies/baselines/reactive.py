@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 
@@ -80,7 +80,7 @@ class Reactive:
         current = max(situation.parallelism.values())
         use = processor_use(situation.observations, options.use_window_s)
         if not math.isfinite(use):
-            return stay(situation, "processor use is not known"), memory
+            return hold(situation, "processor use is not known"), memory
         known = ReactiveMemory(
             _within(memory.recommended, at - options.stabilisation_s),
             _within(memory.changed_from, at - max(options.growth_period_s, options.unmeasured_s)),
@@ -96,9 +96,9 @@ class Reactive:
         workers = min(workers, max(limit, current)) if workers > current else workers
         why = f"workers use {use:.0%} of their cores, the target is {options.target:.0%}: {workers} workers"
         if workers == current:
-            return stay(situation, why), known
+            return hold(situation, why), known
         known = replace(known, changed_from=(*known.changed_from, Recommendation(at, current)))
-        return now(situation, dict.fromkeys(situation.graph.names, workers), why), known
+        return rescale_now(situation, dict.fromkeys(situation.graph.names, workers), why), known
 
 
 def recommend(options: ReactiveOptions, current: int, use: float, slots_max: int, unmeasured: int = 0) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 
 
@@ -28,6 +28,6 @@ class Static:
             DemandError: the forecast cannot be used.
         """
         if self._workers is None:
-            return stay(situation, "a static job keeps its parallelism"), memory
+            return hold(situation, "a static job keeps its parallelism"), memory
         wanted = dict.fromkeys(situation.graph.names, self._workers)
-        return now(situation, wanted, f"a static job runs on {self._workers} workers"), memory
+        return rescale_now(situation, wanted, f"a static job runs on {self._workers} workers"), memory

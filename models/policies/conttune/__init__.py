@@ -5,11 +5,10 @@ Processing Systems", PVLDB 16(13), 2023 [ContTune].  Its controller, acquisition
 """
 
 from models.policies.conttune.acquisition_functions import Acquisition, known_share
-from models.policies.conttune.big import big_step
 from models.policies.conttune.capacity_history import Known, observe
 from models.policies.conttune.controller import Provision, Thresholds, provision, worthwhile
 from models.policies.conttune.small import Answer, Question, propose
-from models.policies.conttune.tuning_loop import Memory, Options, Step, advance
+from models.policies.conttune.tuning_loop import Memory, Options, Step, advance, big_step
 
 __all__ = [
     "Acquisition",

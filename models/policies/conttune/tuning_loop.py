@@ -8,7 +8,6 @@ from typing import Literal
 
 from include.domain.graph import JobGraph
 from models.policies.conttune.acquisition_functions import Acquisition
-from models.policies.conttune.big import big_step
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.controller import Provision, Thresholds, provision, worthwhile
 from models.policies.conttune.reading import Reading, fresh_windows, learn, read
@@ -120,6 +119,22 @@ def _state(options: Options, reading: Reading) -> Provision:
     if reading.arrivals_known and reading.short:
         return Provision.UNDER
     return provision(reading.backpressured, reading.cpu_usage, options.thresholds)
+
+
+def big_step(parallelism: Mapping[str, int], p_max: int, *, limit: int | None = None) -> tuple[dict[str, int], int]:
+    """Return what an under-provisioned job runs next, and p_max after it (lines 6-16 of Algorithm 1).
+
+    Args:
+        parallelism: operator -> running parallelism.
+        p_max: largest parallelism observed in the job.
+        limit: most that p_max may become.
+    """
+    bound = max(p_max, 1)
+    if all(running >= bound for running in parallelism.values()):
+        bound *= 2
+    bound = bound if limit is None else min(bound, limit)
+    # Deviation: no operator is scaled down by the phase that ends backpressure, should one run above p_max.
+    return {name: max(bound, running) for name, running in parallelism.items()}, bound
 
 
 def _big(running: Mapping[str, int], limits: Mapping[str, int], known: Memory) -> tuple[Step, Memory]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from models.policies.dhalion.dhalion_inputs import readings
 from models.policies.dhalion.rules import Options, resolve
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
 
@@ -52,18 +52,18 @@ class Dhalion:
         if memory.last_seen_s is not None:
             seen = seen.since(memory.last_seen_s)
         if not len(seen):
-            return stay(situation, "Dhalion has no new window to judge."), memory
+            return hold(situation, "Dhalion has no new window to judge."), memory
         known = replace(memory, last_seen_s=float(seen.window_start_s[-1] + seen.window_s))
         if memory.last_action_s is not None and situation.as_of_s - memory.last_action_s < options.wait_s:
-            return stay(situation, "Dhalion waits for queues to drain after its last action."), known
+            return hold(situation, "Dhalion waits for queues to drain after its last action."), known
         limits = upper_limits(situation.graph, situation.slots_max)
         found = readings(situation.graph, seen, situation.parallelism, limits)
         action = resolve(options, found)
         if action is None:
-            return stay(
+            return hold(
                 situation, "Dhalion sees neither backpressure nor an idle operator that it could change."
             ), known
         known = replace(known, last_action_s=float(situation.as_of_s), actions=known.actions + 1)
         before = found[action.operator].instances
         reason = f"Dhalion scales {action.operator} from {before} to {action.instances}: {action.cause}."
-        return now(situation, {action.operator: action.instances}, reason), known
+        return rescale_now(situation, {action.operator: action.instances}, reason), known

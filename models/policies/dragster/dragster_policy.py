@@ -7,7 +7,7 @@ from dataclasses import replace
 from models.policies.dragster.dragster_inputs import measured_network, observed_slot
 from models.policies.dragster.dragster_memory import Memory, Options, Target
 from models.policies.dragster.dragster_slot import advance
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.policies.window_means import NO_LOAD_PER_S
 from models.scheduling.need import upper_limits
@@ -39,15 +39,15 @@ class Dragster:
         if memory.last_seen_s is not None:
             seen = seen.since(memory.last_seen_s)
         if not len(seen):
-            return stay(situation, "Dragster has no new window to learn from."), memory
+            return hold(situation, "Dragster has no new window to learn from."), memory
         limits = upper_limits(graph, situation.slots_max)
         net = measured_network(graph, seen, situation.models.selectivity)
         slot = observed_slot(net, seen, situation.parallelism, limits)
         wanted, known = advance(self._options, net, slot, memory)
         known = replace(known, last_seen_s=float(seen.window_start_s[-1] + seen.window_s))
         if not any(rate >= NO_LOAD_PER_S for rate in slot.source_per_s.values()):
-            return stay(situation, "Dragster saw no records arrive and leaves the job as it is."), known
-        return now(situation, dict(wanted), self._reason(wanted, slot.tasks, known.slot)), known
+            return hold(situation, "Dragster saw no records arrive and leaves the job as it is."), known
+        return rescale_now(situation, dict(wanted), self._reason(wanted, slot.tasks, known.slot)), known
 
     def _reason(self, wanted: dict[str, int], tasks: object, slot: int) -> str:
         if wanted == tasks:

@@ -89,27 +89,5 @@ def raise_to_target(
     return {**wanted, **raised}
 
 
-def fit_to_slots(wanted: Parallelism, slots: int) -> dict[str, int]:
-    """Scale parallelisms down to a number of slots when every instance needs one of its own.
-
-    Each operator keeps one instance and the rest is shared in proportion: 1 + round((slots - n) / (sum - n) * (p - 1)).
-    What rounding leaves is added to, or taken from, the operator with the most instances.
-
-    Raises:
-        ValueError: fewer slots than operators.
-    """
-    if slots < len(wanted):
-        raise ValueError(f"{len(wanted)} operators need at least as many slots, there are {slots}")
-    total = sum(wanted.values())
-    if total <= slots:
-        return dict(wanted)
-    share = (slots - len(wanted)) / (total - len(wanted))
-    fitted = {name: 1 + round(share * (count - 1)) for name, count in wanted.items()}
-    while (left := slots - sum(fitted.values())) != 0:
-        largest = max(fitted, key=lambda name: fitted[name])
-        fitted[largest] += 1 if left > 0 else -1
-    return fitted
-
-
 def _median(counts: Sequence[int]) -> int:
     return math.ceil(statistics.median(counts))

@@ -13,7 +13,7 @@ from models.arrays import Ints
 from models.policies.ds2.ds2_memory import ManagerOptions, ManagerState
 from models.policies.ds2.optimum import OperatorRates
 from models.policies.ds2.scaling_manager import Interval, Step, advance
-from models.policies.immediate_change import feasible, now, stay
+from models.policies.immediate_change import describe_changes, hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
@@ -59,7 +59,7 @@ class Ds2:
         """
         fresh = _usable(situation, memory)
         if not len(fresh):
-            return stay(situation, "DS2 has no new undisturbed window of the running parallelism"), memory
+            return hold(situation, "DS2 has no new undisturbed window of the running parallelism"), memory
         options = replace(self.options, policy_interval_s=float(fresh.window_s))
         ceiling = dict(
             zip(situation.graph.names, upper_limits(situation.graph, situation.slots_max).tolist(), strict=True)
@@ -70,8 +70,8 @@ class Ds2:
             is_latest = row == len(fresh) - 1
             step, memory = advance(options, situation.graph, interval, memory, ceiling=ceiling, is_latest=is_latest)
         if step.parallelism is None:
-            return stay(situation, _WHY[step.outcome]), memory
-        return now(situation, step.parallelism, _sentence(situation, step)), memory
+            return hold(situation, _WHY[step.outcome]), memory
+        return rescale_now(situation, step.parallelism, _sentence(situation, step)), memory
 
 
 def timely() -> Ds2:
@@ -125,12 +125,7 @@ def _shows(seen: Observations, running: Ints) -> np.ndarray[tuple[int, ...], np.
 
 
 def _sentence(situation: Situation, step: Step) -> str:
-    asked = feasible(situation, step.parallelism or {})
-    moved = ", ".join(
-        f"{name} {situation.parallelism[name]} -> {count}"
-        for name, count in zip(situation.graph.names, asked.tolist(), strict=True)
-        if count != situation.parallelism[name]
-    )
+    changes = describe_changes(situation, step.parallelism or {})
     if step.outcome == "roll-back":
-        return f"DS2 rolls back a reconfiguration after which the job achieved less of its target rate: {moved}"
-    return f"DS2's true rates ask for another parallelism: {moved}"
+        return f"DS2 rolls back a reconfiguration after which the job achieved less of its target rate: {changes}"
+    return f"DS2's true rates ask for another parallelism: {changes}"

@@ -12,7 +12,7 @@ from models.policies.flink_autoscaler.job_scaling import Plan, decide_from_sampl
 from models.policies.flink_autoscaler.topology import JobTopology, Vertex
 from models.policies.flink_autoscaler.window import Window
 from models.policies.flink_autoscaler.window_samples import latest_run, samples_of
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 
@@ -64,7 +64,7 @@ class FlinkAutoscaler:
         ends = run.window_start_s + run.window_s
         fresh = np.flatnonzero(ends > (-np.inf if memory.seen_until_s is None else memory.seen_until_s))
         if not len(fresh):
-            return stay(situation, "the autoscaler has no new undisturbed window of the running parallelism"), memory
+            return hold(situation, "the autoscaler has no new undisturbed window of the running parallelism"), memory
         config = self._config(situation, run)
         topology, samples = _topology(situation), samples_of(config, situation.graph, run)
         since_s = _running_since_s(config, situation.observations, run)
@@ -76,7 +76,7 @@ class FlinkAutoscaler:
                 config, topology, until, rules, running_since_s=since_s, is_latest=is_latest
             )
         after = WindowMemory(rules, float(ends[-1]))
-        return now(situation, plan.parallelism(topology), _sentence(plan)), after
+        return rescale_now(situation, plan.parallelism(topology), _sentence(plan)), after
 
     def _config(self, situation: Situation, run: Observations) -> AutoscalerConfig:
         """Return the settings for windows of this length and for the job's slots."""

@@ -1,4 +1,7 @@
-"""Cron expressions as Quartz writes them: second, minute, hour, day of month, month, day of week, and maybe year."""
+"""Cron expressions as Quartz writes them: second, minute, hour, day of month, month, day of week, and maybe year.
+
+Own code, since croniter counts Sunday as 0 where Quartz counts it as 1, and has no ``L-n``, ``LW`` and ``nL``.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from models.policies.flink_autoscaler.alignment import INT_MAX, Limits, align, is_aligned
 from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Recommendation, Scaling
 from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.delay import due, recommend
 from models.policies.flink_autoscaler.target_capacity import Bounds, Demand, scale_factor
 
 
@@ -135,11 +134,30 @@ def scale_vertex(
         return (unchanged if blocked else _change(current, wanted, outside, rate)), None
     if config.scale_down_interval_s <= 0:
         return _change(current, wanted, outside, rate), delayed
-    waiting = recommend(delayed, Recommendation(now_s, wanted, outside))
-    chosen = due(waiting, now_s, config.scale_down_interval_s)
-    if chosen is None:
+    waiting = add_recommendation(delayed, Recommendation(now_s, wanted, outside))
+    recommended = due_recommendation(waiting, now_s, config.scale_down_interval_s)
+    if recommended is None:
         return unchanged, waiting
-    return _change(current, chosen.parallelism, chosen.outside_bounds, rate), waiting
+    return _change(current, recommended.parallelism, recommended.outside_bounds, rate), waiting
+
+
+def add_recommendation(delayed: DelayedScaleDown | None, recommendation: Recommendation) -> DelayedScaleDown:
+    """Rule 11: return the waiting scale-down with one more recommendation.
+
+    Earlier ones that are not higher are dropped: they can no longer be the maximum of a window.
+    """
+    if delayed is None:
+        return DelayedScaleDown(recommendation.at_s, (recommendation,))
+    higher = tuple(one for one in delayed.recommended if one.parallelism > recommendation.parallelism)
+    return DelayedScaleDown(delayed.first_s, (*higher, recommendation))
+
+
+def due_recommendation(delayed: DelayedScaleDown, now_s: float, interval_s: float) -> Recommendation | None:
+    """Rule 11: return the highest recommendation of the last interval, None until the scale-down has waited so long."""
+    since_s = now_s - interval_s
+    if since_s < delayed.first_s:
+        return None
+    return next((one for one in delayed.recommended if one.at_s >= since_s), None)
 
 
 def _change(current: int, parallelism: int, outside: bool, rate_per_s: float) -> Change:

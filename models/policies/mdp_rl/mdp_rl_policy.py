@@ -14,7 +14,7 @@ import numpy as np
 
 from include.utc import DAY_S
 from models.arrays import Floats, Ints
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.mdp_rl.agent_learning import learn_job, learn_operators
 from models.policies.mdp_rl.job_planning import Plan, objective_response_s, plan_job, plan_operator, service_per_s
 from models.policies.mdp_rl.mdp_rl_inputs import modelled, per_record, recent_load, recent_rates
@@ -58,12 +58,12 @@ class CentralisedRl:
         """
         bounds = modelled(situation)
         if not bounds:
-            return stay(situation, "No operator has a capacity model, so there is nothing to decide on."), memory
+            return hold(situation, "No operator has a capacity model, so there is nothing to decide on."), memory
         learned = _decided(self._learnt(situation, bounds, memory))
         known = (learned.planned if self.nightly else learned.agents).get(JOB, Knowledge())
         load = recent_load(situation, memory)
         if known.slots < LEAST_SLOTS or not load.size:
-            return stay(situation, _too_little(known, load.size)), learned
+            return hold(situation, _too_little(known, load.size)), learned
         plan = plan_job(
             known,
             bounds,
@@ -142,7 +142,7 @@ class DecentralisedRl:
             chosen[name] = int(_walk(plan, running, seen if self.knows_utilisation else seen[-1:])[0])
         if not chosen:
             most = max(learned.agents.values(), key=lambda known: known.slots, default=Knowledge())
-            return stay(situation, _too_little(most, 0)), learned
+            return hold(situation, _too_little(most, 0)), learned
         return _schedule(
             situation, chosen, f"the operators' agents, target utilisation {self.target_utilisation:g}"
         ), learned
@@ -189,9 +189,9 @@ def _walk(plan: Plan, running: Ints, rates: Floats) -> Ints:
 def _schedule(situation: Situation, chosen: Mapping[str, int], who: str) -> Schedule:
     changed = [name for name, parallelism in chosen.items() if parallelism != situation.parallelism[name]]
     if not changed:
-        return stay(situation, f"No change costs less in the long run, say {who}.")
+        return hold(situation, f"No change costs less in the long run, say {who}.")
     parts = ", ".join(f"{name} from {situation.parallelism[name]} to {chosen[name]}" for name in changed)
-    return now(situation, chosen, f"Least expected long-run cost takes {parts}, say {who}.")
+    return rescale_now(situation, chosen, f"Least expected long-run cost takes {parts}, say {who}.")
 
 
 def _too_little(known: Knowledge, windows: int) -> str:

@@ -10,21 +10,6 @@ import numpy.typing as npt
 from models.arrays import Floats, Ints
 
 
-def nearest_level(rate: npt.ArrayLike, quantum: float, levels: int) -> Ints:
-    """Return the level j whose centre j * quantum is nearest to each rate, clipped to 0 .. levels - 1.
-
-    Deviation: the paper only says that rates are discretised; rounding reproduces its mean numbers of instances,
-    rounding down does not (it underestimates every rate by half a quantum).
-    """
-    return np.clip(np.rint(np.asarray(rate, float) / quantum), 0, levels - 1).astype(np.int64)
-
-
-def count_transitions(path: Ints, levels: int) -> Ints:
-    """Return (J, J) how often level j was followed by level j' along a path of levels, n of Eq. 5."""
-    pairs = path[:-1] * levels + path[1:]
-    return np.bincount(pairs, minlength=levels * levels).reshape(levels, levels).astype(np.int64)
-
-
 def transition_probabilities(counts: npt.ArrayLike) -> Floats:
     """Return p-hat of Eq. 5, (J, J) with rows that sum to 1; a level that was never left stays where it is."""
     seen = np.array(counts, float)

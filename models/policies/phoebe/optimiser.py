@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.policies.phoebe.recovery import projected_load, recovery_s
+from models.policies.phoebe.recovery_time import projected_load, recovery_s
 from models.policies.phoebe.rule import RECOVERY_TARGET_S, Candidate, algorithm_1, logged_rule
 
 Rule = Literal["logged", "algorithm 1"]

@@ -1,4 +1,4 @@
-"""What Phoebe and TWRES read from a situation: one scale-out, one workload and one latency for the whole job."""
+"""Inputs of Phoebe and TWRES from a situation: one scale-out, one workload and one latency for the whole job."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def scale_out(situation: Situation) -> int:
     return max(situation.parallelism.values())
 
 
-def everywhere(situation: Situation, workers: int) -> Mapping[str, int]:
-    """Return the wish that every operator runs at one parallelism."""
+def same_for_all(situation: Situation, workers: int) -> Mapping[str, int]:
+    """Return the configuration in which every operator runs at one parallelism."""
     return dict.fromkeys(situation.graph.names, workers)
 
 
 def forecast_per_s(situation: Situation, horizon_s: int) -> Floats:
-    """Return (horizon_s,) the median forecast of all sources at 1 Hz from the moment of deciding, records/s.
+    """Return (horizon_s,) the median forecast of all sources at 1 Hz from the time of the decision, records/s.
 
     A coarser forecast is interpolated between the middles of its bins; beyond its ends the outer value is kept.
     """
@@ -46,7 +46,7 @@ def load(situation: Situation, horizon_s: int, history_s: float) -> Load:
     return Load(np.concatenate([past, ahead]), len(past))
 
 
-def measured(situation: Situation) -> Measurement | None:
+def measure(situation: Situation) -> Measurement | None:
     """Return the means of the last 120 s of undisturbed windows; None when a figure is missing."""
     seen = situation.observations
     recent = seen.rows(np.flatnonzero(_recent(seen) & ~seen.disturbed))

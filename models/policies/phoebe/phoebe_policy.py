@@ -1,125 +1,75 @@
-"""Phoebe and TWRES as policies of the protocol."""
+"""Phoebe as a policy: the smallest scale-out that recovers within the target with a normal latency."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from models.policies.immediate_change import now, stay
-from models.policies.phoebe import latency_model, optimiser, phoebe_inputs, twres
+from models.policies.phoebe import latency_model, optimiser, phoebe_inputs
 from models.policies.phoebe.capacity_profile import Capacity
-from models.policies.phoebe.learned_models import LearnedModels, Profiled
-from models.policies.phoebe.optimiser import Rule, ScaleOutModels
-from models.policies.phoebe.rows import Measurement, Profile
-from models.policies.phoebe.rule import RECOVERY_TARGET_S, Candidate
-from models.policies.phoebe.uptime import EVALUATION_INTERVAL_S, Uptime
-from models.policies.protocol import Schedule, Situation
+from models.policies.phoebe.learned_models import NO_CAPACITY, LearnedModels, ProfiledModels
+from models.policies.phoebe.optimiser import ScaleOutModels
+from models.policies.phoebe.rows import MIN_CAPACITIES, Measurement
+from models.policies.phoebe.rule import Candidate
+from models.policies.phoebe.settling_policy import PhoebeOptions, SettlingMemory, SettlingPolicy
+from models.policies.protocol import Situation
 
-_SAMPLES_KEPT = 200
-_FEWEST_CAPACITIES = 3
+__all__ = ["Phoebe", "PhoebeMemory", "PhoebeOptions"]
 
-
-@dataclass(frozen=True, slots=True)
-class PhoebeOptions:
-    """Settings of Phoebe and TWRES; the defaults are those of the paper's evaluation.
-
-    Attributes:
-        scale_out_min: S_min; S_max is the number of slots that the job may have.
-        recovery_target_s: RC_tar.
-        evaluation_interval_s: E.
-        horizon_s: H_max.
-        bins: averaging bins of the projected load.
-        rule: the prototype's or the paper's.
-    """
-
-    scale_out_min: int = 2
-    recovery_target_s: float = RECOVERY_TARGET_S
-    evaluation_interval_s: int = EVALUATION_INTERVAL_S
-    horizon_s: int = 600
-    bins: int = 5
-    rule: Rule = "logged"
-
-    def candidates(self, slots_max: int, least: int) -> tuple[int, ...]:
-        """Return every scale-out from ``least`` to the number of slots, which is always among them."""
-        return tuple(range(min(least, slots_max), slots_max + 1))
+_MAX_SAMPLES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class PhoebeMemory:
+class PhoebeMemory(SettlingMemory):
     """What Phoebe remembers of a job.
 
     Attributes:
-        uptime: since when the job runs undisturbed.
-        profile: of the profiling phase; empty when there was none.
         samples: measured at evaluations, oldest first; M_L is refitted on profile and samples.
         sampled_at_s: of the last sample.
         expected_recovery_s: R of the scale-out chosen at the last evaluation; None when it was not known.
     """
 
-    uptime: Uptime = field(default_factory=Uptime)
-    profile: Profile = field(default_factory=Profile)
     samples: tuple[Measurement, ...] = ()
     sampled_at_s: int | None = None
     expected_recovery_s: float | None = None
 
 
-class Phoebe:
+class Phoebe(SettlingPolicy[PhoebeMemory]):
     """The smallest scale-out that recovers within the target with a normal latency.
 
-    The choice holds for the next 600 s, as in the paper; what plans less often covers more with a longer horizon.
+    The choice holds for the next 600 s, as in the paper; a caller that plans less often sets a longer horizon.
 
-    Deviation: the prototype refits M_L every time it looks at the job, which is every minute while nothing changes;
-    here once per evaluation interval.
-
-    Args:
-        profile: of the job; without one the pipeline's models are used (see ``learnt``).
-        options: the settings.
+    Deviation: the prototype refits M_L at every evaluation, which is every minute while nothing changes; here once per
+    evaluation interval.
     """
-
-    def __init__(self, profile: Profile | None = None, options: PhoebeOptions | None = None) -> None:
-        self._profile = profile or Profile()
-        self._options = options or PhoebeOptions()
 
     def first_memory(self) -> PhoebeMemory:
         """Return the memory of a job that was never decided on: it holds the profile."""
         return PhoebeMemory(profile=self._profile)
 
-    def decide(self, situation: Situation, memory: PhoebeMemory) -> tuple[Schedule, PhoebeMemory]:
-        """Return a change now or none.
-
-        Raises:
-            DemandError: the forecast cannot be used.
-        """
-        options, at = self._options, situation.as_of_s
-        known = replace(memory, uptime=memory.uptime.updated(situation.observations))
-        if not known.uptime.settled(at, options.evaluation_interval_s):
-            return stay(situation, _waiting(options.evaluation_interval_s)), known
-        known = _sampled(known, situation, options.evaluation_interval_s)
-        models = _models(situation, known)
-        if models is None:
-            return stay(situation, "nothing is known yet about the capacity of any operator"), known
-        current = phoebe_inputs.scale_out(situation)
-        found, projected = self._evaluate(
-            situation, models, options.candidates(situation.slots_max, options.scale_out_min)
-        )
-        choice = optimiser.choose(found, projected, current, rule=options.rule, target_s=options.recovery_target_s)
-        why = optimiser.reason(choice, current, options.recovery_target_s)
-        chosen = found.get(choice.scale_out)
-        known = replace(known, expected_recovery_s=_finite(chosen.recovery_s) if chosen is not None else None)
-        if choice.scale_out == current:
-            return stay(situation, why), known
-        known = replace(known, uptime=known.uptime.changed(at))
-        return now(situation, phoebe_inputs.everywhere(situation, choice.scale_out), why), known
-
     def expected_recovery_s(self, situation: Situation, memory: PhoebeMemory) -> float:
-        """Return what M_R expects of a failure at this moment at the running scale-out, s; NaN when it is not known."""
+        """Return what M_R expects of a failure now at the running scale-out, s; NaN when it is not known."""
         models = _models(situation, memory)
         if models is None:
             return math.nan
         current = phoebe_inputs.scale_out(situation)
         return self._evaluate(situation, models, (current,))[0][current].recovery_s
+
+    def _choose(self, situation: Situation, memory: PhoebeMemory) -> tuple[int | None, str, PhoebeMemory]:
+        options = self._options
+        memory = _add_sample(memory, situation, options.evaluation_interval_s)
+        models = _models(situation, memory)
+        if models is None:
+            return None, NO_CAPACITY, memory
+        current = phoebe_inputs.scale_out(situation)
+        scale_outs = options.candidates(situation.slots_max, options.scale_out_min)
+        candidates, projected = self._evaluate(situation, models, scale_outs)
+        choice = optimiser.choose(candidates, projected, current, rule=options.rule, target_s=options.recovery_target_s)
+        reason = optimiser.reason(choice, current, options.recovery_target_s)
+        candidate = candidates.get(choice.scale_out)
+        recovery_s = candidate.recovery_s if candidate is not None else math.nan
+        expected = float(recovery_s) if math.isfinite(recovery_s) else None
+        return choice.scale_out, reason, replace(memory, expected_recovery_s=expected)
 
     def _evaluate(
         self, situation: Situation, models: ScaleOutModels, scale_outs: tuple[int, ...]
@@ -135,94 +85,19 @@ class Phoebe:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TwresMemory:
-    """What TWRES remembers of a job; see :class:`PhoebeMemory`."""
-
-    uptime: Uptime = field(default_factory=Uptime)
-    profile: Profile = field(default_factory=Profile)
-
-
-class Twres:
-    """The smallest scale-out whose maximum sustainable throughput covers the forecast, one more when it is late.
-
-    Args:
-        profile: of the job; without one the pipeline's capacity curves are sampled instead.
-        options: the settings; TWRES may go down to one worker.
-    """
-
-    def __init__(self, profile: Profile | None = None, options: PhoebeOptions | None = None) -> None:
-        self._profile = profile or Profile()
-        self._options = options or PhoebeOptions()
-
-    def first_memory(self) -> TwresMemory:
-        """Return the memory of a job that was never decided on: it holds the profile."""
-        return TwresMemory(profile=self._profile)
-
-    def decide(self, situation: Situation, memory: TwresMemory) -> tuple[Schedule, TwresMemory]:
-        """Return a change now or none.
-
-        Raises:
-            DemandError: the forecast cannot be used.
-        """
-        options, at = self._options, situation.as_of_s
-        known = replace(memory, uptime=memory.uptime.updated(situation.observations))
-        if not known.uptime.settled(at, options.evaluation_interval_s):
-            return stay(situation, _waiting(options.evaluation_interval_s)), known
-        throughput = _sustainable(situation, known.profile)
-        if throughput is None:
-            return stay(situation, "nothing is known yet about the capacity of any operator"), known
-        records = float(phoebe_inputs.forecast_per_s(situation, int(twres.WINDOW_S)).sum())
-        seen, current = phoebe_inputs.measured(situation), phoebe_inputs.scale_out(situation)
-        wanted = twres.choose(
-            throughput,
-            options.candidates(situation.slots_max, 1),
-            current,
-            forecast_records=records,
-            latency_ms=math.nan if seen is None else seen.latency_ms,
-        )
-        why = f"{records:,.0f} records are expected within {twres.WINDOW_S:.0f} s: {wanted} workers"
-        if wanted == current:
-            return stay(situation, why), known
-        known = replace(known, uptime=known.uptime.changed(at))
-        return now(situation, phoebe_inputs.everywhere(situation, wanted), why), known
-
-
-def _waiting(interval_s: int) -> str:
-    return f"the job was interrupted less than {interval_s} s ago, so its metrics say little"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _sampled(memory: PhoebeMemory, situation: Situation, interval_s: int) -> PhoebeMemory:
+def _add_sample(memory: PhoebeMemory, situation: Situation, interval_s: int) -> PhoebeMemory:
     """Add what is measured now, once per evaluation interval."""
     at, last = situation.as_of_s, memory.sampled_at_s
-    seen = phoebe_inputs.measured(situation)
-    if seen is None or (last is not None and at - last < interval_s):
+    sample = phoebe_inputs.measure(situation)
+    if sample is None or (last is not None and at - last < interval_s):
         return memory
-    return replace(memory, samples=(*memory.samples, seen)[-_SAMPLES_KEPT:], sampled_at_s=at)
+    return replace(memory, samples=(*memory.samples, sample)[-_MAX_SAMPLES:], sampled_at_s=at)
 
 
 def _models(situation: Situation, memory: PhoebeMemory) -> ScaleOutModels | None:
+    """Return the models of the job's profile, else those that the pipeline has trained, None without any."""
     profile = memory.profile
     fitted = latency_model.fit((*profile.rows, *memory.samples)) if profile.rows else None
-    if fitted is None or len(profile.capacity) < _FEWEST_CAPACITIES:
+    if fitted is None or len(profile.capacity) < MIN_CAPACITIES:
         return LearnedModels.of(situation)
-    workers, capacity = _capacities(profile)
-    return Profiled(Capacity.fit(workers, capacity), fitted)
-
-
-def _sustainable(situation: Situation, profile: Profile) -> twres.SustainableThroughput | None:
-    if len(profile.capacity) >= _FEWEST_CAPACITIES:
-        return twres.SustainableThroughput.fit(*_capacities(profile))
-    learned = LearnedModels.of(situation)
-    if learned is None:
-        return None
-    workers = np.arange(1, situation.slots_max + 1)
-    return twres.SustainableThroughput.fit(workers, learned.capacity_per_s(workers.tolist()))
-
-
-def _capacities(profile: Profile) -> tuple[list[int], list[float]]:
-    return [point.scale_out for point in profile.capacity], [point.capacity_per_s for point in profile.capacity]
+    return ProfiledModels(Capacity.fit(*profile.capacities), fitted)

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from include.settings import Profiling
 from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
 
 _MAJORITY = 3  # with fewer deployments no majority can be formed, and each is judged by its own past
@@ -55,6 +56,37 @@ class ProfilingOptions:
         """Return S: equally spaced from S_min on; whole workers, so S_max itself may be left out (2, 5, ..., 23)."""
         step = max((self.scale_out_max - self.scale_out_min) // (self.scale_outs - 1), 1)
         return tuple(range(self.scale_out_min, self.scale_out_max + 1, step))[: self.scale_outs]
+
+
+def profiling_options(settings: Profiling, slots_max: int, worker_load_per_s: float) -> ProfilingOptions:
+    """Return scale-outs up to the slots that the job may have, and rates from what one worker was seen to carry.
+
+    Rates grow in ``rate_steps`` steps to ``slots_max`` times that load, and on until no deployment keeps up or
+    ``rate_steps_max`` is reached; so a job that was never half loaded is still driven to three times its peak.
+
+    Deviation: the paper gives rates and scale-outs by hand.
+
+    Args:
+        settings: of the run.
+        slots_max: most workers of the job.
+        worker_load_per_s: highest load of the job / its workers then, records/s.
+
+    Raises:
+        ValueError: no load was seen.
+    """
+    if not worker_load_per_s > 0:
+        raise ValueError("no load was seen, so there is nothing to replay")
+    step = worker_load_per_s * slots_max / settings.rate_steps
+    return ProfilingOptions(
+        scale_out_min=min(settings.scale_out_min, slots_max),
+        scale_out_max=slots_max,
+        scale_outs=settings.scale_outs,
+        first_rate_per_s=step,
+        rate_step_per_s=step,
+        settle_s=settings.settle_s,
+        window_s=settings.window_s,
+        steps_max=settings.rate_steps_max,
+    )
 
 
 class ProfilingCluster(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.policies.immediate_change import now
+from models.policies.immediate_change import rescale_now
 from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.pending_steps import agenda
 from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, learn_windows, look
@@ -79,7 +79,7 @@ class Planner:
     def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         told, after = look(take_snapshot(situation), memory)
         reason = f"{situation.forecast.fallback}; {told.reason}"
-        return now(situation, told.wanted or {}, reason), after
+        return rescale_now(situation, told.wanted or {}, reason), after
 
 
 def take_snapshot(situation: Situation) -> Snapshot:
