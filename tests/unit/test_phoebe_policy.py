@@ -170,7 +170,7 @@ def test_uptime_counts_from_the_beginning_of_an_interruption() -> None:
     assert memory == Uptime(AT, AT - 180, False)
     assert not memory.is_settled(AT - 180 + 599)
     assert memory.is_settled(AT - 180 + 600)
-    assert memory.updated(seen) == memory
+    assert memory.add_windows(seen) == memory
 
 
 def test_forecast_follows_a_sine_and_a_level() -> None:
