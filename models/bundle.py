@@ -154,18 +154,18 @@ class FleetBundle:
             "grid_count": np.array([len(curve.parallelism) if curve else 0 for curve in curves], np.int64),
             "observed_count": np.array([len(curve.observed) if curve else 0 for curve in curves], np.int64),
             "recovery": np.array([astuple(found.recovery) for found in models.values()], float).reshape(-1, 6),
-            "knots": _joined(latency.knots for latency in latencies),
-            "latency_at_knots_ms": _joined(latency.latency_at_knots_ms for latency in latencies),
+            "knots": _concatenate(latency.knots for latency in latencies),
+            "latency_at_knots_ms": _concatenate(latency.latency_at_knots_ms for latency in latencies),
             "scalars": np.array([_scalars(*pair) for pair in zip(curves, selectivity, strict=True)]).reshape(-1, 5),
-            "mean_per_s": _joined(curve.mean_per_s for curve in present),
-            "sd_per_s": _joined(curve.sd_per_s for curve in present),
-            "observed": _joined(curve.observed for curve in present).astype(np.int64),
-            "observed_per_s": _joined(curve.observed_per_s for curve in present),
+            "mean_per_s": _concatenate(curve.mean_per_s for curve in present),
+            "sd_per_s": _concatenate(curve.sd_per_s for curve in present),
+            "observed": _concatenate(curve.observed for curve in present).astype(np.int64),
+            "observed_per_s": _concatenate(curve.observed_per_s for curve in present),
         }
         return cls(model_version, index, arrays)
 
 
-def _joined(parts: Iterable[np.ndarray]) -> Floats:
+def _concatenate(parts: Iterable[np.ndarray]) -> Floats:
     return np.concatenate([np.zeros(0), *parts])
 
 

@@ -63,11 +63,11 @@ def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_
         others = count[group] - 1.0
         without = (others * left_out + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
     seen = np.bincount(job, minlength=jobs)
-    spread = _spread(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
+    spread = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
     return Typical(np.exp(centre), np.exp(centre) * spread, np.exp(without))
 
 
-def _spread(residual: Floats) -> float:
+def _deviation(residual: Floats) -> float:
     """Return a robust standard deviation of log durations, shrunk to the prior."""
     mad = _MAD_TO_SD * float(np.median(np.abs(residual))) if len(residual) else 0.0
     weight = len(residual) + PRIOR_EVENTS

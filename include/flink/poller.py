@@ -83,7 +83,7 @@ class RestSource:
         self._sleep(self._settle_s)
         yield self._record(Kind.OVERVIEW, self._client.transport.get("/overview"))
         jobs = self._client.transport.get("/jobs/overview")  # says which jobs there are; each job's own reply says more
-        for job in _parsed(jobs, {}).get("jobs", []):
+        for job in _parse_or(jobs, {}).get("jobs", []):
             if job["state"] not in endpoints.TERMINAL_STATES:
                 yield from self._poll_job(str(job["jid"]))
 
@@ -98,7 +98,7 @@ class RestSource:
     def _poll_job(self, job_id: str) -> Iterator[RawRecord]:
         reply = self._client.transport.get(endpoints.job_path(job_id))
         yield self._record(Kind.JOB, reply, job_id)
-        job = _parsed(reply, {})
+        job = _parse_or(reply, {})
         period = (int(self._clock() // 3600), int(job.get("start-time", -1)))
         if self._planned.get(job_id) != period:
             plan = self._client.transport.get(endpoints.job_path(job_id, "plan"))
@@ -124,7 +124,7 @@ class RestSource:
             return self._names[key]
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = self._client.transport.get(endpoints.vertex_metric_names_path(job_id, vertex_id))
-        found = endpoints.available(wanted, [str(entry["id"]) for entry in _parsed(listing, [])])
+        found = endpoints.available(wanted, [str(entry["id"]) for entry in _parse_or(listing, [])])
         if len(found) == len(wanted):  # an incomplete list may be that of a task still starting: look again next time
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
@@ -134,7 +134,7 @@ class RestSource:
         return RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
 
 
-def _parsed(reply: Reply, otherwise: Any) -> Any:
+def _parse_or(reply: Reply, otherwise: Any) -> Any:
     """Parse a reply for finding the way on; what cannot be parsed is still recorded as received."""
     try:
         return json.loads(reply.body) if reply.ok else otherwise

@@ -85,7 +85,7 @@ def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_sha
     Returns:
         Root of the mean squared relative error per squared log distance, shrunk to the prior.
     """
-    base, top = _doublings(owner, observed)
+    base, top = _scaling_pairs(owner, observed)
     distance = np.log(observed[top] / observed[base])
     error = np.log(observed_per_s[top] / observed_per_s[base]) - distance
     noise = noise_share[top] ** 2 + noise_share[base] ** 2
@@ -94,7 +94,7 @@ def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_sha
     return float(np.sqrt((squares + prior) / (float(np.sum(distance**2)) + SCALING_ERROR_PRIOR_WEIGHT)))
 
 
-def _doublings(owner: Ints, observed: Ints) -> tuple[Ints, Ints]:
+def _scaling_pairs(owner: Ints, observed: Ints) -> tuple[Ints, Ints]:
     """Return (base, top): points of each operator with several, top its highest and base nearest to half of that."""
     last = np.append(owner[1:] != owner[:-1], [True][: len(owner)])
     tops = np.flatnonzero(last)

@@ -12,7 +12,7 @@ from models.capacity.partial_pooling import pool_models
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.pending_steps import agenda
+from models.policies.tidewise.pending_steps import list_pending_steps
 from models.policies.tidewise.reactive_controller import accept_plan
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
@@ -37,7 +37,7 @@ class Certain(Planner):
             models=replace(models, capacity=sure),
         )
         made, after = super().decide(known, memory)
-        return made, accept_plan(after, agenda(made, forecast))
+        return made, accept_plan(after, list_pending_steps(made, forecast))
 
 
 class WithoutRecovery(Planner):

@@ -14,7 +14,7 @@ from models.forecasting import blend, fallback
 from models.forecasting.base import Forecaster, Registry, registry
 from models.forecasting.boosting import Fit, GlobalBoosting
 from models.forecasting.calendar import Calendar
-from models.forecasting.champion import choose
+from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.rate_history import History, prepare
@@ -94,21 +94,23 @@ def forecast_batch(
     """
     candidate_policies = default_registry() if methods is None else methods
     history = prepare(rates_per_s, calendar)
-    reasons = fallback.fallback_reasons(history)
+    reasons = fallback.find_fallback_reasons(history)
     learns = np.array([reason is None for reason in reasons], bool)
     n = len(reasons)
     previous: Sequence[str | None] = [None] * n if previous_champions is None else previous_champions
     names = ((blend.NAME,) if len(candidate_policies) > 1 else ()) + tuple(candidate_policies)
-    batch = _nothing(n, settings.horizon, names, reasons)
+    batch = _empty_batch(n, settings.horizon, names, reasons)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
         if learns.any():
-            _learn(batch, _rows(history, learns), learns, candidate_policies, settings=settings, previous=previous)
-        _hold_the_rest(batch, history, settings.horizon)
+            _forecast_by_champion(
+                batch, _select_rows(history, learns), learns, candidate_policies, settings=settings, previous=previous
+            )
+        _fill_with_fallback(batch, history, settings.horizon)
     return batch
 
 
-def _nothing(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str | None]) -> ForecastBatch:
+def _empty_batch(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str | None]) -> ForecastBatch:
     unknown = np.full((len(methods), n), np.nan)
     return ForecastBatch(
         quantiles=np.full((len(QUANTILES), n, horizon), np.nan),
@@ -123,11 +125,11 @@ def _nothing(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str |
     )
 
 
-def _rows(history: History, rows: Bools) -> History:
+def _select_rows(history: History, rows: Bools) -> History:
     return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
 
 
-def _learn(
+def _forecast_by_champion(
     batch: ForecastBatch,
     history: History,
     rows: Bools,
@@ -143,7 +145,7 @@ def _learn(
     places = np.flatnonzero(rows)
     incumbent = np.array([rank.get(previous[int(at)] or "", 0) for at in places], np.int64)
     losses, absolute, pinball, covered = held.scores(now, days)
-    champion = choose(losses, incumbent, settings.champion_margin)
+    champion = choose_champions(losses, incumbent, settings.champion_margin)
     batch.champion[rows] = champion
     batch.quantiles[:, rows] = held.quantiles(len(held.at) - 1, champion)
     mean = np.maximum(_row_mean(history.observed), np.finfo(float).tiny)
@@ -167,12 +169,12 @@ def backtest(methods: Registry, history: History, settings: ForecastSettings) ->
     return hold_contest(calendar, list(methods), predicted, observed=observed, at=at, look_back=look_back)
 
 
-def _hold_the_rest(batch: ForecastBatch, history: History, horizon: int) -> None:
+def _fill_with_fallback(batch: ForecastBatch, history: History, horizon: int) -> None:
     """Give the series without a complete forecast their recent level, and a reason when they have none yet."""
     rest = np.asarray(~np.isfinite(batch.quantiles).all(axis=(0, 2)), bool)
     if not rest.any():
         return
-    batch.quantiles[:, rest] = fallback.hold_level(_rows(history, rest), np.array(QUANTILES), horizon)
+    batch.quantiles[:, rest] = fallback.hold_level(_select_rows(history, rest), np.array(QUANTILES), horizon)
     batch.champion[rest] = -1
     for at in np.flatnonzero(rest):
         batch.method[at] = fallback.NAME

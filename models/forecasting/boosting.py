@@ -24,7 +24,7 @@ from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
-from models.forecasting.weekday_profile import profile, season_from
+from models.forecasting.weekday_profile import compute_profiles, season_after
 
 ITERATIONS = 60
 LEARNING_RATE = 0.08
@@ -79,7 +79,7 @@ class GlobalBoosting:
         newest = np.searchsorted(until_s, at_s, side="right") - 1
         for index in np.unique(newest[newest >= 0]):
             mine = np.flatnonzero(newest == index)
-            view = _View.of(history, origins[mine], horizon)
+            view = _OriginInputs.of(history, origins[mine], horizon)
             features = view.features()
             known = self.fits[index].model.predict(features.reshape(-1, features.shape[-1]))
             paths[mine] = view.paths(known.reshape(features.shape[:-1]))
@@ -107,7 +107,7 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
         origins = origins[:: -(-len(origins) // most)] if len(origins) else origins
         if not len(origins):
             continue
-        view = _View.of(history, origins, horizon)
+        view = _OriginInputs.of(history, origins, horizon)
         target = view.targets(stop)
         old = origins[:, None] - history.begin >= LEAST_DAYS * calendar.day
         useful = np.isfinite(target) & old[:, :, None]
@@ -143,7 +143,7 @@ def _leads(calendar: Calendar, horizon: int) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _OriginInputs:
     """What is known of n series at P origins.
 
     Attributes:
@@ -165,19 +165,19 @@ class _View:
     first: int
 
     @classmethod
-    def of(cls, history: History, origins: Ints, horizon: int) -> _View:
+    def of(cls, history: History, origins: Ints, horizon: int) -> _OriginInputs:
         calendar = history.calendar
         first = max(0, int(origins.min()) - calendar.day)
-        profiles = profile(history, first, horizon)
-        season = np.stack([season_from(profiles, int(at) - first, calendar, horizon) for at in origins])
+        profiles = compute_profiles(history, first, horizon)
+        season = np.stack([season_after(profiles, int(at) - first, calendar, horizon) for at in origins])
         difference = history.filled[:, first:] - profiles[0][:, : history.bins - first]
         return cls(
             history,
             origins,
             _leads(calendar, horizon),
             season,
-            _summed(history.filled),
-            _summed(np.nan_to_num(difference)),
+            _cumulative_sums(history.filled),
+            _cumulative_sums(np.nan_to_num(difference)),
             first,
         )
 
@@ -210,14 +210,14 @@ class _View:
         season = self.season[:, :, self.leads] / level[:, :, None]
         add(season)
         for days in (1, 2, 7, 14):
-            add(self._back(target, days) / level[:, :, None] - season)
+            add(self._rates_before(target, days) / level[:, :, None] - season)
         span = int(target.max()) + 1
         add((24 * calendar.day_share(0, span))[target][:, None, :])
         add(calendar.weekday(0, span).astype(np.float64)[target][:, None, :])
         add(calendar.weekday(0, span).astype(np.float64)[self.origins][:, None, None])
         return np.stack(columns, axis=-1)
 
-    def _back(self, target: Ints, days: int) -> Floats:
+    def _rates_before(self, target: Ints, days: int) -> Floats:
         """Return the rate some days before the target, smoothed, shape (P, n, J), NaN where it is not known yet."""
         calendar = self.history.calendar
         half = calendar.bins(SMOOTHING_S) // 2
@@ -250,7 +250,7 @@ class _View:
         return np.asarray(self.season + line * self.level()[:, :, None])
 
 
-def _summed(values: Floats) -> Floats:
+def _cumulative_sums(values: Floats) -> Floats:
     return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
 
 

@@ -19,7 +19,7 @@ KEPT_SHARE = 0.75
 """A champion that beats the first method on fewer of the days goes."""
 
 
-def choose(losses: Floats, incumbent: Ints, margin: float) -> Ints:
+def choose_champions(losses: Floats, incumbent: Ints, margin: float) -> Ints:
     """Return the index of each series' champion, shape (n,).
 
     A challenger is compared with the incumbent on the days where both have a score.  The best challenger that beats

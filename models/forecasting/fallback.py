@@ -15,13 +15,13 @@ UNSCORED = "no past day could be scored, too much is missing; holding the recent
 NO_RATE = "no usable rate in the history"
 MIN_HISTORY_DAYS = 2.0
 LOOK_BACK_DAYS = 7.0
-MIN_SEEN_SHARE = 0.5
+MIN_MEASURED_SHARE = 0.5
 LEVEL_S = 3600
-LEAST_SPREAD = 0.1
-MOST_SPREAD = 1.0
+MIN_SPREAD_SHARE = 0.1
+MAX_SPREAD_SHARE = 1.0
 
 
-def fallback_reasons(history: History) -> list[str | None]:
+def find_fallback_reasons(history: History) -> list[str | None]:
     """Return why each series cannot be learnt from, None when it can."""
     calendar, bins = history.calendar, history.bins
     look_back = min(bins, int(LOOK_BACK_DAYS * calendar.day))
@@ -39,7 +39,7 @@ def _reason(length: int, share: float, calendar: Calendar) -> str | None:
         return NO_RATE
     if length < MIN_HISTORY_DAYS * calendar.day:
         return f"only {_duration(length * calendar.bin_s)} of history; holding the recent level"
-    if share < MIN_SEEN_SHARE:
+    if share < MIN_MEASURED_SHARE:
         return f"only {share:.0%} of the last {LOOK_BACK_DAYS:.0f} days was measured; holding the recent level"
     return None
 
@@ -62,8 +62,8 @@ def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
     level = np.nanmedian(_recent(history, history.calendar.bins(LEVEL_S)), axis=1)
     variation = np.nanstd(values, axis=1)
     lead_h = (np.arange(horizon) + 0.5) * history.calendar.bin_s / 3600
-    spread = np.maximum(variation, LEAST_SPREAD * level)[:, None] * np.sqrt(1 + lead_h)
-    spread = np.minimum(spread, np.maximum(MOST_SPREAD * level, variation)[:, None])
+    spread = np.maximum(variation, MIN_SPREAD_SHARE * level)[:, None] * np.sqrt(1 + lead_h)
+    spread = np.minimum(spread, np.maximum(MAX_SPREAD_SHARE * level, variation)[:, None])
     seen = np.nanquantile(values, levels, axis=1)[:, :, None]
     quantiles = level[None, :, None] + ndtri(levels)[:, None, None] * spread[None]
     upper = (levels > 0.5)[:, None, None]

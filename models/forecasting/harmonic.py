@@ -108,7 +108,9 @@ class HarmonicRidge:
 
     def remainder(self, rest: Floats, calendar: Calendar, horizon: int) -> Floats:
         """Return the forecast of the remainder, shape (n, horizon), from r, NaN where nothing was measured."""
-        return remainder.ahead(rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s)
+        return remainder.forecast_remainder(
+            rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s
+        )
 
 
 def _prefix_grams(design: Floats, stops: Ints) -> dict[int, Floats]:

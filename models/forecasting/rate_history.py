@@ -51,11 +51,11 @@ def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
     """Clean and fill rates of shape (n, T); negative, infinite and impossible values count as missing."""
     rates = np.asarray(rates_per_s, dtype=np.float64)
     rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
-    observed = np.where(_errors(rates, calendar), np.nan, rates)
-    return History(calendar, observed, _fill_causally(observed, calendar), _begin(observed))
+    observed = np.where(_find_errors(rates, calendar), np.nan, rates)
+    return History(calendar, observed, _fill_causally(observed, calendar), _first_observed_bin(observed))
 
 
-def continued(history: History, rates_per_s: Floats) -> History:
+def append_rates(history: History, rates_per_s: Floats) -> History:
     """Append bins that came later, shape (n, t), without looking at the earlier ones again.
 
     What is an error among them is told bin by bin from what was usual before, so that an origin between them sees
@@ -75,16 +75,18 @@ def continued(history: History, rates_per_s: Floats) -> History:
             spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
             rates = np.where(nothing | spike, np.nan, rates)
     observed = np.concatenate([history.observed, rates], axis=1)
-    return History(history.calendar, observed, _fill_causally(observed, history.calendar), _begin(observed))
+    return History(
+        history.calendar, observed, _fill_causally(observed, history.calendar), _first_observed_bin(observed)
+    )
 
 
-def _begin(observed: Floats) -> Ints:
+def _first_observed_bin(observed: Floats) -> Ints:
     """Return the first observed bin of each series, T when there is none, shape (n,)."""
     after = np.ones((len(observed), 1), bool)
     return np.asarray(np.argmax(np.concatenate([np.isfinite(observed), after], axis=1), axis=1), np.int64)
 
 
-def _errors(rates: Floats, calendar: Calendar) -> Bools:
+def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
     """Mark bins that read next to nothing, or absurdly much, against the usual hour; shape (n, T)."""
     usual = _usual_by_hour(rates, calendar)
     busiest = usual.max(axis=1, keepdims=True, initial=0.0)

@@ -21,12 +21,12 @@ RECENT_S = 900.0
 MOST_PHI_PER_H = 0.995
 
 
-def ahead(
+def forecast_remainder(
     rest: Floats, calendar: Calendar, horizon: int, *, level_share: float = LEVEL_SHARE, recent_s: float = RECENT_S
 ) -> Floats:
     """Return the forecast of the remainder, shape (n, horizon), from r of shape (n, L)."""
     level = level_share * _mean(rest[:, -calendar.day :])
-    phi, gain = _decay(np.nan_to_num(rest - level[:, None]), calendar.bins(HOUR_S))
+    phi, gain = _fit_decay(np.nan_to_num(rest - level[:, None]), calendar.bins(HOUR_S))
     seen = np.isfinite(rest)
     since = np.where(seen.any(axis=1), np.argmax(seen[:, ::-1], axis=1), rest.shape[1])  # bins without a value
     recent = _mean_before(rest, rest.shape[1] - since, calendar.bins(recent_s)) - level
@@ -46,7 +46,7 @@ def _mean_before(values: Floats, stop: Ints, window: int) -> Floats:
     return _mean(np.take_along_axis(values, columns, axis=1))
 
 
-def _decay(centred: Floats, lag: int) -> tuple[Floats, Floats]:
+def _fit_decay(centred: Floats, lag: int) -> tuple[Floats, Floats]:
     """Return phi per bin and gain of an AR(1) seen through white noise, each of shape (n,).
 
     With autocovariance c(k) = g c(0) phi^k for k > 0, phi^lag = c(2 lag) / c(lag) is free of the noise, and

@@ -19,9 +19,9 @@ from models.forecasting.base import Registry, registry
 from models.forecasting.batch import ForecastSettings, default_registry
 from models.forecasting.boosting import Fit, GlobalBoosting, fit
 from models.forecasting.calendar import Calendar
-from models.forecasting.champion import choose
+from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
-from models.forecasting.rate_history import continued, prepare
+from models.forecasting.rate_history import append_rates, prepare
 
 ORIGIN_S = 3600
 """Distance of the origins whose errors are kept: the stage runs hourly."""
@@ -95,10 +95,10 @@ def roll(
         return made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
-        at = _origins(wanted, calendar, settings)
-        forecaster = _Forecaster(rates, _contest(rates, calendar, at, settings, methods), settings)
+        at = _select_origins(wanted, calendar, settings)
+        forecaster = _ContestForecaster(rates, _hold_contest(rates, calendar, at, settings, methods), settings)
         for place in np.flatnonzero(wanted > 0):
-            made.quantiles[place], made.method[place], made.reason[place] = forecaster.say(int(wanted[place]))
+            made.quantiles[place], made.method[place], made.reason[place] = forecaster.forecast_from(int(wanted[place]))
     return made
 
 
@@ -115,7 +115,7 @@ def _predict(
     for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
         start = max(0, begin - window)
         seen = prepare(rates[None, start:begin], calendar.later(start))
-        history = continued(seen, rates[None, begin : begin + day])
+        history = append_rates(seen, rates[None, begin : begin + day])
         clean[:, begin : begin + day] = history.observed[:, begin - start :]
         mine = at[(at >= begin) & (at < begin + day)]
         if not len(mine):
@@ -129,7 +129,7 @@ def _predict(
     return names, np.concatenate(parts, axis=1), clean
 
 
-def _contest(
+def _hold_contest(
     rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
 ) -> Contest:
     """Return the record of all origins, calibrated day by day."""
@@ -141,7 +141,7 @@ def _contest(
     return hold_contest(calendar, names, predicted, observed=observed, at=at, look_back=look_back)
 
 
-def _origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:
+def _select_origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:
     """Return the origins to forecast: those wanted, and those before and between them that they learn from."""
     step = calendar.bins(ORIGIN_S)
     back = (settings.backtest_origins + 1) * calendar.day + settings.horizon
@@ -151,7 +151,7 @@ def _origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> In
     return np.asarray(at[at > 0], np.int64)  # nothing is known at the very first bin
 
 
-class _Forecaster:
+class _ContestForecaster:
     """Says what a contest comes to at one origin after the other."""
 
     def __init__(self, rates: Floats, contest: Contest, settings: ForecastSettings) -> None:
@@ -160,7 +160,7 @@ class _Forecaster:
         day, office = contest.calendar.day, 0
         for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
             losses = self._before(begin).losses(begin, settings.backtest_origins)
-            office = int(choose(losses, np.array([office]), settings.champion_margin)[0])
+            office = int(choose_champions(losses, np.array([office]), settings.champion_margin)[0])
             self.champions[begin // day] = office
 
     def _before(self, now: int) -> Contest:
@@ -177,13 +177,13 @@ class _Forecaster:
             proportion=contest.proportion[:, mine],
         )
 
-    def say(self, origin: int) -> tuple[Floats, str, str | None]:
+    def forecast_from(self, origin: int) -> tuple[Floats, str, str | None]:
         """Return quantiles (L, H), method and reason of a fallback."""
         contest, horizon = self.contest, self.settings.horizon
         window = self.settings.history_days * contest.calendar.day
         start = max(0, origin - window)
         known = prepare(self.rates[None, start:origin], contest.calendar.later(start))
-        reason = fallback.fallback_reasons(known)[0]
+        reason = fallback.find_fallback_reasons(known)[0]
         champion = self.champions[origin // contest.calendar.day]
         place = int(np.searchsorted(contest.at, origin))
         made = contest.quantiles(place, np.array([champion]))[:, 0]

@@ -43,20 +43,20 @@ class WeekdayProfile:
         calendar = history.calendar
         look_back = int(remainder.DAYS * calendar.day)
         first = max(0, int(origins.min()) - look_back)
-        profiles = profile(history, first, horizon)
+        profiles = compute_profiles(history, first, horizon)
         paths = np.empty((len(origins), len(history.begin), horizon))
         for place, origin in enumerate(origins):
             start = max(0, int(origin) - look_back)
             rest = history.observed[:, start:origin] - profiles[0][:, start - first : origin - first]
-            season = season_from(profiles, int(origin) - first, calendar, horizon)
+            season = season_after(profiles, int(origin) - first, calendar, horizon)
             if rest.shape[1]:
-                season = season + remainder.ahead(rest, calendar, horizon)
+                season = season + remainder.forecast_remainder(rest, calendar, horizon)
             paths[place] = np.maximum(season, 0.0)
         enough = origins[:, None] - history.begin >= self.min_history_days * calendar.day
         return np.where(enough[:, :, None], paths, np.nan)
 
 
-def profile(history: History, first: int, horizon: int) -> list[Floats]:
+def compute_profiles(history: History, first: int, horizon: int) -> list[Floats]:
     """Return p of bins ``[first, T + horizon)``, shape (n, T + horizon - first), for each day of the horizon.
 
     The entry of index d leaves out the d days before a bin: what can be said d days ahead.  NaN where no day was seen.
@@ -74,7 +74,7 @@ def profile(history: History, first: int, horizon: int) -> list[Floats]:
         low, high = max(first, back * day), min(stop, history.bins + back * day)
         if low < high:
             then, mine = slice(low - back * day, high - back * day), slice(low - first, high - first)
-            share = DECAY**back * _likeness(weekday[then], weekday[low:high])
+            share = DECAY**back * _similarity(weekday[then], weekday[low:high])
             total[:, mine] += share * clean[:, then]
             weight[:, mine] += share * known[:, then]
         if back <= days_ahead:
@@ -82,13 +82,13 @@ def profile(history: History, first: int, horizon: int) -> list[Floats]:
     return made
 
 
-def _likeness(then: Ints, now: Ints) -> Floats:
+def _similarity(then: Ints, now: Ints) -> Floats:
     """Return how much one weekday tells of another, 0..1."""
     kind = np.where((then >= SATURDAY) == (now >= SATURDAY), SAME_KIND, OTHER_KIND)
     return np.where(then == now, 1.0, kind)
 
 
-def season_from(profiles: list[Floats], origin: int, calendar: Calendar, horizon: int) -> Floats:
+def season_after(profiles: list[Floats], origin: int, calendar: Calendar, horizon: int) -> Floats:
     """Return p of the bins after an origin, each from days before the origin alone, shape (n, horizon)."""
     parts = [
         each[:, origin + day * calendar.day : origin + min(horizon, (day + 1) * calendar.day)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from models.arrays import Ints
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import demand, on_bins
+from models.scheduling.demand import demand, resample_to_bins
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import job_bounds, upper_limits
 from models.scheduling.rescale_timing import Step
@@ -44,7 +44,7 @@ def rescale_now(situation: Situation, wanted: Mapping[str, float], reason: str) 
     required = demand(
         graph,
         situation.models.selectivity,
-        on_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600),
+        resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600),
     )
     limits = upper_limits(graph, situation.slots_max)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import at_level, demand, on_bins
+from models.scheduling.demand import demand, quantile_at_level, resample_to_bins
 from models.scheduling.expectation import Outlook
-from models.scheduling.need import job_bounds, needs, upper_limits
-from models.scheduling.reason import sentence
-from models.scheduling.rescale_timing import Circumstances, place
+from models.scheduling.need import compute_needs, job_bounds, upper_limits
+from models.scheduling.reason import explain_step
+from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import divide
 
 
@@ -36,21 +36,21 @@ class NeedVector:
             min_step_s=options.min_step_s,
             rescale_cost_slot_s=options.rescale_cost_slot_s,
         )
-        load = at_level(job.outlook.demand.load_per_s, options.load_quantile)
-        steps = place(segments, job)
+        load = quantile_at_level(job.outlook.demand.load_per_s, options.load_quantile)
+        steps = place_steps(segments, job)
         since = [0, *(step.begin for step in steps[:-1])]
-        reasons = (sentence(step, first, job, load) for step, first in zip(steps, since, strict=True))
+        reasons = (explain_step(step, first, job, load) for step, first in zip(steps, since, strict=True))
         return Schedule(situation.graph.names, tuple(map(Decision, steps, reasons))), memory
 
 
-def circumstances(situation: Situation) -> Circumstances:
+def circumstances(situation: Situation) -> JobConditions:
     """Derive demand, capacity bounds and needs of a job."""
     options, graph = situation.options, situation.graph
-    forecast = on_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
+    forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
     asked = demand(graph, situation.models.selectivity, forecast)
     limits = upper_limits(graph, situation.slots_max)
     current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    need = needs(asked, bounds, current, limits, options)
+    need = compute_needs(asked, bounds, current, limits, options)
     outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
-    return Circumstances(current, limits, need, outlook, situation.as_of_s, options)
+    return JobConditions(current, limits, need, outlook, situation.as_of_s, options)

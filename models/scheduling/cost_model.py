@@ -27,7 +27,7 @@ from include.settings import Planner
 from include.utc import DAY_S, MINUTE_S
 from models.arrays import Floats, Ints
 from models.job_models import RecoveryModel
-from models.scheduling.demand import MEDIAN, SCORES, at_level
+from models.scheduling.demand import MEDIAN, SCORES, quantile_at_level
 from models.scheduling.expectation import Outlook
 
 # Without head-room a backlog never goes; then the next plan, or the safety net, ends it after about this long.
@@ -35,7 +35,7 @@ LONGEST_LATE_S: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class CostTables:
     """One job's programme, ready to be solved.
 
     Attributes:
@@ -73,7 +73,7 @@ class CurrentState:
     lag_s: float
 
 
-def tables(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> Tables:
+def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> CostTables:
     """Return the costs of every candidate in every bin.
 
     Args:
@@ -86,27 +86,27 @@ def tables(outlook: Outlook, configurations: Ints, now: CurrentState, options: P
     ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
     minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
     overload = overload_probability(outlook, configurations, options.overload_tolerance)
-    overloaded = _overload(overload, options) * minutes[:, None]
+    overloaded = _overload_cost(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
     headroom_ratio = headroom(outlook, configurations, options.recovery_quantile)
     recovery = outlook.recovery
     failures = options.failures_per_day * minutes * MINUTE_S / DAY_S
-    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / MINUTE_S
+    rescale = late_time_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / MINUTE_S
     late = np.zeros_like(headroom_ratio)
     if now.lag_s > options.late_after_s:
-        late[0] += worked_off_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / MINUTE_S
-    return Tables(
+        late[0] += work_off_time_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / MINUTE_S
+    return CostTables(
         slots=slots,
         stage=options.late_weight * late
         + overloaded
-        + options.failure_margin * failures[:, None] * _failure(recovery, headroom_ratio, slots, now, options),
+        + options.failure_margin * failures[:, None] * _failure_cost(recovery, headroom_ratio, slots, now, options),
         switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
         minutes=minutes,
         slot_price=options.resource_weight / now.slots_max,
     )
 
 
-def _overload(probability: Floats, options: Planner) -> Floats:
+def _overload_cost(probability: Floats, options: Planner) -> Floats:
     """Return (T, K) what a probability of overload, (T, K), costs per minute.
 
     An overload that was not expected is ended by the safety net: the job is late for a share of the hour, is rescaled
@@ -121,7 +121,7 @@ def _overload(probability: Floats, options: Planner) -> Floats:
     return probability * (options.late_weight * late + ended)
 
 
-def _failure(
+def _failure_cost(
     recovery: RecoveryModel, headroom_ratio: Floats, slots: Ints, now: CurrentState, options: Planner
 ) -> Floats:
     """Return (T, K) what a failure costs: its backlog is worked off as it is, or in the widest candidate if cheaper.
@@ -134,7 +134,7 @@ def _failure(
         recovery.checkpoint_interval_s,
         recovery.downtime_rescale_s,
     )
-    stay = options.late_weight * late_after_s(down_s, replay_s, headroom_ratio, options.late_after_s) / MINUTE_S
+    stay = options.late_weight * late_time_s(down_s, replay_s, headroom_ratio, options.late_after_s) / MINUTE_S
     if not options.net_rescues:
         return stay
     wait_s = options.apply_every_s / 2
@@ -142,7 +142,7 @@ def _failure(
     age_s = max(replay_s + down_s - options.late_after_s, 0.0)
     left_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
-    off_s = worked_off_s(left_s, headroom_ratio[:, widest, None])
+    off_s = work_off_time_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
     wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
     dear = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * options.rescale_weight
@@ -175,18 +175,18 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
         slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
         at = np.take_along_axis(rates, piece[None], axis=0)[0]
         distance = mean - at + SCORES[piece] * slope
-        spread = np.sqrt(slope**2 + sd**2) + _LEAST_SPREAD * np.maximum(mean, 1.0)
+        spread = np.sqrt(slope**2 + sd**2) + _MIN_SPREAD * np.maximum(mean, 1.0)
         worst = np.maximum(worst, ndtr(-distance / spread)[:, back])
     return worst
 
 
-_LEAST_SPREAD: Final = 1e-9
+_MIN_SPREAD: Final = 1e-9
 
 
 def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
     """Return (T, K) capacity over the load's quantile, of the tightest operator; infinite where nothing limits."""
     demand = outlook.demand
-    load = demand.rates_per_s[MEDIAN] if level == 0.5 else at_level(demand.rates_per_s, level)
+    load = demand.rates_per_s[MEDIAN] if level == 0.5 else quantile_at_level(demand.rates_per_s, level)
     least = np.full((demand.bins, len(configurations)), np.inf)
     for row, name in enumerate(demand.operators):
         if name in outlook.bounds:
@@ -197,7 +197,7 @@ def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
     return least
 
 
-def late_after_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:
+def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:
     """Return how long a job is late after it stood still, (...) s.
 
     The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
@@ -206,10 +206,10 @@ def late_after_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, lat
     """
     standing = downtime_s - max(late_after - replay_s, 0.0)
     beyond = max(replay_s + downtime_s - late_after, 0.0)
-    return np.asarray(np.minimum(max(standing, 0.0) + worked_off_s(beyond, headroom_ratio), LONGEST_LATE_S))
+    return np.asarray(np.minimum(max(standing, 0.0) + work_off_time_s(beyond, headroom_ratio), LONGEST_LATE_S))
 
 
-def worked_off_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
+def work_off_time_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
     """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S."""
     age = np.asarray(age_s, float)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -94,7 +94,7 @@ def _usable(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and (values >= 0).all())
 
 
-def at_scores(values: Floats, scores: Floats) -> Floats:
+def quantiles_at_scores(values: Floats, scores: Floats) -> Floats:
     """Read quantile functions between and beyond their levels.
 
     Linear in the standard normal score, so that a normal load is read exactly; the outer slopes continue.
@@ -112,12 +112,12 @@ def at_scores(values: Floats, scores: Floats) -> Floats:
     return np.asarray(np.maximum(values[left] * (1 - share) + values[left + 1] * share, 0.0))
 
 
-def at_level(values: Floats, level: float) -> Floats:
+def quantile_at_level(values: Floats, level: float) -> Floats:
     """Return the quantile of one level, (...) for ``values`` of shape (L, ...)."""
-    return np.asarray(at_scores(values, ndtri(np.array([level])))[0])
+    return np.asarray(quantiles_at_scores(values, ndtri(np.array([level])))[0])
 
 
-def on_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) -> SourceForecast:
+def resample_to_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) -> SourceForecast:
     """Bring a forecast to the planner's bins: the highest of the forecast bins that a bin touches.
 
     Bins lie on multiples of ``bin_s``; the first holds ``as_of_s``, or the forecast's start when that is later.

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from models.arrays import Floats, Ints
 from models.job_models import RecoveryModel
-from models.scheduling.demand import LEVELS, MEDIAN, Demand, at_level, at_scores
+from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantile_at_level, quantiles_at_scores
 from models.scheduling.need import CapacityBounds
 
 # The load's distribution at evenly spaced normal scores: what matters for lateness lies in the upper tail.
@@ -87,7 +87,7 @@ class Outlook:
         P(capacity >= rate)]; capacities are independent given the load, the operators' rates rise together.
         """
         rows, mean, sd = self._modelled(parallelism)
-        rates = at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
+        rates = quantiles_at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
         spread = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
         holds = ndtr((mean[:, None] - rates) / spread[:, None])
         return np.asarray(np.clip(_WEIGHTS @ (1.0 - holds.prod(axis=1)), 0.0, 1.0))
@@ -115,7 +115,7 @@ class Outlook:
     def rescale_s(self, parallelism: Ints, index: int, level: float) -> float:
         """Return downtime + catch-up of a planned rescale to a configuration at the load of one bin, s."""
         index = min(index, self.demand.bins - 1)
-        load = at_level(self.demand.load_per_s[:, index], level)
+        load = quantile_at_level(self.demand.load_per_s[:, index], level)
         capacity = self.capacity_per_s(parallelism, slice(index, index + 1))[0]
         return float(self.recovery.recovery_s(load, capacity, kind="rescale"))
 

@@ -11,7 +11,7 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.arrays import Bools, Floats, Ints
 from models.job_models import CapacityCurve
-from models.scheduling.demand import Demand, at_level
+from models.scheduling.demand import Demand, quantile_at_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,9 @@ def job_bounds(
     }
 
 
-def needs(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints, options: Planner) -> Need:
+def compute_needs(
+    demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints, options: Planner
+) -> Need:
     """Return the need-vector of every bin at the planning quantile and the target utilisation.
 
     Args:
@@ -117,7 +119,7 @@ def needs(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, l
         limits: (O,) highest admissible parallelism.
         options: the planner's settings.
     """
-    required = at_level(demand.rates_per_s, options.load_quantile) / options.target_utilisation
+    required = quantile_at_level(demand.rates_per_s, options.load_quantile) / options.target_utilisation
     parallelism = np.repeat(np.minimum(current, limits)[:, None], demand.bins, axis=1)
     short = np.zeros(parallelism.shape, dtype=bool)
     for row, name in enumerate(demand.operators):

@@ -28,7 +28,7 @@ class Paths:
     cost: Floats
 
 
-def useful(own: Floats, switch: Floats, slots: Ints) -> Ints:
+def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
     """Return the indices, rising, of the candidates that can be on a cheapest path under any prices of slots.
 
     A candidate is left out when another with no more slots is cheaper in every bin, even where a change to it costs
@@ -41,12 +41,14 @@ def useful(own: Floats, switch: Floats, slots: Ints) -> Ints:
     """
     rivals = np.unique(np.append(own.argmin(axis=1), own.sum(axis=0).argmin()))
     dearer = np.maximum(switch[:, rivals, None] - switch[:, None, :], 0.0)  # (T, R, K)
-    beaten = (own[:, rivals, None] + dearer + _LEAST < own[:, None, :]).all(axis=0) & (slots[rivals, None] <= slots)
+    beaten = (own[:, rivals, None] + dearer + _MIN_DIFFERENCE < own[:, None, :]).all(axis=0) & (
+        slots[rivals, None] <= slots
+    )
     beaten[:, 0] = False
     return np.flatnonzero(~beaten.any(axis=0))
 
 
-_LEAST: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
+_MIN_DIFFERENCE: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
 
 
 def solve(stage: Floats, switch: Floats, start: Ints) -> Paths:

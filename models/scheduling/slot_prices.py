@@ -135,11 +135,11 @@ def allocate(ask: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: floa
         found = search.attempt(middle, middle, 0.0)
         over = found.asked.slots > budget + _SLACK
         low, high = np.where(over, middle, low), np.where(over, high, middle)
-    _mix(search, low, high)
+    _mix_prices(search, low, high)
     return search.cheapest
 
 
-def _mix(search: _Search, low: Floats, high: Floats) -> None:
+def _mix_prices(search: _Search, low: Floats, high: Floats) -> None:
     """Look for the smallest share of jobs at the high prices that makes everything fit."""
     fits, too_few = 1.0, 0.0
     for _ in range(HALVINGS):

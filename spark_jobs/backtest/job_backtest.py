@@ -62,7 +62,7 @@ class BacktestTask:
     bundle: Broadcast[FleetBundle]
 
 
-def backtester(task: BacktestTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_backtester(task: BacktestTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the sources of each job."""
 
     def backtest(jobs: pd.DataFrame) -> pd.DataFrame:

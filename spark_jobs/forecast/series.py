@@ -65,7 +65,7 @@ class ForecastTask(HistoryFrame):
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to each batch of series; ``fits`` are those of the global model."""
 
     def forecast(series: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from include.settings import Settings
 from include.stages import StageRequest
 from models.forecasting import QUANTILES, Calendar
 from models.forecasting.boosting import Fit
-from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, forecaster
+from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.source_series import SERIES, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.timestamps import as_of_slice
@@ -96,7 +96,7 @@ def results(
         .select("*", batch)
         .repartition(partitions, "batch")
         .groupBy("batch")
-        .applyInPandas(forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
+        .applyInPandas(make_forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
     )
 
 

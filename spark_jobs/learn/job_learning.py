@@ -36,7 +36,7 @@ class LearnTask:
     bundle: Broadcast[FleetBundle]
 
 
-def learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+def make_learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the windows of each job."""
 
     def learn(states: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:

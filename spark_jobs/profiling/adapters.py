@@ -41,7 +41,7 @@ class Subject:
 Adapter = Callable[[Subject], ProfilingCluster]
 
 
-def simulated(subject: Subject) -> ProfilingCluster:
+def simulated_adapter(subject: Subject) -> ProfilingCluster:
     """Return deployments of the job's twin.
 
     Raises:
@@ -51,7 +51,7 @@ def simulated(subject: Subject) -> ProfilingCluster:
     return SimulatedProfiling(spec, AT_THE_SOURCES, seed=subject.seed)
 
 
-ADAPTERS: dict[str, Adapter] = {"simulated": simulated}
+ADAPTERS: dict[str, Adapter] = {"simulated": simulated_adapter}
 
 
 def adapter(name: str) -> Adapter:

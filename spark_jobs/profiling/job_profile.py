@@ -46,7 +46,7 @@ class ProfileTask:
     bundle: Broadcast[FleetBundle]
 
 
-def profiler(task: ProfileTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_profiler(task: ProfileTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the state of each job."""
 
     def run(states: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def job_rows(task: ProfileTask, state: dict[Any, Any]) -> list[Row]:
     name = task.settings.planner.policy_of(cluster, job)
     shared: Row = {"cluster": cluster, "job": job, "policy": name}
     try:
-        return [shared | row for row in _profiled(task, state, name)]
+        return [shared | row for row in _profile_row(task, state, name)]
     except (BundleError, SpecError):
         return [shared | {"refusal": "no_model"}]
     except GraphError:
@@ -71,7 +71,7 @@ def job_rows(task: ProfileTask, state: dict[Any, Any]) -> list[Row]:
         return [shared | {"refusal": "profiling_failed"}]
 
 
-def _profiled(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
+def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
     cluster, job, settings = state["cluster"], state["job"], task.settings
     slots_max = settings.cluster(cluster).slots_max
     load = state["worker_load_per_s"]

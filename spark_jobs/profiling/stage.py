@@ -25,7 +25,7 @@ from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.profiling.adapters import adapter
-from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, profiler
+from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, make_profiler
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 
@@ -112,7 +112,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     task = ProfileTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
     spread = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
-    rows = spread.groupBy(*JOB).applyInPandas(profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    rows = spread.groupBy(*JOB).applyInPandas(make_profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     found = Counter(row["refusal"] for row in rows.where("kind IS NULL").select("refusal").collect())
     if request.job and not found:
         raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')

@@ -13,7 +13,7 @@ from include.settings import Settings
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.figures import visible_curve
-from spark_jobs.report.outcomes import outcomes, policy_costs, realised
+from spark_jobs.report.outcomes import measure_outcome, outcomes, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
 
 CURVE_REACH = 1.6  # a curve is drawn to this many times the highest parallelism seen
@@ -60,7 +60,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
                 _curves(bundle, cluster, job),
                 past_fan=_fan(earlier[key]) if key in earlier else None,
                 outcomes=outcomes(due[key], load, events, as_of) if key in due else [],
-                realised=realised(load, events),
+                realised=measure_outcome(load, events),
                 policies=policy_costs(backtests[key]) if key in backtests else [],
             )
         )

@@ -62,7 +62,7 @@ def newest_backtests(backtests: DataFrame, as_of: Column) -> DataFrame:
     return made.join(F.broadcast(made.agg(F.max("as_of").alias("as_of"))), "as_of", "left_semi")
 
 
-def realised(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | None:
+def measure_outcome(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | None:
     """Return how a job ran; None when it was not observed.
 
     Args:
@@ -90,7 +90,7 @@ def outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFrame, as
 
     Args:
         steps: its rows of :func:`due_steps`.
-        load: its bins, see :func:`realised`, with ``rate_per_s``; times without a zone are UTC throughout.
+        load: its bins, see :func:`measure_outcome`, with ``rate_per_s``; times without a zone are UTC throughout.
         rescales: its rows of :func:`recent_rescales`.
         as_of: the page's moment.
     """

@@ -18,7 +18,7 @@ from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
-from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
@@ -106,7 +106,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
         "parallelism_to": target or RUNNING,
         "date": PLANNED.date(),
     }
-    due = Due(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
+    due = PendingStep(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
     memory = dump(ControllerMemory(due=(due,) if target else (), planned=True))
     key = {"stage": "plan", "as_of": made, "cluster": cluster, "job": "orders", "date": made.date()}
     return row, key | {"policy": "planner", "memory": memory}

@@ -24,8 +24,8 @@ from models.policies.ds2.adjust import (
     aggregate,
     is_significant,
     over_provision,
-    raise_to_target,
     rate_ratio,
+    scale_to_target,
 )
 from models.policies.memory import dump, load
 
@@ -122,10 +122,10 @@ def test_target_rate_ratio_raises_everything_when_the_policy_sees_no_need() -> N
     assert rate_ratio({"s": 120.0, "t": 50.0}, {"s": 100.0, "t": 50.0}) == 1.2
     assert rate_ratio({"s": 120.0}, {"s": 0.0}) == 1.0
     at = {"source": 1, "split": 10, "count": 20}
-    assert raise_to_target(at, at, 1.2, 1.0, fixed=["source"]) == {"source": 1, "split": 12, "count": 24}
-    assert raise_to_target(at, at, 1.2, 1.3) == at
+    assert scale_to_target(at, at, 1.2, 1.0, fixed=["source"]) == {"source": 1, "split": 12, "count": 24}
+    assert scale_to_target(at, at, 1.2, 1.3) == at
     scaled_up = {**at, "split": 11}
-    assert raise_to_target(at, scaled_up, 1.2, 1.0) == scaled_up
+    assert scale_to_target(at, scaled_up, 1.2, 1.0) == scaled_up
 
 
 class Job:

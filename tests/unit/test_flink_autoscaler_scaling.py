@@ -210,10 +210,10 @@ def test_history_is_trimmed_and_restarts_are_measured() -> None:
     config = AutoscalerConfig(restart_time_tracking_enabled=True)
     past = tuple(Scaling(NOW_S - age, 1, 2, 10.0, 20.0) for age in (90_000.0, 400.0, 300.0, 200.0, 100.0))
     memory = Memory(history={"v": past}, restarts=(Restart(NOW_S - 300, 40.0), Restart(NOW_S - 100)))
-    assert memory.trimmed(config, NOW_S).history["v"] == past[2:]
-    assert memory.trimmed(config, NOW_S + 200_000).history["v"] == past[-1:]
-    assert memory.running_again(NOW_S - 50, {"v": 3}) == memory
-    done = memory.running_again(NOW_S - 50, {"v": 2})
+    assert memory.drop_old(config, NOW_S).history["v"] == past[2:]
+    assert memory.drop_old(config, NOW_S + 200_000).history["v"] == past[-1:]
+    assert memory.record_restart(NOW_S - 50, {"v": 3}) == memory
+    done = memory.record_restart(NOW_S - 50, {"v": 2})
     assert done.restarts[-1] == Restart(NOW_S - 100, 50.0)
     assert (memory.restart_s(config), done.restart_s(config), done.restart_s(CONFIG)) == (40.0, 50.0, 300.0)
     assert replace(done, restarts=(Restart(0.0, 5000.0),)).restart_s(config) == 900.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from include.utc import HOUR_S
 from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import MAX_SHIFT, Calibration, CalibrationState
-from models.forecasting.champion import choose
+from models.forecasting.champion import choose_champions
 from models.forecasting.error_scale import scale, shape
 from models.forecasting.errors import Errors
 from models.forecasting.leads import LeadGrid
@@ -210,19 +210,19 @@ def losses(*by_method: float) -> np.ndarray:
     ],
 )
 def test_a_champion_stays_until_beaten_by_the_margin(given_losses: np.ndarray, incumbent: int, expected: int) -> None:
-    assert choose(given_losses, np.array([incumbent]), 0.02).tolist() == [expected]
+    assert choose_champions(given_losses, np.array([incumbent]), 0.02).tolist() == [expected]
 
 
 def test_a_challenger_is_judged_on_common_days_and_on_enough_of_them() -> None:
     office, challenger = np.array([9.0, 9.0, 1.0, 1.0, 1.0]), np.array([np.nan, np.nan, 0.9, 0.9, 0.9])
-    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [1]
+    assert choose_champions(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [1]
     challenger[2] = np.nan
-    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    assert choose_champions(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
     worse = np.array([np.nan, np.nan, 1.1, 1.1, 1.1])  # lower than the office's mean of all, higher where both stand
-    assert choose(np.stack([office, worse])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    assert choose_champions(np.stack([office, worse])[:, :, None], np.array([0]), 0.02).tolist() == [0]
 
 
 def test_one_lucky_day_makes_no_champion() -> None:
     office, challenger = np.full(7, 1.0), np.full(7, 1.01)
     office[3], challenger[3] = 20.0, 1.0
-    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    assert choose_champions(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]

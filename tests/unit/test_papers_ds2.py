@@ -23,14 +23,14 @@ def indicated() -> convergence.Runs:
 
 
 def test_heron_is_sized_in_one_step_and_dhalion_takes_more() -> None:
-    driver = heron_wordcount.sized_by(Ds2(AS_PUBLISHED))
+    driver = heron_wordcount.run_from_one_instance(Ds2(AS_PUBLISHED))
     assert [action.parallelism for action in driver.actions[0]] == [(1, 10, 20)]
     assert driver.actions[0][0].at_s == 60.0
-    assert len(heron_wordcount.sized_by(Dhalion()).actions[0]) > 1
+    assert len(heron_wordcount.run_from_one_instance(Dhalion()).actions[0]) > 1
 
 
 def test_skew_ends_at_the_optimum_without_skew_and_misses_the_target() -> None:
-    driver = heron_wordcount.skewed(0.5)
+    driver = heron_wordcount.run_skewed(0.5)
     assert driver.parallelism(0) == (1, 10, 20)
     # the hottest of 20 instances gets 0.5 + 0.5 / 20 of the words: it limits the job to 1 / 0.525 instances' worth
     assert driver.windows[-1].in_per_s[0, 0] / heron_wordcount.SENTENCES_PER_S == pytest.approx(1 / 0.525 / 20)

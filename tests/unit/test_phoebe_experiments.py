@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.papers.phoebe import phoebe_measures, phoebe_setup
 from benchmarks.papers.phoebe.phoebe_runs import SYSTEMS, Bench
-from benchmarks.papers.phoebe.phoebe_tables import profiled
+from benchmarks.papers.phoebe.phoebe_tables import run_profiling
 from benchmarks.papers.phoebe.situations import Forecasts
 
 PUBLISHED = json.loads((phoebe_setup.DATA / "phoebe.json").read_text())
@@ -18,7 +18,7 @@ def short() -> object:
     """Two failures of TSW under two systems, once."""
     experiment = phoebe_setup.tsw()
     chosen = [system for system in SYSTEMS if system.name in {"Static24", "Static4", "Phoebe"}]
-    return Bench(experiment, profiled(experiment, 1), chosen).run(lambda _: None, 4800)
+    return Bench(experiment, run_profiling(experiment, 1), chosen).run(lambda _: None, 4800)
 
 
 def test_failures_are_equidistant_over_six_hours() -> None:

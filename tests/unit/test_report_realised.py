@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from spark_jobs.report.outcomes import outcomes, policy_costs, realised
+from spark_jobs.report.outcomes import measure_outcome, outcomes, policy_costs
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 NOW = pd.Timestamp("2026-11-20 18:00")
@@ -74,13 +74,13 @@ def test_a_dry_run_shows_what_the_job_did_meanwhile_but_no_rescale_of_its_own() 
 
 
 def test_how_a_job_ran() -> None:
-    found = realised(load(), rescales())
+    found = measure_outcome(load(), rescales())
     assert found is not None
     assert found.days == pytest.approx(1.0)
     assert found.late_minutes_per_day == pytest.approx(15.0)
     assert found.slot_hours_per_day == pytest.approx(20 * 6 + 4 * 9, abs=1.0)
     assert (found.rescales_per_day, found.restarts_per_day, found.recovery_s) == (1.0, 1.0, 100.0)
-    assert realised(load().iloc[:0], rescales()) is None
+    assert measure_outcome(load().iloc[:0], rescales()) is None
 
 
 def test_policies_come_cheapest_first_and_failed_ones_last() -> None:

@@ -13,12 +13,12 @@ from scipy.special import ndtri
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner as Options
 from models.job_models import CapacityCurve, RecoveryModel
-from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import CurrentState, headroom, late_after_s, overload_probability, tables
+from models.scheduling.candidates import list_candidates
+from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s, overload_probability
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits
-from models.scheduling.shortest_path import solve, useful
+from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import SlotDemand, SlotPrices, allocate
 
 GRAPH = JobGraph.from_operators((Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))))
@@ -73,7 +73,7 @@ def test_among_equals_nothing_changes():
 def test_candidates_are_nested_and_hold_the_running_one_first():
     outlook = outlook_of(np.linspace(3000.0, 15_000.0, 144))
     current = np.array([3, 9, 4])
-    found = candidates(outlook.demand, outlook.bounds, current, upper_limits(GRAPH, 32))
+    found = list_candidates(outlook.demand, outlook.bounds, current, upper_limits(GRAPH, 32))
     assert (found[0] == current).all()
     ladder = found[1:]
     assert len(ladder) <= 64
@@ -109,8 +109,8 @@ def test_capacity_doubt_raises_the_risk():
 
 def test_a_failure_is_late_for_as_long_as_its_backlog_lasts():
     # 125 s down, replay of 30 s: 60 s old after 30 s, 155 s old when it runs again, 95 s to work off at half a second
-    assert late_after_s(125.0, 30.0, np.array([1.5]), 60.0)[0] == pytest.approx(95.0 + 95.0 / 0.5)
-    assert late_after_s(45.0, 0.0, np.array([1.1]), 60.0)[0] == 0.0
+    assert late_time_s(125.0, 30.0, np.array([1.5]), 60.0)[0] == pytest.approx(95.0 + 95.0 / 0.5)
+    assert late_time_s(45.0, 0.0, np.array([1.1]), 60.0)[0] == 0.0
 
 
 def test_headroom_is_of_the_tightest_operator():
@@ -125,10 +125,10 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
     outlook = outlook_of(np.full(144, 8000.0))
     limits = upper_limits(GRAPH, 32)
     current = np.array([8, 8, 8])
-    configurations = candidates(outlook.demand, outlook.bounds, current, limits)
+    configurations = list_candidates(outlook.demand, outlook.bounds, current, limits)
 
     def slots(weight: float) -> float:
-        costs = tables(
+        costs = compute_costs(
             outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
         )
         stage = costs.stage + (costs.slot_price * costs.minutes)[:, None] * costs.slots
@@ -142,10 +142,10 @@ def test_a_change_must_promise_a_multiple_of_its_price():
     # Waves that are worth their rescales by little, waves that are worth them by much.
     t = np.arange(144)
     outlook = outlook_of(9000.0 + np.where(t < 72, 1500.0, 5000.0) * np.sin(2 * np.pi * t / 12))
-    configurations = candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
+    configurations = list_candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
 
     def changes(margin: float) -> tuple[int, int]:
-        costs = tables(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
+        costs = compute_costs(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
         path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).chosen[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())
@@ -187,7 +187,7 @@ def test_candidates_that_are_left_out_are_on_no_cheapest_path():
         slots = np.sort(generator.integers(1, 12, 6))
         own = generator.uniform(0, 1, (5, 6)) + 0.3 * slots
         switch = generator.uniform(0, 0.5, (5, 6))
-        kept = useful(own, switch, slots)
+        kept = drop_dominated(own, switch, slots)
         left_out += 6 - len(kept)
         assert kept[0] == 0
         for price in (0.0, 0.2, *generator.uniform(0, 2, (3, 5, 1))):

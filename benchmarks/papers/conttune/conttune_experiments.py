@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from models.arrays import Floats, Ints
-from models.policies.conttune import Acquisition, Question, big_step, observe, propose
+from models.policies.conttune import Acquisition, Question, add_observation, big_step, propose
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.small import ALPHA
 from models.simulation.step import multiply
@@ -152,12 +152,12 @@ def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method
         running = [int(count) for count in window.parallelism[job]]
         capacity = [float(value) for value in window.true_in_per_s[job]]
         state.histories = [
-            observe(history, count, value, keep=method.keep)
+            add_observation(history, count, value, keep=method.keep)
             for history, count, value in zip(state.histories, running, capacity, strict=True)
         ]
         state.p_max = max(state.p_max, largest(state.histories))
         if not state.rates_shown and (required[job] > capacity).any():
-            big, state.p_max = big_step(_named(running), state.p_max, limit=SLOTS)
+            big, state.p_max = big_step(_by_name(running), state.p_max, limit=SLOTS)
             _apply(bed, job, state, list(big.values()), upward=True)
             continue
         state.rates_shown = True
@@ -177,7 +177,7 @@ def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method
             _apply(bed, job, states[job], wanted, upward=short)
 
 
-def _named(running: list[int]) -> dict[str, int]:
+def _by_name(running: list[int]) -> dict[str, int]:
     return {str(place): count for place, count in enumerate(running)}
 
 

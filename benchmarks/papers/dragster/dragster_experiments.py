@@ -12,7 +12,7 @@ from benchmarks.papers.dragster.dragster_jobs import MAX_TASKS, Application
 from models.arrays import Bools, Floats, Ints
 from models.policies import dhalion, dragster
 from models.policies.dhalion.dhalion_inputs import readings
-from models.policies.dragster.dragster_inputs import observed_slot
+from models.policies.dragster.dragster_inputs import observe_slot
 from models.policies.observations import Observations
 from models.simulation.testbed import Testbed, observations
 
@@ -42,7 +42,7 @@ class DragsterTuner:
     def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        slot = observed_slot(self.net, seen, running, limits)
+        slot = observe_slot(self.net, seen, running, limits)
         wanted, self.memory = dragster.advance(self.options, self.net, slot, self.memory)
         return wanted
 

@@ -47,7 +47,7 @@ def word_count(name: str, count_curve: Sequence[float] = ()) -> JobSpec:
     return JobSpec(name, operators, slots_max=SLOTS)
 
 
-def sized_by(policy: Policy[Any]) -> Driver:
+def run_from_one_instance(policy: Policy[Any]) -> Driver:
     """Run the job from one instance of each operator on."""
     driver = Driver(
         [word_count("heron")], np.ones((1, 3), np.int64), policy, window_s=MINUTE_S, redeploy_s=REDEPLOY_S, step_s=10.0
@@ -56,7 +56,7 @@ def sized_by(policy: Policy[Any]) -> Driver:
     return driver
 
 
-def skewed(share: float) -> Driver:
+def run_skewed(share: float) -> Driver:
     """Run DS2 on the job when one instance of Count gets a share of all words on top of its part of the others."""
     instances = np.arange(1, SLOTS + 1)
     hottest = share + (1.0 - share) / instances
@@ -87,7 +87,7 @@ def cells() -> list[Cell]:
     found = []
     policies: dict[str, Policy[Any]] = {"DS2": Ds2(AS_PUBLISHED), "Dhalion": Dhalion()}
     for name, policy in policies.items():
-        driver, published = sized_by(policy), PUBLISHED["heron"][name]
+        driver, published = run_from_one_instance(policy), PUBLISHED["heron"][name]
         actions, final = driver.actions[0], driver.parallelism(0)
         ours = {
             "FlatMap": (final[FLATMAP], "instances"),
@@ -100,7 +100,7 @@ def cells() -> list[Cell]:
             for column, (value, unit) in ours.items()
         ]
     for row, share in SKEWS.items():
-        driver = skewed(share)
+        driver = run_skewed(share)
         final, window = driver.parallelism(0), driver.windows[-1]
         over = sum(final[1:]) - PUBLISHED["heron"]["DS2"]["FlatMap"] - PUBLISHED["heron"]["DS2"]["Count"]
         achieved = float(window.in_per_s[0, 0] / SENTENCES_PER_S)

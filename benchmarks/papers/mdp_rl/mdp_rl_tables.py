@@ -29,7 +29,7 @@ from benchmarks.papers.mdp_rl.years import (
     VIOLATIONS,
     Outcome,
     curve_slots,
-    decentralised,
+    run_decentralised_years,
     simulate,
 )
 from include.settings import PROJECT
@@ -38,16 +38,16 @@ from models.policies.mdp_rl.rate_chain import transition_probabilities
 PAPER = "mdp_rl"
 SEEDS = (1, 2, 3)
 PUBLISHED_FILE = PROJECT / "data" / "papers" / "mdp_rl.json"
-ROWS = (MDP, RL_PLUS, RL, *map(decentralised, TARGETS))
+ROWS = (MDP, RL_PLUS, RL, *map(run_decentralised_years, TARGETS))
 # Rows of our own beside Table 1: agents that must learn what utilisation follows from a rate, and the objective that
 # the published violations fit (see benchmarks/papers/mdp_rl/pipeline.py).
 OTHER_ROWS = (
-    *(decentralised(target, LEARNT) for target in TARGETS),
+    *(run_decentralised_years(target, LEARNT) for target in TARGETS),
     MDP + FITTED,
-    *(decentralised(target, FITTED) for target in TARGETS),
+    *(run_decentralised_years(target, FITTED) for target in TARGETS),
 )
-LEARNING_ROWS = (MDP, RL_PLUS, RL, decentralised(0.7))
-LENGTH_ROWS = (MDP, *map(decentralised, TARGETS))
+LEARNING_ROWS = (MDP, RL_PLUS, RL, run_decentralised_years(0.7))
+LENGTH_ROWS = (MDP, *map(run_decentralised_years, TARGETS))
 UNITS = {
     COST: "per slot",
     VIOLATIONS: "slots",

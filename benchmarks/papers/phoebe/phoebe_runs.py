@@ -134,7 +134,7 @@ class Bench:
             self._decide(at)
             for failure in np.flatnonzero(failures == at):
                 expected[:, failure] = [self._expected(at, row) for row in range(jobs)]
-                evaluated[:, failure] = [_evaluated(memory) for memory in self._memories]
+                evaluated[:, failure] = [_last_expected_recovery_s(memory) for memory in self._memories]
                 self._fail()
             rates = self._arrivals[numbers, at : at + phoebe_setup.WINDOW_S].T[..., None]
             window = self._testbed.run(rates)
@@ -201,6 +201,6 @@ def _curve(experiment: Experiment) -> Floats:
     return np.array(experiment.job.operators[0].measured_per_s)
 
 
-def _evaluated(memory: object) -> float:
+def _last_expected_recovery_s(memory: object) -> float:
     known = memory.expected_recovery_s if isinstance(memory, PhoebeMemory) else None
     return np.nan if known is None else known

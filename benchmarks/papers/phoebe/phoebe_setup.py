@@ -108,7 +108,7 @@ def tsw() -> Experiment:
     table = np.loadtxt(DATA / "phoebe" / "tsw_vehicles_60s.csv", delimiter=",", skiprows=1)
     rate = RECORDS_PER_VEHICLE * np.interp(np.arange(DURATION_S), table[:, 0], table[:, 1])
     capacity = np.asarray(15_891.524 * np.arange(1, WORKERS_MAX + 1) + 6_896.378, float)
-    return Experiment("TSW", job("TSW", capacity), 6, 2000.0, rate, _trained_on("TSW", rate))
+    return Experiment("TSW", job("TSW", capacity), 6, 2000.0, rate, _training_load("TSW", rate))
 
 
 def ysb() -> Experiment:
@@ -119,9 +119,9 @@ def ysb() -> Experiment:
     day_s = 86_400
     sine = 100_000.0 * (1.0 + np.sin(2.0 * np.pi * np.arange(day_s) / 7200.0))
     capacity = np.asarray(20_000.0 * np.arange(1, WORKERS_MAX + 1), float)
-    return Experiment("YSB", job("YSB", capacity), 14, 2500.0, sine[:DURATION_S], _trained_on("YSB", sine))
+    return Experiment("YSB", job("YSB", capacity), 14, 2500.0, sine[:DURATION_S], _training_load("YSB", sine))
 
 
-def _trained_on(name: str, rate_per_s: Floats) -> Floats:
+def _training_load(name: str, rate_per_s: Floats) -> Floats:
     noise = job_generator(0, name, "training").standard_normal(len(rate_per_s))
     return np.asarray(np.maximum(rate_per_s * (1.0 + TRAINING_NOISE * noise), 0.0))

@@ -41,7 +41,7 @@ def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
     recorded = []
     for experiment in (phoebe_setup.tsw(), phoebe_setup.ysb()):
         progress(f"phoebe: {experiment.name}, profiling")
-        profiles = profiled(experiment, phoebe_setup.REPETITIONS)
+        profiles = run_profiling(experiment, phoebe_setup.REPETITIONS)
         runs = Bench(experiment, profiles).run(progress)
         recorded.append((experiment, runs))
         cells += _recovery_cells(experiment, runs, published)
@@ -52,7 +52,7 @@ def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
     return cells
 
 
-def profiled(experiment: Experiment, repetitions: int) -> list[Profile]:
+def run_profiling(experiment: Experiment, repetitions: int) -> list[Profile]:
     """Return a profile per repetition: the profiling phase is run for each."""
     return [
         profile(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from models.arrays import Ints
-from models.policies.conttune.reading import Reading, fresh_windows, read
+from models.policies.conttune.reading import Reading, read_windows, select_new_windows
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
@@ -65,14 +65,14 @@ class RandomSearch:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
         graph, seen = situation.graph, situation.observations
-        fresh = fresh_windows(seen, memory.seen_until_s)
+        fresh = select_new_windows(seen, memory.seen_until_s)
         until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
         known = replace(memory, seen_until_s=until_s)
         running = {name: situation.parallelism[name] for name in graph.names}
-        reading = read(graph, fresh, running)
+        reading = read_windows(graph, fresh, running)
         if reading is None:
             return hold(situation, "Random search has no new undisturbed window of the running parallelism."), known
-        misfits = [name for name in graph.names if not _fits(reading, name, running[name])]
+        misfits = [name for name in graph.names if not _is_fitting(reading, name, running[name])]
         if not misfits:
             return hold(situation, "Random search finds the running parallelism right."), replace(known, tried={})
         limits = dict(zip(graph.names, upper_limits(graph, situation.slots_max).tolist(), strict=True))
@@ -90,7 +90,7 @@ class RandomSearch:
         ), known
 
 
-def _fits(reading: Reading, name: str, running: int) -> bool:
+def _is_fitting(reading: Reading, name: str, running: int) -> bool:
     """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting."""
     need, capacity = reading.required_per_s[name], reading.capacity_per_s[name]
     if not math.isfinite(need) or not (math.isfinite(capacity) and capacity > 0):

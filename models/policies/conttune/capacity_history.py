@@ -13,7 +13,7 @@ KEEP = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ObservedCapacity:
     """One observed parallelism.
 
     Attributes:
@@ -30,10 +30,10 @@ class Known:
         return math.fsum(self.recent_per_s) / len(self.recent_per_s)
 
 
-History = tuple[Known, ...]
+History = tuple[ObservedCapacity, ...]
 
 
-def observe(history: History, parallelism: int, capacity_per_s: float, *, keep: int = KEEP) -> History:
+def add_observation(history: History, parallelism: int, capacity_per_s: float, *, keep: int = KEEP) -> History:
     """Return the history with one more observation; the oldest at that parallelism goes when there are K already.
 
     Args:
@@ -45,7 +45,7 @@ def observe(history: History, parallelism: int, capacity_per_s: float, *, keep: 
     if parallelism < 1 or not (math.isfinite(capacity_per_s) and capacity_per_s > 0):
         return history
     recent = next((known.recent_per_s for known in history if known.parallelism == parallelism), ())
-    updated = Known(parallelism, (*recent, float(capacity_per_s))[-keep:])
+    updated = ObservedCapacity(parallelism, (*recent, float(capacity_per_s))[-keep:])
     others = (known for known in history if known.parallelism != parallelism)
     return tuple(sorted((*others, updated), key=lambda known: known.parallelism))
 

@@ -9,8 +9,8 @@ from typing import Literal
 from include.domain.graph import JobGraph
 from models.policies.conttune.acquisition_functions import Acquisition
 from models.policies.conttune.capacity_history import KEEP, History, largest
-from models.policies.conttune.controller import Provision, Thresholds, provision, worthwhile
-from models.policies.conttune.reading import Reading, fresh_windows, learn, read
+from models.policies.conttune.controller import Provision, Thresholds, is_worth_restart, provision
+from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.conttune.small import ALPHA, Question, propose
 from models.policies.observations import Observations
 
@@ -92,12 +92,12 @@ def advance(
         limits: operator -> highest admissible parallelism.
         memory: of the job.
     """
-    fresh = fresh_windows(seen, memory.seen_until_s)
-    histories = learn(memory.histories, graph, fresh, options.keep)
+    fresh = select_new_windows(seen, memory.seen_until_s)
+    histories = learn_histories(memory.histories, graph, fresh, options.keep)
     p_max = max(memory.p_max, largest(histories.values()), *running.values())
     until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
     known = replace(memory, seen_until_s=until_s, histories=histories, p_max=p_max)
-    reading = read(graph, fresh, running)
+    reading = read_windows(graph, fresh, running)
     if reading is None:
         return Step("no window"), known
     state = _state(options, reading)
@@ -170,6 +170,6 @@ def _small(
     wanted = {name: min(answer.parallelism, limits[name]) for name, answer in zip(running, answers, strict=True)}
     if wanted == dict(running):
         return Step("settled"), replace(known, phase="idle")
-    if not worthwhile(running, wanted, options.thresholds.decision):
+    if not is_worth_restart(running, wanted, options.thresholds.decision):
         return Step("gate"), replace(known, phase="idle")
     return Step("small", wanted, known.phase == "idle"), replace(known, phase="small")

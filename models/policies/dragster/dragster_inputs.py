@@ -15,7 +15,7 @@ from models.policies.observations import Observations
 from models.policies.window_means import mean_per_operator, selectivities, source_rates, undisturbed_windows
 
 
-def measured_network(graph: JobGraph, seen: Observations, known: Mapping[str, float]) -> Network:
+def measure_network(graph: JobGraph, seen: Observations, known: Mapping[str, float]) -> Network:
     """Return a network of linear throughput functions with the selectivities measured.
 
     The paper gives its functions to the algorithm; of any other job only the ratio of output to input is known.
@@ -35,7 +35,7 @@ def measured_network(graph: JobGraph, seen: Observations, known: Mapping[str, fl
     return network(graph, functions)
 
 
-def observed_slot(net: Network, seen: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:
+def observe_slot(net: Network, seen: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:
     """Return a slot from its windows, those without a rescale when there are any.
 
     Capacities are counted in output units as Eq. 8 has them: the processing ability times what the operator would send

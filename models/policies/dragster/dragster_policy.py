@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.policies.dragster.dragster_inputs import measured_network, observed_slot
+from models.policies.dragster.dragster_inputs import measure_network, observe_slot
 from models.policies.dragster.dragster_memory import Memory, Options, Target
 from models.policies.dragster.dragster_slot import advance
 from models.policies.immediate_change import hold, rescale_now
@@ -41,8 +41,8 @@ class Dragster:
         if not len(seen):
             return hold(situation, "Dragster has no new window to learn from."), memory
         limits = upper_limits(graph, situation.slots_max)
-        net = measured_network(graph, seen, situation.models.selectivity)
-        slot = observed_slot(net, seen, situation.parallelism, limits)
+        net = measure_network(graph, seen, situation.models.selectivity)
+        slot = observe_slot(net, seen, situation.parallelism, limits)
         wanted, known = advance(self._options, net, slot, memory)
         known = replace(known, last_seen_s=float(seen.window_start_s[-1] + seen.window_s))
         if not any(rate >= NO_LOAD_PER_S for rate in slot.source_per_s.values()):

@@ -70,7 +70,7 @@ def whole(instances: float) -> int:
     return max(1, math.ceil(min(instances * (1.0 - _CEIL_SLACK), MAX_PARALLELISM)))
 
 
-def raise_to_target(
+def scale_to_target(
     current: Parallelism, wanted: Parallelism, ratio: float, threshold: float, fixed: Sequence[str] = ()
 ) -> dict[str, int]:
     """Apply the target rate ratio: overheads that no instrumentation sees may leave the sources short of their target.

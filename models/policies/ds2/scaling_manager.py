@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from include.domain.graph import JobGraph
-from models.policies.ds2.adjust import aggregate, is_significant, raise_to_target, rate_ratio, whole
+from models.policies.ds2.adjust import aggregate, is_significant, rate_ratio, scale_to_target, whole
 from models.policies.ds2.ds2_memory import Action, ManagerOptions, ManagerState
 from models.policies.ds2.optimum import OperatorRates, optimum
 
@@ -98,7 +98,7 @@ def advance(
     step, after = _activate(options, current, cut, share, known)
     if step.parallelism is None or is_latest:
         return step, after
-    return Step("past"), replace(known, decisions=_considered(options, known, cut))
+    return Step("past"), replace(known, decisions=_add_decision(options, known, cut))
 
 
 def _decision(
@@ -112,10 +112,10 @@ def _decision(
     found = optimum(graph, interval.rates, scaling_factor=options.scaling_factor)
     ratio = rate_ratio(targets, interval.achieved_per_s)
     if not options.shared_workers:
-        return raise_to_target(current, found.parallelism, ratio, options.target_rate_ratio, fixed=graph.sources)
+        return scale_to_target(current, found.parallelism, ratio, options.target_rate_ratio, fixed=graph.sources)
     known = any(math.isfinite(instances) for instances in found.raw.values())
     workers = whole(found.timely_workers_raw * (1.0 + options.scaling_factor)) if known else max(current.values())
-    return raise_to_target(current, dict.fromkeys(graph.names, workers), ratio, options.target_rate_ratio)
+    return scale_to_target(current, dict.fromkeys(graph.names, workers), ratio, options.target_rate_ratio)
 
 
 def _restart_intervals(options: ManagerOptions, state: ManagerState, target_per_s: float) -> ManagerState:
@@ -147,7 +147,7 @@ def _judge(
         return None, judged
     if share < action.achieved_share * (1.0 - options.degradation):
         rejected = (*judged.rejected, dict(action.after))
-        return Step("roll-back", dict(action.before)), _reconfigured(replace(judged, rejected=rejected))
+        return Step("roll-back", dict(action.before)), _record_reconfiguration(replace(judged, rejected=rejected))
     more = any(current[name] > action.before.get(name, 0) for name in current)
     fruitless = more and share < min(1.0, action.achieved_share * (1.0 + options.min_improvement))
     return None, replace(judged, fruitless=judged.fruitless + 1 if fruitless else 0)
@@ -161,7 +161,7 @@ def _activate(
     state: ManagerState,
 ) -> tuple[Step, ManagerState]:
     """Wait for the activation time, then apply what the last decisions amount to, unless it is minor or forbidden."""
-    decisions = _considered(options, state, wanted)
+    decisions = _add_decision(options, state, wanted)
     known = replace(state, decisions=decisions)
     if len(decisions) < options.activation_intervals:
         return Step("activation"), known
@@ -173,14 +173,14 @@ def _activate(
     if options.max_fruitless and known.fruitless >= options.max_fruitless:
         return Step("limit"), known
     action = Action(dict(current), chosen, share)
-    return Step("reconfigure", chosen), _reconfigured(replace(known, action=action))
+    return Step("reconfigure", chosen), _record_reconfiguration(replace(known, action=action))
 
 
-def _considered(
+def _add_decision(
     options: ManagerOptions, state: ManagerState, wanted: Mapping[str, int]
 ) -> tuple[Mapping[str, int], ...]:
     return (*state.decisions, dict(wanted))[-options.activation_intervals :]
 
 
-def _reconfigured(state: ManagerState) -> ManagerState:
+def _record_reconfiguration(state: ManagerState) -> ManagerState:
     return replace(state, intervals=0, decisions=(), reconfigurations=state.reconfigurations + 1)

@@ -81,7 +81,7 @@ class Memory:
     history: Mapping[str, tuple[Scaling, ...]] = field(default_factory=dict)
     restarts: tuple[Restart, ...] = ()
 
-    def trimmed(self, config: AutoscalerConfig, now_s: float) -> Memory:
+    def drop_old(self, config: AutoscalerConfig, now_s: float) -> Memory:
         """Return the memory without what is too old or too much; the latest scaling and restart always stay."""
         history = {vertex: _recent(past, config, now_s) for vertex, past in self.history.items()}
         return replace(self, history=history, restarts=_recent(self.restarts, config, now_s))
@@ -93,7 +93,7 @@ class Memory:
             return config.restart_time_s
         return min(max(measured), config.restart_time_tracking_limit_s)
 
-    def running_again(self, at_s: float, parallelism: Mapping[str, int]) -> Memory:
+    def record_restart(self, at_s: float, parallelism: Mapping[str, int]) -> Memory:
         """Return the memory with the latest restart's duration, if the job runs with what was asked for then."""
         if not self.restarts or self.restarts[-1].duration_s is not None or at_s < self.restarts[-1].at_s:
             return self

@@ -41,7 +41,7 @@ def memory_pressure(config: AutoscalerConfig, resources: Resources) -> str | Non
     return None
 
 
-def switched_off(config: AutoscalerConfig, now_s: float) -> str | None:
+def disabled_reason(config: AutoscalerConfig, now_s: float) -> str | None:
     """Return why no scaling is executed now, None if it is."""
     if not config.scaling_enabled:
         return "scaling.enabled is false"

@@ -65,7 +65,7 @@ def limits_of(config: AutoscalerConfig, parallelism: int, max_parallelism: int) 
     )
 
 
-def scaled_parallelism(
+def scale_parallelism(
     config: AutoscalerConfig,
     parallelism: int,
     factor: float,
@@ -124,7 +124,7 @@ def scale_vertex(
         return unchanged, delayed
     limits = limits_of(config, current, state.max_parallelism)
     ship, partitions = state.input_ship, state.source_partitions
-    wanted = scaled_parallelism(config, current, factor, limits, input_ship=ship, source_partitions=partitions)
+    wanted = scale_parallelism(config, current, factor, limits, input_ship=ship, source_partitions=partitions)
     outside = state.bounds.excludes(rate)
     if wanted == current:
         return unchanged, None

@@ -21,7 +21,9 @@ LEAST_RATE_PER_S = 1e-9  # below it nothing comes; it keeps the quantum a number
 FIRST_LEVEL = 20  # that of the first rate that is not 0: room for half as much again before the grid is coarsened
 
 
-def offered_rates(observations: Observations, graph: JobGraph, selectivity: Mapping[str, float]) -> dict[str, Floats]:
+def measure_input_rates(
+    observations: Observations, graph: JobGraph, selectivity: Mapping[str, float]
+) -> dict[str, Floats]:
     """Return operator -> (W,) records/s that it has to process: what arrives at the sources, through the graph.
 
     An overloaded operator processes less than that, and the state must not look better because of it.  A source whose
@@ -32,16 +34,16 @@ def offered_rates(observations: Observations, graph: JobGraph, selectivity: Mapp
         observations.target_data_rate_per_s,
         observations.processing_rate_per_s,
     )
-    factors = known_selectivity(graph, selectivity)
+    factors = estimate_selectivity(graph, selectivity)
     return required_rates(graph, factors, {name: arrived[:, graph.position(name)] for name in graph.sources})
 
 
-def known_selectivity(graph: JobGraph, selectivity: Mapping[str, float]) -> dict[str, float]:
+def estimate_selectivity(graph: JobGraph, selectivity: Mapping[str, float]) -> dict[str, float]:
     """Return operator -> selectivity, 1 (as in the paper) where none was ever observed."""
     return {name: value if math.isfinite(value := selectivity.get(name, 1.0)) else 1.0 for name in graph.names}
 
 
-def measured_utilisation(observations: Observations, graph: JobGraph, offered: Mapping[str, Floats]) -> Floats:
+def measure_utilisation(observations: Observations, graph: JobGraph, offered: Mapping[str, Floats]) -> Floats:
     """Return (W, O) what is offered to an operator / what it could have processed as measured in the same window.
 
     The busy share takes its place where no true rate was measured; it is not the first choice because an operator that
@@ -53,7 +55,7 @@ def measured_utilisation(observations: Observations, graph: JobGraph, offered: M
         return np.asarray(np.where(capacity > 0, rates / capacity, observations.busy_share), float)
 
 
-def measured_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[str, float]) -> Floats:
+def measure_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[str, float]) -> Floats:
     """Return (W,) response time of the job, infinite when an operator was overloaded; NaN when none was seen.
 
     Deviation: Flink reports no response time of an operator, so a window's is that of M/D/1 at the utilisation that
@@ -61,7 +63,7 @@ def measured_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[st
 
     Args:
         graph: the job.
-        busy: (W, O) of :func:`measured_utilisation`.
+        busy: (W, O) of :func:`measure_utilisation`.
         service_per_s: operator -> rate of an instance alone, as in the objective; others take no time.
     """
     service = np.array([service_per_s.get(name, np.nan) for name in graph.names])
@@ -89,11 +91,11 @@ def learn_operators(
         memory: before.
         target_utilisation: U-bar; a window with a busier operator violates.
     """
-    new, joined = _unseen(observations, graph, memory)
+    new, joined = _select_new_windows(observations, graph, memory)
     if not len(new):
         return memory
-    rates = offered_rates(new, graph, selectivity)
-    busy = measured_utilisation(new, graph, rates)
+    rates = measure_input_rates(new, graph, selectivity)
+    busy = measure_utilisation(new, graph, rates)
     late = np.where(np.isfinite(busy), busy > target_utilisation, np.nan)
     agents = {}
     for at, name in enumerate(graph.names):
@@ -122,12 +124,12 @@ def learn_job(
             configuration.
         objective_s: R_SLA; a window with a longer response time violates.
     """
-    new, joined = _unseen(observations, graph, memory)
+    new, joined = _select_new_windows(observations, graph, memory)
     if not len(new):
         return memory
-    rates = offered_rates(new, graph, selectivity)
+    rates = measure_input_rates(new, graph, selectivity)
     load = np.sum([rates[name] for name in graph.sources], axis=0)
-    response = measured_response_s(graph, measured_utilisation(new, graph, rates), service_per_s)
+    response = measure_response_s(graph, measure_utilisation(new, graph, rates), service_per_s)
     violated = np.where(np.isnan(response), np.nan, response > objective_s)
     runs = new.parallelism[:, [graph.position(name) for name in service_per_s]]
     agent = learn(memory.agents.get(JOB, Knowledge()), load, runs, violated, joined)
@@ -156,14 +158,14 @@ def learn(
             continue
         quantum = quantum or rate / FIRST_LEVEL
         while round(rate / quantum) >= LEVELS:
-            quantum, last = 2 * quantum, _coarser(last)
+            quantum, last = 2 * quantum, _coarsen(last)
             counts, penalties = _merge_counts(counts), _merge_penalties(penalties)
         level = round(rate / quantum)
         if last >= 0 and follows:
             counts[last, level] = counts.get((last, level), 0) + 1
             if math.isfinite(sample) and min(runs, default=0) > 0:
                 key = (last, tuple(runs))
-                penalties[key] = _updated(penalties.get(key, 0.0), sample)
+                penalties[key] = _update(penalties.get(key, 0.0), sample)
         last = level
     return Knowledge(
         quantum,
@@ -173,12 +175,12 @@ def learn(
     )
 
 
-def _updated(estimate: float, violated: float) -> float:
+def _update(estimate: float, violated: float) -> float:
     """Return c-hat_u after one more slot, Eq. 6."""
     return (1.0 - LEARNING_RATE) * estimate + LEARNING_RATE * PAPER_WEIGHTS.violation * violated
 
 
-def _coarser(level: int) -> int:
+def _coarsen(level: int) -> int:
     """Return a level on the grid of twice the quantum; an unknown one stays unknown."""
     return (level + 1) // 2 if level >= 0 else -1
 
@@ -186,7 +188,7 @@ def _coarser(level: int) -> int:
 def _merge_counts(counts: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], int]:
     merged: dict[tuple[int, int], int] = {}
     for (level, after), times in sorted(counts.items()):
-        key = (_coarser(level), _coarser(after))
+        key = (_coarsen(level), _coarsen(after))
         merged[key] = merged.get(key, 0) + times
     return merged
 
@@ -197,12 +199,14 @@ def _merge_penalties(
     """Merge estimates; of two levels that become one, the worse is kept."""
     merged: dict[tuple[int, tuple[int, ...]], float] = {}
     for (level, runs), estimate in penalties.items():
-        key = (_coarser(level), runs)
+        key = (_coarsen(level), runs)
         merged[key] = max(merged.get(key, 0.0), estimate)
     return merged
 
 
-def _unseen(observations: Observations, graph: JobGraph, memory: AgentsMemory) -> tuple[Observations, list[bool]]:
+def _select_new_windows(
+    observations: Observations, graph: JobGraph, memory: AgentsMemory
+) -> tuple[Observations, list[bool]]:
     """Return the windows that the memory has not seen, and whether each follows on the one before."""
     if observations.parallelism.shape[1] != len(graph.names):  # of another graph: nothing to be learnt
         return observations.rows(np.zeros(0, np.int64)), []

@@ -73,7 +73,7 @@ class Plan:
         return int(np.lexsort((away.sum(axis=1), away[:, int(np.argmax(running))]))[0])
 
 
-def useful_bound(bounds: CapacityBounds, top_rate_per_s: float, target_utilisation: float) -> int:
+def bound_parallelism(bounds: CapacityBounds, top_rate_per_s: float, target_utilisation: float) -> int:
     """Return K_max of an operator: the smallest parallelism that carries a rate at the target, within its limit."""
     capacity = np.maximum.accumulate(np.nan_to_num(bounds.mean_per_s))
     enough = int(np.searchsorted(capacity * target_utilisation, top_rate_per_s, side="left"))
@@ -102,13 +102,13 @@ def plan_operator(
     """
     chain = _chain(known)
     rates = chain.rates_per_s
-    space = Configurations((useful_bound(bounds, float(rates[-1]), target_utilisation),))
+    space = Configurations((bound_parallelism(bounds, float(rates[-1]), target_utilisation),))
     busy = _utilisation(rates, bounds, space.parallelism[:, 0])
     if knows_utilisation:
-        penalty = _expected(chain.probability, busy > target_utilisation)
+        penalty = _expected_penalty(chain.probability, busy > target_utilisation)
     else:
-        penalty = _learnt(known, chain.levels, space, space.parallelism)
-    return _solved(chain, space, space.parallelism, penalty)
+        penalty = _chain_of_counts(known, chain.levels, space, space.parallelism)
+    return _solve(chain, space, space.parallelism, penalty)
 
 
 def plan_job(
@@ -135,16 +135,16 @@ def plan_job(
     chain = _chain(known)
     load = chain.rates_per_s
     limits = tuple(
-        useful_bound(one, float(load[-1]) * per_record[name], target_utilisation) for name, one in bounds.items()
+        bound_parallelism(one, float(load[-1]) * per_record[name], target_utilisation) for name, one in bounds.items()
     )
     space = Configurations((max(limits),)) if share_parallelism(limits) else Configurations(limits)
     parallelism = np.minimum(space.parallelism, limits)  # (C, N) also when one parallelism is shared
     if knows_response:
         late = _responses_s(load, bounds, graph, per_record, parallelism) > objective_s
-        penalty = _expected(chain.probability, late)
+        penalty = _expected_penalty(chain.probability, late)
     else:
-        penalty = _learnt(known, chain.levels, space, parallelism)
-    return _solved(chain, space, parallelism, penalty)
+        penalty = _chain_of_counts(known, chain.levels, space, parallelism)
+    return _solve(chain, space, parallelism, penalty)
 
 
 def objective_response_s(bounds: Mapping[str, CapacityBounds], graph: JobGraph, target_utilisation: float) -> float:
@@ -189,7 +189,7 @@ def _responses_s(
     return np.asarray(np.broadcast_to(longest_path(graph, each), (len(load), len(parallelism))))
 
 
-def _expected(probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def _expected_penalty(probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
     """Return (S, C) expected penalty when the next rate, which the action cannot know, decides."""
     return np.asarray(PAPER_WEIGHTS.violation * (probability @ violated), float)
 
@@ -200,7 +200,7 @@ def _utilisation(rates: Floats, bounds: CapacityBounds, parallelism: Ints) -> Fl
     return utilisation(rates[:, None], 1, capacity)
 
 
-def _learnt(known: Knowledge, levels: Ints, space: Configurations, parallelism: Ints) -> Floats:
+def _chain_of_counts(known: Knowledge, levels: Ints, space: Configurations, parallelism: Ints) -> Floats:
     """Return (S, C) estimates c-hat_u; a state never tried is at least as bad as any lighter one that was.
 
     Deviation: the paper starts every state at 0, which makes the agent try all of them; on a job that serves users
@@ -220,7 +220,7 @@ def _learnt(known: Knowledge, levels: Ints, space: Configurations, parallelism: 
     return np.where(np.isnan(own), least.reshape(own.shape), own)
 
 
-def _solved(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats) -> Plan:
+def _solve(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats) -> Plan:
     used = PAPER_WEIGHTS.resources * parallelism.sum(axis=1) / parallelism[-1].sum()
     cost = (used + penalty).reshape(len(chain.levels), *space.limits)
     fee = PAPER_WEIGHTS.reconfiguration

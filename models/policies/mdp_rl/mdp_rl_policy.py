@@ -17,7 +17,7 @@ from models.arrays import Floats, Ints
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.mdp_rl.agent_learning import learn_job, learn_operators
 from models.policies.mdp_rl.job_planning import Plan, objective_response_s, plan_job, plan_operator, service_per_s
-from models.policies.mdp_rl.mdp_rl_inputs import modelled, per_record, recent_load, recent_rates
+from models.policies.mdp_rl.mdp_rl_inputs import modelled_capacities, per_record, recent_load, recent_rates
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from models.policies.protocol import History, Schedule, Situation
 from models.scheduling.need import CapacityBounds
@@ -47,8 +47,8 @@ class CentralisedRl:
 
     def learn(self, history: History) -> AgentsMemory:
         """Return what the agent knows after a history, learnt from nothing; nothing without any capacity model."""
-        bounds = modelled(history)
-        return self._learnt(history, bounds, self.first_memory()) if bounds else self.first_memory()
+        bounds = modelled_capacities(history)
+        return self._learn_new(history, bounds, self.first_memory()) if bounds else self.first_memory()
 
     def decide(self, situation: Situation, memory: AgentsMemory) -> tuple[Schedule, AgentsMemory]:
         """Return one change, each operator by at most one instance per window since the last decision, or none.
@@ -56,14 +56,14 @@ class CentralisedRl:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        bounds = modelled(situation)
+        bounds = modelled_capacities(situation)
         if not bounds:
             return hold(situation, "No operator has a capacity model, so there is nothing to decide on."), memory
-        learned = _decided(self._learnt(situation, bounds, memory))
+        learned = _record_decision(self._learn_new(situation, bounds, memory))
         known = (learned.planned if self.nightly else learned.agents).get(JOB, Knowledge())
         load = recent_load(situation, memory)
         if known.slots < LEAST_SLOTS or not load.size:
-            return hold(situation, _too_little(known, load.size)), learned
+            return hold(situation, _missing_knowledge(known, load.size)), learned
         plan = plan_job(
             known,
             bounds,
@@ -78,7 +78,7 @@ class CentralisedRl:
         chosen = dict(zip(bounds, wanted.tolist(), strict=True))
         return _schedule(situation, chosen, f"the job's agent at {load[-1]:.4g} records/s"), learned
 
-    def _learnt(
+    def _learn_new(
         self, job: Situation | History, bounds: Mapping[str, CapacityBounds], memory: AgentsMemory
     ) -> AgentsMemory:
         learned = learn_job(
@@ -89,7 +89,7 @@ class CentralisedRl:
             service_per_s=service_per_s(bounds),
             objective_s=objective_response_s(bounds, job.graph, self.objective_utilisation),
         )
-        return _planned(learned, job.as_of_s) if self.nightly else learned
+        return _update_planned(learned, job.as_of_s) if self.nightly else learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ class DecentralisedRl:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        learned = _decided(self._learnt(situation, memory))
+        learned = _record_decision(self._learn_new(situation, memory))
         rates, chosen = recent_rates(situation, memory), {}
-        for name, bounds in modelled(situation).items():
+        for name, bounds in modelled_capacities(situation).items():
             known, seen = learned.agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
             if known.slots < LEAST_SLOTS or not seen.size:
                 continue
@@ -142,16 +142,16 @@ class DecentralisedRl:
             chosen[name] = int(_walk(plan, running, seen if self.knows_utilisation else seen[-1:])[0])
         if not chosen:
             most = max(learned.agents.values(), key=lambda known: known.slots, default=Knowledge())
-            return hold(situation, _too_little(most, 0)), learned
+            return hold(situation, _missing_knowledge(most, 0)), learned
         return _schedule(
             situation, chosen, f"the operators' agents, target utilisation {self.target_utilisation:g}"
         ), learned
 
     def learn(self, history: History) -> AgentsMemory:
         """Return what the agents know after a history, learnt from nothing."""
-        return self._learnt(history, self.first_memory())
+        return self._learn_new(history, self.first_memory())
 
-    def _learnt(self, job: Situation | History, memory: AgentsMemory) -> AgentsMemory:
+    def _learn_new(self, job: Situation | History, memory: AgentsMemory) -> AgentsMemory:
         return learn_operators(
             job.observations,
             job.graph,
@@ -161,14 +161,14 @@ class DecentralisedRl:
         )
 
 
-def _planned(memory: AgentsMemory, as_of_s: int) -> AgentsMemory:
+def _update_planned(memory: AgentsMemory, as_of_s: int) -> AgentsMemory:
     """Return the memory with what was learnt taken into the plan, if it is another day and there is enough of it."""
     day = as_of_s // DAY_S
     enough = memory.agents.get(JOB, Knowledge()).slots >= LEAST_SLOTS
     return replace(memory, planned=memory.agents, planned_day=day) if enough and day != memory.planned_day else memory
 
 
-def _decided(memory: AgentsMemory) -> AgentsMemory:
+def _record_decision(memory: AgentsMemory) -> AgentsMemory:
     return replace(memory, decided_window_s=memory.last_window_s)
 
 
@@ -194,7 +194,7 @@ def _schedule(situation: Situation, chosen: Mapping[str, int], who: str) -> Sche
     return rescale_now(situation, chosen, f"Least expected long-run cost takes {parts}, say {who}.")
 
 
-def _too_little(known: Knowledge, windows: int) -> str:
+def _missing_knowledge(known: Knowledge, windows: int) -> str:
     if known.slots < LEAST_SLOTS:
         return f"Only {known.slots} changes of the rate were seen; {LEAST_SLOTS} are needed before an agent acts."
     return f"No rate is known since the last decision ({windows} windows)."

@@ -57,13 +57,13 @@ class LatencyClasses:
         """Cluster (n,) measured latencies."""
         measured = np.asarray(latency_ms, float)
         scaler = RobustScaler(quantile_range=_QUANTILE_RANGE).fit(measured.reshape(-1, 1))
-        birch = Birch(n_clusters=2).fit(_log_scaled(scaler, measured))
+        birch = Birch(n_clusters=2).fit(_log_scale(scaler, measured))
         labels = np.asarray(birch.labels_)
         return cls(scaler, birch, int(labels[measured.argmin()]))
 
     def classify(self, latency_ms: npt.ArrayLike) -> Ints:
         """Return (n,) classes of (n,) latencies, 0 normal and 1 abnormal."""
-        labels = self._birch.predict(_log_scaled(self._scaler, np.asarray(latency_ms, float)))
+        labels = self._birch.predict(_log_scale(self._scaler, np.asarray(latency_ms, float)))
         return np.asarray(labels != self._normal_label, dtype=np.int64)
 
 
@@ -90,7 +90,7 @@ class ProfiledLatency:
         return np.asarray(self._trees.predict(self._scaler.transform(_pairs(scale_out, throughput_per_s))), float)
 
 
-def _log_scaled(scaler: RobustScaler, latency_ms: Floats) -> Floats:
+def _log_scale(scaler: RobustScaler, latency_ms: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(1.0, scaler.transform(latency_ms.reshape(-1, 1)))), float)
 
 

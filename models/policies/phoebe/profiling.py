@@ -184,7 +184,7 @@ def valid_scale_outs(
     known = {s: row.latency_ms for s, row in measured.items() if np.isfinite(row.latency_ms) and row.latency_ms > 0}
     if len(known) < _MAJORITY:
         return frozenset(
-            s for s, latency in known.items() if _near(latency, _extrapolated(measured[s], before), deviation)
+            s for s, latency in known.items() if _near(latency, _extrapolate(measured[s], before), deviation)
         )
     near = {s: sum(_near(known[s], known[other], deviation) for other in known if other != s) for s in known}
     most = max(near.values())
@@ -195,7 +195,7 @@ def _near(latency_ms: float, reference_ms: float, deviation: float) -> bool:
     return abs(latency_ms - reference_ms) / reference_ms < deviation
 
 
-def _extrapolated(row: Measurement, before: Sequence[Measurement]) -> float:
+def _extrapolate(row: Measurement, before: Sequence[Measurement]) -> float:
     """Return the next latency on the line through the deployment's past; its own without a past.
 
     The steps stand for the prototype's time: all last as long.

@@ -11,7 +11,7 @@ import numpy as np
 from models.policies.conttune.reading import Reading
 from models.policies.tidewise.snapshot import Snapshot, conttune_step, known_headroom, lag_s
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
-from models.scheduling.cost_model import worked_off_s
+from models.scheduling.cost_model import work_off_time_s
 from models.scheduling.need import upper_limits
 
 _SCALING = 0.7  # a share of what linear scaling promises: enlarging this far is a guess
@@ -28,10 +28,10 @@ def work_off_backlog(
         return _bring_back(snapshot, reading, memory, memory.back_to)
     if not snapshot.options.net_rescues or lag <= snapshot.options.late_after_s:
         return None, memory
-    wider = _enlarged(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
+    wider = _cheapest_enlargement(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
     if wider is None:
         return None, memory
-    return ReactiveDecision(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remembered(
+    return ReactiveDecision(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remember(
         memory, snapshot, wider
     )
 
@@ -45,11 +45,11 @@ def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactiv
     if not (snapshot.restarting and options.net_rescues and options.net_restarts) or memory.back_to is not None:
         return ReactiveDecision(None, "the job is not running"), memory
     lag = max(lag_s(snapshot.observations), recovery.downtime_restart_s + recovery.checkpoint_interval_s)
-    wider = _enlarged(snapshot, memory, lag, 0.0)
+    wider = _cheapest_enlargement(snapshot, memory, lag, 0.0)
     if wider is None:
         return ReactiveDecision(None, "the job restarts after a failure; its backlog is not worth enlarging it"), memory
     why = f"the job restarts after a failure; its backlog of some {lag:.0f} s {wider.why}"
-    return ReactiveDecision(wider.parallelism, why), _remembered(memory, snapshot, wider)
+    return ReactiveDecision(wider.parallelism, why), _remember(memory, snapshot, wider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Wider:
     why: str
 
 
-def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _Wider | None:
+def _cheapest_enlargement(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _Wider | None:
     """Return the wider configuration that costs least until a backlog is gone, changing there and back included.
 
     None where staying costs less, and where nothing is known of what the job can process.
@@ -83,8 +83,8 @@ def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: 
     sizes = np.arange(slots + 1, snapshot.slots_max + 1)
     headroom_ratios = headroom_ratio * (1 + _SCALING * (sizes / slots - 1))
     over_s = lag - options.late_after_s
-    stay_s = float(worked_off_s(over_s, np.array(headroom_ratio)))
-    go_s = stop_s + worked_off_s(over_s + stop_s, headroom_ratios)
+    stay_s = float(work_off_time_s(over_s, np.array(headroom_ratio)))
+    go_s = stop_s + work_off_time_s(over_s + stop_s, headroom_ratios)
     extra = (sizes - slots) * options.resource_weight / snapshot.slots_max
     costs = 2 * options.rescale_weight + (extra * (go_s + options.apply_every_s) + options.late_weight * go_s) / 60
     best = int(np.argmin(costs))
@@ -100,7 +100,7 @@ def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: 
     return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
 
 
-def _remembered(memory: ControllerMemory, snapshot: Snapshot, wider: _Wider) -> ControllerMemory:
+def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Wider) -> ControllerMemory:
     return replace(memory, back_to=dict(snapshot.running), enlarged_to=dict(wider.parallelism))
 
 

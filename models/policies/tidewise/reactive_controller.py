@@ -25,10 +25,10 @@ from dataclasses import replace
 
 from include.domain.graph import JobGraph
 from models.policies.conttune.capacity_history import KEEP, capacity_near
-from models.policies.conttune.reading import Reading, fresh_windows, learn, read
+from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
-from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.snapshot import (
     LATEST,
@@ -45,14 +45,14 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveD
 
 def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:
     """Return the memory after windows that it had not seen yet."""
-    fresh = fresh_windows(seen, memory.seen_until_s)
+    fresh = select_new_windows(seen, memory.seen_until_s)
     if not len(fresh):
         return memory
     until_s = float(fresh.window_start_s[-1] + fresh.window_s)
-    return replace(memory, seen_until_s=until_s, histories=learn(memory.histories, graph, fresh, KEEP))
+    return replace(memory, seen_until_s=until_s, histories=learn_histories(memory.histories, graph, fresh, KEEP))
 
 
-def accept_plan(memory: ControllerMemory, due: tuple[Due, ...]) -> ControllerMemory:
+def accept_plan(memory: ControllerMemory, due: tuple[PendingStep, ...]) -> ControllerMemory:
     """Return the memory after a new plan: its steps take the place of the old ones."""
     return replace(forget_enlargement(memory), due=due, planned=True, low_loads=())
 
@@ -62,7 +62,7 @@ def drop_plan(memory: ControllerMemory) -> ControllerMemory:
     return replace(memory, due=(), planned=False)
 
 
-def unseen(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
+def unread_windows(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return what to do with a job of which nothing was seen lately: the step that is due goes out as planned."""
     latest, later = _latest_due(memory, now_s)
     memory = replace(memory, due=later, low_loads=())  # what was not seen may have been a peak
@@ -72,14 +72,14 @@ def unseen(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, Cont
     return ReactiveDecision(latest.parallelism, reason, latest), memory
 
 
-def look(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return what to do now, and the memory for the next look."""
     memory = learn_windows(memory, snapshot.graph, snapshot.observations)
     if not snapshot.up:
         return await_restart(snapshot, memory)
     if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(snapshot.running):
         memory = forget_enlargement(memory)  # refused, or changed by somebody else since
-    reading = read(snapshot.graph, latest_windows(snapshot), snapshot.running)
+    reading = read_windows(snapshot.graph, latest_windows(snapshot), snapshot.running)
     load = source_load_per_s(snapshot, reading)
     if reading is not None and load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
@@ -92,16 +92,18 @@ def look(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision
         return told, memory
     if reading is None:
         return ReactiveDecision(None, "no undisturbed window since the last change"), memory
-    return _steer(snapshot, reading, memory)
+    return _react(snapshot, reading, memory)
 
 
-def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[Due | None, tuple[Due, ...]]:
+def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
     """Return the step that was due last, if one was, and those that lie ahead."""
     due_steps = [step for step in memory.due if step.apply_at_s <= now_s]
     return (due_steps[-1] if due_steps else None), memory.due[len(due_steps) :]
 
 
-def _take_due(snapshot: Snapshot, memory: ControllerMemory, load_per_s: float) -> tuple[Due | None, ControllerMemory]:
+def _take_due(
+    snapshot: Snapshot, memory: ControllerMemory, load_per_s: float
+) -> tuple[PendingStep | None, ControllerMemory]:
     """Return the step to send, if any, and the memory without the steps that are past."""
     latest, later = _latest_due(memory, snapshot.now_s)
     if latest is None:
@@ -109,14 +111,14 @@ def _take_due(snapshot: Snapshot, memory: ControllerMemory, load_per_s: float) -
     if latest.valid_until_s <= snapshot.now_s or dict(latest.parallelism) == dict(snapshot.running):
         return None, replace(memory, due=later)
     falls = max(latest.parallelism.values()) < max(snapshot.running.values())
-    unexpected = load_per_s > _most_expected(snapshot, latest) or _overloads(snapshot, memory, latest)
+    unexpected = load_per_s > _max_expected_rate(snapshot, latest) or _overloads(snapshot, memory, latest)
     behind = lag_s(snapshot.observations) > snapshot.options.late_after_s
     if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
         return None, replace(memory, due=(latest, *later))
     return latest, replace(memory, due=later)
 
 
-def _most_expected(snapshot: Snapshot, step: Due) -> float:
+def _max_expected_rate(snapshot: Snapshot, step: PendingStep) -> float:
     """Return the highest load that is as forecast, records/s, for the windows that are seen.
 
     Until they lie wholly in the time of the step they show the load before it, which is no reason to wait.
@@ -125,7 +127,7 @@ def _most_expected(snapshot: Snapshot, step: Due) -> float:
     return max(step.load_most_per_s, step.load_before_most_per_s if since_s < step.apply_at_s else 0.0)
 
 
-def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: Due) -> bool:
+def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) -> bool:
     """Whether the load that arrives now is more than a step's configuration can process, by what was seen so far.
 
     A forecast that an event has overtaken lets the load fall back at once.
@@ -134,7 +136,7 @@ def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: Due) -> bool:
     return headroom_ratio is not None and headroom_ratio * snapshot.options.net_utilisation < 1.0
 
 
-def _steer(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     if not memory.planned:
         return _follow(snapshot, reading, memory)
     options, used = snapshot.options, utilisation(snapshot, reading, memory)

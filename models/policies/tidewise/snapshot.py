@@ -12,7 +12,7 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
 from models.policies.conttune.capacity_history import History, capacity_at
-from models.policies.conttune.reading import Reading, fresh_windows
+from models.policies.conttune.reading import Reading, select_new_windows
 from models.policies.conttune.small import Question, propose
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
@@ -56,7 +56,7 @@ def latest_windows(snapshot: Snapshot) -> Observations:
     if not len(seen):
         return seen
     end_s = int(seen.window_start_s[-1]) + seen.window_s
-    return fresh_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
+    return select_new_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
 
 
 def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:

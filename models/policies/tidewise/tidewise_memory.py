@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from models.policies.conttune.capacity_history import History
-from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.scale_down import LowLoadPeriod
 
 
@@ -26,7 +26,7 @@ class ControllerMemory:
         enlarged_to: what it was enlarged to; None without ``back_to``.
     """
 
-    due: tuple[Due, ...] = ()
+    due: tuple[PendingStep, ...] = ()
     planned: bool = False
     seen_until_s: float | None = None
     histories: Mapping[str, History] = field(default_factory=dict)
@@ -49,4 +49,4 @@ class ReactiveDecision:
 
     wanted: Mapping[str, int] | None
     reason: str
-    due: Due | None = None
+    due: PendingStep | None = None

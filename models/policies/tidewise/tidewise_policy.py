@@ -9,17 +9,17 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import rescale_now
 from models.policies.protocol import Decision, Schedule, Situation
-from models.policies.tidewise.pending_steps import agenda
-from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, learn_windows, look
+from models.policies.tidewise.pending_steps import list_pending_steps
+from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job, learn_windows
 from models.policies.tidewise.snapshot import Snapshot, lag_s
 from models.policies.tidewise.tidewise_memory import ControllerMemory
-from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import CurrentState, Tables, tables
-from models.scheduling.demand import at_level, demand, on_bins
+from models.scheduling.candidates import list_candidates
+from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
+from models.scheduling.demand import demand, quantile_at_level, resample_to_bins
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import Need, job_bounds, upper_limits
-from models.scheduling.reason import sentence
-from models.scheduling.rescale_timing import Circumstances, place
+from models.scheduling.reason import explain_step
+from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
 from models.scheduling.shortest_path import Paths, solve
 from models.scheduling.slot_prices import SlotPrices
@@ -38,7 +38,7 @@ class ScheduleProblem:
 
     outlook: Outlook
     configurations: Ints
-    costs: Tables
+    costs: CostTables
     current: Ints
     limits: Ints
 
@@ -73,11 +73,11 @@ class Planner:
         prices = offer.of_job(situation.seed, job.outlook.demand.bins)
         made = schedule(situation, job, prices)
         known = learn_windows(memory, situation.graph, situation.observations)
-        return made, accept_plan(known, agenda(made, situation.forecast))
+        return made, accept_plan(known, list_pending_steps(made, situation.forecast))
 
     @staticmethod
     def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        told, after = look(take_snapshot(situation), memory)
+        told, after = evaluate_job(take_snapshot(situation), memory)
         reason = f"{situation.forecast.fallback}; {told.reason}"
         return rescale_now(situation, told.wanted or {}, reason), after
 
@@ -99,15 +99,15 @@ def take_snapshot(situation: Situation) -> Snapshot:
 def build_problem(situation: Situation) -> ScheduleProblem:
     """Return the problem of a job."""
     options, graph = situation.options, situation.graph
-    forecast = on_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
+    forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
     asked = demand(graph, situation.models.selectivity, forecast)
     limits = upper_limits(graph, situation.slots_max)
     current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
     outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
-    found = candidates(asked, bounds, current, limits)
+    found = list_candidates(asked, bounds, current, limits)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
-    costs = tables(outlook, found, now, options)
+    costs = compute_costs(outlook, found, now, options)
     return ScheduleProblem(outlook, found, costs, current, limits)
 
 
@@ -116,17 +116,17 @@ def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Sche
     path = job.solve(prices).chosen[0]
     options, asked = situation.options, job.outlook.demand
     chosen = job.configurations[path].T  # (O, T)
-    load = at_level(asked.load_per_s, options.load_quantile)
+    load = quantile_at_level(asked.load_per_s, options.load_quantile)
     highest = job.configurations[-1]
     short = load > job.outlook.capacity_per_s(highest, slice(0, asked.bins))
     unmodelled = tuple(name for name in asked.operators if name not in job.outlook.bounds)
     need = Need(chosen, np.tile(short, (len(asked.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
-    around = Circumstances(
+    around = JobConditions(
         job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.apply_every_s
     )
-    steps = place(segments(path, job.configurations), around)
+    steps = place_steps(segments(path, job.configurations), around)
     since = [0, *(step.begin for step in steps[:-1])]
-    reasons = [sentence(step, first, around, load) for step, first in zip(steps, since, strict=True)]
+    reasons = [explain_step(step, first, around, load) for step, first in zip(steps, since, strict=True)]
     short_of = [bool(prices[step.begin : step.end].max(initial=0.0) > 0) for step in steps]
     told = [
         f"{reason}; the cluster's slots are short then" if one else reason
