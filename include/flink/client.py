@@ -15,17 +15,17 @@ __all__ = ["Confirmed", "FlinkClient", "FlinkError", "FlinkRefused", "FlinkUnrea
 
 
 class ParallelismNotReached(FlinkError):  # noqa: N818 - reads as what happened
-    """The job did not run at the parallelism asked for within the time limit; says what it ran at instead."""
+    """The job did not run at the requested parallelism in time; the message has what it ran at instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A parallelism that was seen running.
+    """A parallelism that the job was observed to run at.
 
     Attributes:
         parallelism: operator name -> running parallelism.
         seconds: from the call to the first poll that saw it.
-        polls: how many times the job was looked at.
+        polls: how many times the job was polled.
     """
 
     parallelism: dict[str, int]

@@ -48,10 +48,10 @@ class Delivery:
 class RestSource:
     """Polls one cluster; the replies are kept as received, errors included.
 
-    The plan of a job is asked for at the first poll of each hour and when the job's start changed; everything else at
+    The plan of a job is requested at the first poll of each hour and when the job's start changed; everything else at
     every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is unknown.
 
-    The JobManager fetches metrics from the TaskManagers only when asked, in the background, and answers with what it
+    The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
     reply is thrown away, and waits ``settle_s`` for the fetch.
     """

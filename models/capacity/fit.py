@@ -58,7 +58,7 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
         samples: of B operators.
         largest: (B,) p_max, the largest parallelism seen in the operator's job.
         start: (B,) length scales of an earlier fit, NaN where there is none: the search stays near them, and begins
-            anew for an operator whose optimum has left that neighbourhood.
+            again for an operator whose optimum has left that neighbourhood.
     """
     upper = length_scale_bound(largest)
     warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start)

@@ -15,10 +15,10 @@ class Forecaster(Protocol):
 
     Contract (``tests/unit/test_forecast_conformance.py`` holds every registered method to it): a forecast from an
     origin depends only on bins before that origin; a series' forecast does not depend on its neighbours in the batch
-    unless a fitted model was given at birth; the same input gives the same output; no input array is changed.
+    unless it was constructed with a fitted model; the same input gives the same output; no input array is changed.
 
     Attributes:
-        name: what the tables call the method.
+        name: name of the method in the tables.
         min_history_days: with less history than this before an origin the prediction is NaN.
     """
 

@@ -22,7 +22,7 @@ from models.forecasting.seasonal_naive import SeasonalNaive
 from models.forecasting.weekday_profile import WeekdayProfile
 
 ORIGIN_SPACING_S = 6 * HOUR_S
-"""Distance of the past origins that methods are tried on."""
+"""Distance of the past origins of the backtest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class ForecastSettings:
 
     Attributes:
         horizon: bins to predict.
-        backtest_origins: how many past days the methods are tried on, every ORIGIN_SPACING_S.
+        backtest_origins: past days of the backtest, with origins every ORIGIN_SPACING_S.
         champion_margin: a method replaces the incumbent only when its loss is lower by this share.
-        history_days: how far back a rolling forecast looks from each origin; a batch brings its own history.
+        history_days: days before an origin that a rolling forecast uses; a batch brings its own history.
     """
 
     horizon: int
@@ -158,7 +158,7 @@ def _forecast_by_champion(
 
 
 def backtest(methods: Registry, history: History, settings: ForecastSettings) -> Contest:
-    """Let every method speak from past origins and from the end of the history, which is the last origin."""
+    """Forecast by every method from past origins and from the end of the history, which is the last origin."""
     calendar, horizon, now = history.calendar, settings.horizon, history.bins
     spacing, look_back = calendar.bins(ORIGIN_SPACING_S), settings.backtest_origins * calendar.day
     at = np.arange(now, max(0, now - look_back - 1), -spacing, dtype=np.int64)[::-1]

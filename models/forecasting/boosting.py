@@ -37,7 +37,7 @@ TRAINING_SPACING_S = 3 * HOUR_S
 MOST_ROWS = 40_000
 """Rows of a fit: with more, origins are thinned out.  Fits in about a second on one core."""
 LEAST_SERIES_DAYS = 7.0
-"""No fit from less: one series of three days only teaches its own accidents."""
+"""No fit from less: from three days of one series only its accidents could be learned."""
 LEAST_DAYS = 2.0
 """An origin is learnt from when the series has this much history before it."""
 SMOOTHING_S = 1800

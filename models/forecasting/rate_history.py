@@ -1,7 +1,7 @@
-"""What the forecasters see: cleaned rates of many series on one calendar.
+"""Input of the forecasters: cleaned rates of many series on one calendar.
 
 Zeros, resets and gaps are data errors before they are load: a poller that failed, a counter that restarted or a window
-without samples must not teach the model that nobody comes.  They are forgotten (NaN) unless they last.
+without samples must not be learned as an absence of load.  They are set to NaN unless they last.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class History:
 
     Attributes:
         calendar: the bins.
-        observed: records/s, shape (n, T), NaN where nothing trustworthy was measured.
+        observed: records/s, shape (n, T), NaN where there is no trustworthy measurement.
         filled: the same with gaps filled from earlier bins only, zero before a series begins, shape (n, T).
         begin: first observed bin of each series, T when there is none, shape (n,).
     """
@@ -58,8 +58,8 @@ def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
 def append_rates(history: History, rates_per_s: Floats) -> History:
     """Append bins that came later, shape (n, t), without looking at the earlier ones again.
 
-    What is an error among them is told bin by bin from what was usual before, so that an origin between them sees
-    nothing of what follows it: that a source has dried up for good is only known to the next ``prepare``.
+    An error among them is found bin by bin by comparison with the usual rates before, so that an origin between them
+    does not depend on later bins: whether a source has stopped for good is decided at the next ``prepare``.
     """
     rates = np.asarray(rates_per_s, dtype=np.float64)
     rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)

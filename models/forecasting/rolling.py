@@ -1,7 +1,7 @@
-"""What the forecast stage would have said of one series at many moments, each from nothing but what came before.
+"""Forecasts of one series from many origins, as the forecast stage would have made them.
 
-A replay asks for the forecast of every hour of some weeks.  Running the stage for each would forecast every backtest
-origin again and again; here each origin is forecast once, and its errors serve all later ones as they become known.
+A replay needs the forecast of every hour of some weeks.  Running the stage for each would forecast every backtest
+origin many times; here each origin is forecast once, and its errors are used for all later ones as they become known.
 
 Notation: T bins of history, O origins, H bins of horizon, L levels of QUANTILES.
 """
@@ -28,9 +28,9 @@ ORIGIN_S = 3600
 
 
 DAILY_FITS = 14
-"""In the first days the global model is fitted anew every day."""
+"""In the first days the global model is fitted every day."""
 DAYS_BETWEEN_FITS = 3
-"""Later it changes little: then so often."""
+"""Later, when it changes little, it is fitted after so many days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def roll(
 ) -> Rolling:
     """Forecast one series from many origins; a forecast from bin ``o`` depends on bins before ``o`` alone.
 
-    The champion is chosen once a day, the offsets of the quantiles anew at every origin.
+    The champion is chosen once a day, the offsets of the quantiles at every origin.
 
     Args:
         rates_per_s: shape (T,), NaN for gaps.
@@ -78,7 +78,7 @@ def roll(
         origins: first bin to predict of each forecast, 0..T, in any order, shape (O,).
         settings: horizon, length of history and backtest.
         methods: those that compete beside their blend; None for the default ones and a global model that is fitted
-            anew every day, on this series alone.
+            repeatedly, on this series alone.
 
     Raises:
         ValueError: the rates are no single series, or an origin lies outside 0..T.
@@ -105,7 +105,7 @@ def roll(
 def _predict(
     rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
 ) -> tuple[tuple[str, ...], Floats, Floats]:
-    """Return names, what every method says from each origin (M, P, 1, H), and the bins as they were cleaned (1, T)."""
+    """Return names, forecasts of every method from each origin (M, P, 1, H), and the cleaned rates (1, T)."""
     day, horizon = calendar.day, settings.horizon
     window = settings.history_days * day
     clean = np.full((1, len(rates)), np.nan)
@@ -142,7 +142,7 @@ def _hold_contest(
 
 
 def _select_origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:
-    """Return the origins to forecast: those wanted, and those before and between them that they learn from."""
+    """Return the origins to forecast: those requested, and those before and between them that they learn from."""
     step = calendar.bins(ORIGIN_S)
     back = (settings.backtest_origins + 1) * calendar.day + settings.horizon
     first, last = int(wanted.min()), int(wanted.max())
@@ -152,19 +152,19 @@ def _select_origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings
 
 
 class _ContestForecaster:
-    """Says what a contest comes to at one origin after the other."""
+    """Forecasts from the champion of each day."""
 
     def __init__(self, rates: Floats, contest: Contest, settings: ForecastSettings) -> None:
         self.rates, self.contest, self.settings = rates, contest, settings
         self.champions: dict[int, int] = {}
-        day, office = contest.calendar.day, 0
+        day, champion = contest.calendar.day, 0
         for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
             losses = self._before(begin).losses(begin, settings.backtest_origins)
-            office = int(choose_champions(losses, np.array([office]), settings.champion_margin)[0])
-            self.champions[begin // day] = office
+            champion = int(choose_champions(losses, np.array([champion]), settings.champion_margin)[0])
+            self.champions[begin // day] = champion
 
     def _before(self, now: int) -> Contest:
-        """Return the part of the contest that a day's choice looks at."""
+        """Return the part of the contest that a day's choice depends on."""
         back = self.settings.backtest_origins * self.contest.calendar.day + self.settings.horizon
         mine = slice(*np.searchsorted(self.contest.at, [now - back, now]))
         contest = self.contest

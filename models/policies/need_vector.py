@@ -47,10 +47,10 @@ def circumstances(situation: Situation) -> JobConditions:
     """Derive demand, capacity bounds and needs of a job."""
     options, graph = situation.options, situation.graph
     forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
-    asked = demand(graph, situation.models.selectivity, forecast)
+    required = demand(graph, situation.models.selectivity, forecast)
     limits = upper_limits(graph, situation.slots_max)
     current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    need = compute_needs(asked, bounds, current, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
+    need = compute_needs(required, bounds, current, limits, options)
+    outlook = Outlook(required, bounds, situation.models.recovery, options.capacity_z)
     return JobConditions(current, limits, need, outlook, situation.as_of_s, options)

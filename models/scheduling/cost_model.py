@@ -1,17 +1,17 @@
-"""What a configuration costs in a bin and what a change to it costs, all in one unit.
+"""Cost of a configuration in a bin and of a change to it, all in one unit.
 
     cost = w_res x slots / slots_max per minute  +  w_late per late minute  +  margin x w_rescale per rescale
 
-What a change would save is an estimate, picked from many for being the largest, and the next plan may take the change
-back: it must promise ``rescale_margin`` times its price.
+The saving of a change is an estimate, and the largest of many; the next plan may undo the change.  So the estimate must
+be ``rescale_margin`` times the cost of a rescale.
 
-Late minutes come from three sides: load above capacity, both uncertain; a failure, whose backlog takes the longer to
-work off the less head-room there is (Phoebe III-B); the rescale itself.
+Late minutes have three causes: load above capacity, both uncertain; a failure, whose backlog takes longer to work off
+with less headroom (Phoebe III-B); the rescale itself.
 
 | name | meaning | shape |
 | --- | --- | --- |
 | T, K | bins, candidates | |
-| head-room | capacity / load of the tightest operator | (T, K) |
+| headroom | capacity / load of the tightest operator | (T, K) |
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, quantile_at_level
 from models.scheduling.expectation import Outlook
 
-# Without head-room a backlog never goes; then the next plan, or the safety net, ends it after about this long.
+# Without headroom a backlog is never worked off; the next plan, or the reactive controller, ends it after about this.
 LONGEST_LATE_S: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class CostTables:
-    """One job's programme, ready to be solved.
+    """One job's costs, the input of the dynamic programme.
 
     Attributes:
         slots: (K,) of each candidate.
@@ -107,11 +107,11 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
 
 
 def _overload_cost(probability: Floats, options: Planner) -> Floats:
-    """Return (T, K) what a probability of overload, (T, K), costs per minute.
+    """Return (T, K) the cost per minute of a probability of overload, (T, K).
 
-    An overload that was not expected is ended by the safety net: the job is late for a share of the hour, is rescaled
-    there and back with the next plan, and has more slots than it needs meanwhile.  One that is to be expected, P near
-    1, comes again with every plan: the share that the net does not end grows with P^2, so that no plan lives on it.
+    An unexpected overload is ended by the reactive controller: the job is late for a share of the hour, is rescaled up
+    and, by the next plan, down again, and has more slots than it needs meanwhile.  An expected one, P near 1, returns
+    with every plan: the share that the controller does not end grows with P^2, so that no plan relies on it.
     """
     if not options.net_rescues:
         return options.late_weight * probability
@@ -124,10 +124,10 @@ def _overload_cost(probability: Floats, options: Planner) -> Floats:
 def _failure_cost(
     recovery: RecoveryModel, headroom_ratio: Floats, slots: Ints, now: CurrentState, options: Planner
 ) -> Floats:
-    """Return (T, K) what a failure costs: its backlog is worked off as it is, or in the widest candidate if cheaper.
+    """Return (T, K) the cost of a failure: its backlog is worked off as it is, or in the widest candidate if cheaper.
 
-    The safety net comes by every ``apply_every_s``, half of which passes on average; it enlarges the job and brings it
-    back when nothing waits any more.
+    The reactive controller runs every ``apply_every_s``, half of which passes on average; it scales the job up, and
+    down again when there is no backlog any more.
     """
     down_s, replay_s, rescale_s = (
         recovery.downtime_restart_s,
@@ -145,8 +145,8 @@ def _failure_cost(
     off_s = work_off_time_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
     wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
-    dear = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * options.rescale_weight
-    return np.asarray(np.minimum(stay, options.late_weight * late_s / MINUTE_S + dear))
+    extra_cost = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * options.rescale_weight
+    return np.asarray(np.minimum(stay, options.late_weight * late_s / MINUTE_S + extra_cost))
 
 
 def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
@@ -198,10 +198,10 @@ def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
 
 
 def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:
-    """Return how long a job is late after it stood still, (...) s.
+    """Return how long a job is late after a downtime, (...) s.
 
     The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
-    then on its age falls by head-room - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
+    then on its age falls by headroom - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
     only while the age exceeds ``late_after``.
     """
     standing = downtime_s - max(late_after - replay_s, 0.0)

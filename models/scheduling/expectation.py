@@ -25,7 +25,7 @@ class Expectation:
 
     Attributes:
         load_q50_per_s, load_q90_per_s: highest load of the bins, all sources together, records/s.
-        capacity_per_s: source records/s that the configuration sustains at the bin with the least head-room.
+        capacity_per_s: source records/s that the configuration sustains at the bin with the least headroom.
         capacity_lower_per_s, capacity_upper_per_s: the same at mean -+ z standard deviations.
         utilisation: q50 load / capacity at that bin.
         p_late: probability that load exceeds capacity, of the bin where it is highest.

@@ -83,9 +83,9 @@ def _describe_changes(step: Step, names: Sequence[str]) -> str:
         ((name, int(before), int(after)) for name, before, after in pairs if before != after),
         key=lambda change: (change[1:] != slots, -abs(change[2] - change[1]), change[0]),
     )
-    told = [f"{name} needs {after} instead of {before}" for name, before, after in changed[:_NAMED]]
+    parts = [f"{name} needs {after} instead of {before}" for name, before, after in changed[:_NAMED]]
     more = len(changed) - _NAMED
-    return ", ".join(told) + (f" and {more} more change" if more > 0 else "")
+    return ", ".join(parts) + (f" and {more} more change" if more > 0 else "")
 
 
 def _describe_timing(step: Step) -> str:
@@ -99,11 +99,11 @@ def _describe_timing(step: Step) -> str:
 def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
     peak = int(load.argmax())
     at = format_clock(max(job.outlook.demand.bin_start_s(peak), job.as_of_s), job.as_of_s)
-    told = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, which the running parallelism covers"
+    text = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, which the running parallelism covers"
     enough = int(job.need.parallelism.max())
     if enough < step.slots:
-        told += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
-    return told
+        text += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
+    return text
 
 
 def _describe_shortage(step: Step, job: JobConditions) -> str:

@@ -24,9 +24,9 @@ from spark_jobs.timestamps import as_of_slice
 BATCHES = 16
 """Groups that the series are dealt into; each is cut into chunks of bounded size again."""
 SAMPLE_SERIES = 64
-"""So many series, dealt by their names, teach the global model: its fit takes about the same time for any fleet."""
+"""The global model is fitted on so many series, drawn by a hash of their names: the time is the same for any fleet."""
 CHAMPION_MEMORY = timedelta(days=7)
-"""A champion not confirmed for this long no longer holds the office."""
+"""A champion not confirmed for this long is dropped."""
 
 
 class ForecastSettingsError(ValueError):

@@ -1,6 +1,6 @@
 """Learn stage: weeks of silver.observations -> what the policies of jobs know, in ``gold.policy_memory``.
 
-Each policy learns its whole look-back anew and from nothing, so a rerun writes the same rows; the plans after it go on
+Each policy learns its whole look-back from the beginning, so a rerun writes the same rows; the plans after it go on
 from there with the windows that it has not seen.  A job that cannot be learnt from keeps the memory that it has.
 """
 

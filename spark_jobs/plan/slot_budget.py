@@ -73,7 +73,7 @@ class Fleet:
             self.own + (prices * self.minutes)[:, :, None] * self.slots[:, None, :],
             self.switch,
             np.zeros(len(self.number), np.int64),
-        ).chosen
+        ).choice
         taken = np.take_along_axis(self.slots, path, axis=1)
         cost = np.take_along_axis(self.own, path[:, :, None], axis=2)[:, :, 0]
         before = np.concatenate([np.zeros((len(path), 1), np.int64), path[:, :-1]], axis=1)

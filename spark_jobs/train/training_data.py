@@ -199,7 +199,7 @@ def latest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
 
 def operator_kinds(graphs: DataFrame) -> DataFrame:
-    """The kind of every operator of :func:`latest_graphs`, by which the fleet's operators teach each other."""
+    """The kind of every operator of :func:`latest_graphs`, by which the fleet's operators are pooled."""
     edges = graphs.select(*JOB, F.explode("upstream").alias("operator"))
     fed = edges.groupBy(*OPERATOR).agg(F.count(F.lit(1)).cast("int").alias("feeds"))
     placed = graphs.join(fed, list(OPERATOR), "left")

@@ -114,7 +114,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
 
 @dataclass
 class Failing(PolledJob):
-    """Has hardly any head-room, and fails shortly before the moment of looking; Flink then shows other parallelism."""
+    """Has hardly any headroom, and fails shortly before the moment of looking; Flink then shows other parallelism."""
 
     busy_ms: float = 950.0
     failed_at: datetime = NOW - timedelta(seconds=80)

@@ -19,7 +19,7 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 RUNNING = {"source": 1, "map": 8}
 ABILITY_PER_S = 8000.0  # of `map` at 8
-WIDER = {"source": 3, "map": 23}  # what a backlog of 140 s at 5% of head-room is worked off with
+WIDER = {"source": 3, "map": 23}  # what a backlog of 140 s at 5% of headroom is worked off with
 
 
 def snapshot(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 8, disturbed: bool = False) -> Snapshot:
@@ -54,7 +54,7 @@ def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
 
 
 def test_a_backlog_is_worked_off_enlarged_and_the_job_comes_back():
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of head-room
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
     told, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
     assert told.wanted == WIDER
     assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDER)
@@ -134,7 +134,7 @@ def test_a_job_that_stands_still_is_left_alone():
 
 
 def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
-    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of head-room
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
     down = replace(snapshot(1200, 7600.0), up=False)
     assert evaluate_job(down, memory)[0].wanted is None
     told, after = evaluate_job(replace(down, restarting=True), memory)

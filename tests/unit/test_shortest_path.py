@@ -59,7 +59,7 @@ def test_the_programme_is_exact(seed):
     for job in range(2):
         assert found.cost[job] == pytest.approx(brute_force(stage[job], switch[job], int(start[job])))
         before, cost = int(start[job]), 0.0
-        for t, at in enumerate(found.chosen[job]):
+        for t, at in enumerate(found.choice[job]):
             cost += stage[job, t, at] + (switch[job, t, at] if at != before else 0.0)
             before = int(at)
         assert cost == pytest.approx(found.cost[job])
@@ -67,7 +67,7 @@ def test_the_programme_is_exact(seed):
 
 def test_among_equals_nothing_changes():
     found = solve(np.ones((1, 6, 3)), np.zeros((1, 6, 3)), np.array([2]))
-    assert (found.chosen == 2).all()
+    assert (found.choice == 2).all()
 
 
 def test_candidates_are_nested_and_hold_the_running_one_first():
@@ -132,7 +132,7 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
             outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
         )
         stage = costs.stage + (costs.slot_price * costs.minutes)[:, None] * costs.slots
-        path = solve(stage[None], costs.switch[None], np.zeros(1, int)).chosen[0]
+        path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
         return float(costs.slots[path].mean())
 
     assert slots(0.04) < slots(0.4) < slots(4.0)
@@ -146,7 +146,7 @@ def test_a_change_must_promise_a_multiple_of_its_price():
 
     def changes(margin: float) -> tuple[int, int]:
         costs = compute_costs(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
-        path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).chosen[0]
+        path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).choice[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())
 
@@ -174,8 +174,8 @@ def test_prices_keep_a_budget_and_cost_little():
     budget = np.full(bins, 0.85 * free.slots.max())
     found = allocate(ask, budget, 0.1)
     assert found.fits
-    assert (found.asked.slots <= budget).all()
-    assert free.cost < found.asked.cost < 1.2 * free.cost
+    assert (found.demand.slots <= budget).all()
+    assert free.cost < found.demand.cost < 1.2 * free.cost
     assert allocate(ask, np.full(bins, 1e9), 0.1).rounds == 1
     assert not allocate(ask, np.full(bins, jobs - 1.0), 0.1).fits
 

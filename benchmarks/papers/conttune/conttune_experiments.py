@@ -144,7 +144,7 @@ def _tune(bed: Testbed, rate: Floats, states: list[_Job], method: Method, into: 
 def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method: Method) -> None:
     """Let every job that is not settled observe and take one step."""
     required = multiply(bed.fleet.gain, rate)
-    asked: list[int] = []
+    requested: list[int] = []
     questions: list[Question] = []
     for job, state in enumerate(states):
         if not state.tuning:
@@ -161,13 +161,13 @@ def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method
             _apply(bed, job, state, list(big.values()), upward=True)
             continue
         state.rates_shown = True
-        asked.append(job)
+        requested.append(job)
         questions += [
             Question(*values, state.p_max)
             for values in zip(state.histories, map(float, required[job]), running, capacity, strict=True)
         ]
     answers = iter(propose(questions, alpha=method.alpha, acquisition=method.acquisition))
-    for job in asked:
+    for job in requested:
         running = [int(count) for count in window.parallelism[job]]
         wanted = [min(next(answers).parallelism, SLOTS) for _ in running]
         if wanted == running:

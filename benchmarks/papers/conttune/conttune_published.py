@@ -1,4 +1,4 @@
-"""The paper's own figures, and the measured abilities that its repository lists."""
+"""The paper's own figures, and the measured capacities that its repository lists."""
 
 from __future__ import annotations
 

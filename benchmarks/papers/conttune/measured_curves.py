@@ -1,4 +1,4 @@
-"""Processing ability over parallelism: fitted to what was measured, and the readings between the measured points."""
+"""Capacity over parallelism: fitted to what was measured, and the readings between the measured points."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def readings(samples: Mapping[str, Sequence[float]]) -> dict[str, Floats]:
     """Return the measured curve at p = 1..32 in three readings, (32,) records/s each.
 
     Args:
-        samples: parallelism -> abilities measured there, records/s.
+        samples: parallelism -> capacities measured there, records/s.
     """
     grid = np.arange(1.0, P_MEASURED + 1)
     points = np.array([float(p) for p in samples])

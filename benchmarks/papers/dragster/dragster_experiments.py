@@ -74,7 +74,7 @@ class Record:
         rate_per_s: (R, T) mean throughput at the source in the slot, stops included.
         steady_per_s: (R, T) throughput at the end of the slot.
         offered_per_s: (T,) of one source.
-        capacity_per_s: (R, T, M) true processing ability.
+        capacity_per_s: (R, T, M) true capacity.
     """
 
     tasks: Ints

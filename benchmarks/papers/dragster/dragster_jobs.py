@@ -21,7 +21,7 @@ MAP_PER_S, MAP_CONTENTION = 33000.0, 0.006
 SHUFFLE_PER_S, CONTENTION = 16343.0, 0.00604
 # Capacity that the optimum of a calibrated application has above its demand.
 _MARGIN = 1.03
-# More than any source is asked for: the paper's sources have no capacity.
+# More than the rate of any source: the paper's sources have no capacity.
 _SOURCE_PER_S = 1e8
 
 

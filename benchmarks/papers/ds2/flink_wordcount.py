@@ -19,7 +19,7 @@ INTERVAL_S = 10.0
 OPTIONS = dataclasses.replace(AS_PUBLISHED, warm_up_intervals=3)
 SLOTS = 36
 END_S = 1400.0
-# Share of its contended ability from which an operator counts as saturated.
+# Share of its contended capacity from which an operator counts as saturated.
 SATURATED = 0.9
 
 
@@ -111,7 +111,7 @@ def _spec() -> JobSpec:
 
 
 def _contend(driver: Driver, rate_per_s: float) -> None:
-    """Set each operator's ability for what is offered to it now, upstream first."""
+    """Set each operator's capacity for its present input, upstream first."""
     testbed, offered = driver.testbed, rate_per_s
     for place, name in enumerate(OPERATORS, start=1):
         p = int(testbed.state.parallelism[0, place])

@@ -80,9 +80,9 @@ def simulate(
     """Draw a path of rates and return (row, operators) -> outcome of every policy on it.
 
     Args:
-        probability: (J, J) of the chain; only the MDP is told.
+        probability: (J, J) of the chain; only the MDP knows it.
         seed: of the path; the policies draw nothing.
-        progress: is told of each policy before it runs.
+        progress: called with each policy before it runs.
         slots: length of the path.
     """
     levels, count = walk(probability, slots, np.random.default_rng(seed)), len(probability)

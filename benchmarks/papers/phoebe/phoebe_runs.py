@@ -35,7 +35,7 @@ class System:
         name: in the table.
         first_workers: None for the experiment's.
         make: the policy for a profile; None for a configuration that is never looked at.
-        poll_s: between two looks at the job.
+        poll_s: between two evaluations of the job.
         first_look_s: seconds before the first of them.
         reactive: rescales as Flink's reactive mode does, by a restart from the last checkpoint.
     """

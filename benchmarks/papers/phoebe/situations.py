@@ -24,7 +24,7 @@ class Forecasts:
 
     Args:
         training_per_s: (T,) known before the run.
-        arrivals_per_s: (DURATION_S,) of the run; only what lies before the second asked for is looked at.
+        arrivals_per_s: (DURATION_S,) of the run; only what lies before the requested second is used.
     """
 
     def __init__(self, training_per_s: Floats, arrivals_per_s: Floats) -> None:

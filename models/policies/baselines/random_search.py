@@ -42,10 +42,10 @@ class Search:
 
 
 class RandomSearch:
-    """Tries random parallelisms until each operator has one that suffices and of which one less would not.
+    """Tries random parallelisms until each operator has the smallest one that suffices.
 
     Deviation: the paper's search stops at the optimum that the other methods found; a running job has no such oracle,
-    so the stop is where DS2's linear rule asks for what runs.  A search that has tried everything begins anew.
+    so the stop is where DS2's linear rule recommends what runs.  A search that has tried everything begins again.
 
     Args:
         bound: largest parallelism that is tried.

@@ -46,7 +46,7 @@ class ReactiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What the rule asked for at a time."""
+    """What the rule recommended at a time."""
 
     at_s: int
     workers: int
@@ -86,9 +86,9 @@ class Reactive:
             _keep_within(memory.changed_from, at - max(options.growth_period_s, options.unmeasured_s)),
         )
         unmeasured = current - min([current, *(one.workers for one in known.changed_from)])
-        asked = recommend(options, current, use, situation.slots_max, unmeasured)
-        known = replace(known, recommended=(*known.recommended, Recommendation(at, asked)))
-        workers = max(asked, min(current, max(one.workers for one in known.recommended)))
+        recommended_now = recommend(options, current, use, situation.slots_max, unmeasured)
+        known = replace(known, recommended=(*known.recommended, Recommendation(at, recommended_now)))
+        workers = max(recommended_now, min(current, max(one.workers for one in known.recommended)))
         # what the growth is measured from: the number of workers when the period began
         period = _keep_within(known.changed_from, at - options.growth_period_s)
         base = min([current, *(one.workers for one in period)])

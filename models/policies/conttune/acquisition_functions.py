@@ -15,7 +15,7 @@ from models.arrays import Floats, Ints
 class Acquisition(StrEnum):
     """How the next parallelism is chosen."""
 
-    FEASIBLE = "feasible"  # Eq. 5: the smallest p whose expected ability suffices
+    FEASIBLE = "feasible"  # Eq. 5: the smallest p whose expected capacity suffices
     CEI = "cei"  # Eq. 4: constrained expected improvement
     LINEAR = "linear"  # none: always DS2
 

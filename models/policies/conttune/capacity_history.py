@@ -1,4 +1,4 @@
-"""What was observed of an operator: per parallelism the K most recent processing abilities, H_i of ContTune."""
+"""Observations of an operator: for each parallelism the K most recent capacities, H_i of ContTune."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ObservedCapacity:
 
     Attributes:
         parallelism: at which the operator ran.
-        recent_per_s: at most K processing abilities seen there, records/s, newest last.
+        recent_per_s: at most K capacities observed there, records/s, newest last.
     """
 
     parallelism: int
@@ -38,7 +38,7 @@ def add_observation(history: History, parallelism: int, capacity_per_s: float, *
 
     Args:
         history: ascending in parallelism.
-        parallelism: at which the ability was seen.
+        parallelism: at which the capacity was observed.
         capacity_per_s: PA, Eq. 1 of ContTune; one that is not a positive number is no observation.
         keep: K.
     """
@@ -51,14 +51,14 @@ def add_observation(history: History, parallelism: int, capacity_per_s: float, *
 
 
 def capacity_at(history: History, parallelism: int) -> float:
-    """Return the mean ability at a parallelism, NaN when it was not seen."""
+    """Return the mean capacity at a parallelism, NaN when it was not observed."""
     return next((known.capacity_per_s for known in history if known.parallelism == parallelism), math.nan)
 
 
 def capacity_near(history: History, parallelism: int) -> float:
-    """Return the ability expected at a parallelism: straight between those seen, and from none at 0; NaN without any.
+    """Return the expected capacity: linear between the observed parallelisms and from 0 at 0; NaN without any.
 
-    Above all that were seen it grows in proportion, as DS2 has it.
+    Above the largest observed parallelism it grows in proportion, as in DS2.
     """
     if not history:
         return math.nan

@@ -1,4 +1,4 @@
-"""What ContTune reads from a job's windows: abilities, real rates and how loaded the job is."""
+"""Inputs of ContTune from a job's windows: capacities, real rates and the load of the job."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def select_new_windows(seen: Observations, since_s: float | None) -> Observation
 def learn_histories(
     histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int
 ) -> dict[str, History]:
-    """Return operator -> history with the abilities of the windows, oldest first."""
+    """Return operator -> history with the capacities of the windows, oldest first."""
     learned = {name: histories.get(name, ()) for name in graph.names}
     for row in range(len(fresh)):
         for place, name in enumerate(graph.names):

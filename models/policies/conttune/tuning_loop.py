@@ -138,12 +138,12 @@ def big_step(parallelism: Mapping[str, int], p_max: int, *, limit: int | None = 
 
 
 def _big(running: Mapping[str, int], limits: Mapping[str, int], known: Memory) -> tuple[Step, Memory]:
-    """Double what can be tuned back later; an operator whose ability was never seen keeps its parallelism."""
+    """Double what can be tuned back later; an operator whose capacity was never observed keeps its parallelism."""
     tunable = {name: count for name, count in running.items() if known.histories.get(name)}
     if not tunable:
         return Step("no window"), known
-    asked, p_max = big_step(tunable, known.p_max, limit=max(limits.values()))
-    wanted = {name: min(count, limits[name]) for name, count in asked.items()}
+    requested, p_max = big_step(tunable, known.p_max, limit=max(limits.values()))
+    wanted = {name: min(count, limits[name]) for name, count in requested.items()}
     if all(wanted[name] <= running[name] for name in wanted):
         return Step("limit"), replace(known, phase="idle")
     return Step("big", wanted, known.phase == "idle"), replace(known, p_max=p_max, phase="big")

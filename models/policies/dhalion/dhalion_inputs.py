@@ -53,7 +53,7 @@ def _shortfall(graph: JobGraph, seen: Observations) -> Floats:
 
     Flink's buffers are short, so that a slow operator shows as a backlog at the source.  Only when the sources fall
     behind is anything short; then what arrives is pushed through the job, each operator passing on what its processing
-    ability lets through, as if it had a queue of its own.
+    capacity lets through, as if it had a queue of its own.
     """
     arrived, short = source_rates(seen), np.zeros(len(graph.operators))
     emitted = mean_per_operator(seen.output_rate_per_s)

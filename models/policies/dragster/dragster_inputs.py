@@ -38,7 +38,7 @@ def measure_network(graph: JobGraph, seen: Observations, known: Mapping[str, flo
 def observe_slot(net: Network, seen: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:
     """Return a slot from its windows, those without a rescale when there are any.
 
-    Capacities are counted in output units as Eq. 8 has them: the processing ability times what the operator would send
+    Capacities are counted in output units as Eq. 8 has them: the capacity times what the operator would send
     per record of its input.
 
     Args:

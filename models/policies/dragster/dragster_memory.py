@@ -31,13 +31,13 @@ class Options:
         budget_tasks: B, tasks of all operators except sources; None: no budget.
         length_scale_share: length scale of the kernel as a share of the admissible tasks (2 of 10).
         prior_deviation: standard deviation of the kernel; like ``noise`` a share of the largest output that the
-            operator was ever asked for.
+            operator ever had to produce.
         noise: sigma of Eq. 17.
         linear_prior: the prior mean is the line through the origin that fits the samples; else zero, as in Eq. 17.
         bonus: form of Eq. 18.
         delta: of beta, Theorem 1.
         eta: step of Eq. 16.
-        headroom: share above the demand that is asked for, up to the largest demand ever seen: after a fall of the
+        headroom: share above the demand that is requested, up to the largest demand ever seen: after a fall of the
             load a margin is kept, at the highest load there is none.
         samples_max: a number of tasks seen more often weighs like this many, so that an old capacity is forgotten.
     """
@@ -87,7 +87,7 @@ class Memory:
         slot: t, slots decided so far.
         last_seen_s: end of the last window used, epoch seconds; None before the first.
         multipliers: operator -> lambda.
-        scale_per_s: operator -> largest output that it was ever asked for.
+        scale_per_s: operator -> largest output that it ever had to produce.
         samples: all of them, by operator and tasks.
     """
 

@@ -74,9 +74,9 @@ def _learn(options: Options, slot: Slot, memory: Memory) -> Memory:
 
 
 def _scales(net: Network, source_per_s: Mapping[str, float], memory: Memory) -> dict[str, float]:
-    """Return the largest output that each operator was ever asked for; the paper leaves the units open."""
-    asked = demand(net, source_per_s).offered
-    return {name: max(rate, memory.scale_per_s.get(name, 0.0)) for name, rate in asked.items()}
+    """Return the largest output that each operator ever had to produce; the paper leaves the units open."""
+    required = demand(net, source_per_s).offered
+    return {name: max(rate, memory.scale_per_s.get(name, 0.0)) for name, rate in required.items()}
 
 
 def _belief(options: Options, slot: Slot, memory: Memory, name: str) -> Posterior | None:

@@ -1,7 +1,7 @@
 """The upper level of Dragster: which capacity every operator should have, Eq. 11 and 13-16.
 
 Everything is normalised so that operators of different selectivity weigh alike: f by the sink's unlimited rate, an
-operator's capacity and constraint by the largest output it was ever asked for.
+operator's capacity and constraint by the largest output it ever had to produce.
 """
 
 from __future__ import annotations

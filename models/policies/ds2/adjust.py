@@ -1,4 +1,4 @@
-"""Small rules around DS2's optimum: significance, aggregation over intervals, head-room, a limited number of slots."""
+"""Small rules around DS2's optimum: significance, aggregation over intervals, headroom, a limited number of slots."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def is_significant(current: Parallelism, wanted: Parallelism, *, up: int = 0, do
 
     Args:
         current: operator -> running instances.
-        wanted: operator -> instances asked for.
+        wanted: operator -> requested instances.
         up: instances more that are still minor.
         down: instances less that are still minor.
     """
     return any(
-        asked > current.get(name, asked) + up or asked < current.get(name, asked) - down
-        for name, asked in wanted.items()
+        count > current.get(name, count) + up or count < current.get(name, count) - down
+        for name, count in wanted.items()
     )
 
 
@@ -77,12 +77,12 @@ def scale_to_target(
 
     Args:
         current: operator -> running instances.
-        wanted: operator -> instances asked for.
+        wanted: operator -> requested instances.
         ratio: as :func:`rate_ratio` gives it.
         threshold: above which every operator gets ceil(ratio * p), unless one of them is scaled up anyway.
         fixed: operators left as they are (sources).
     """
-    scaled_up = any(asked > current.get(name, asked) for name, asked in wanted.items())
+    scaled_up = any(count > current.get(name, count) for name, count in wanted.items())
     if scaled_up or not ratio > threshold or not math.isfinite(ratio):
         return dict(wanted)
     raised = over_provision({name: count for name, count in wanted.items() if name not in fixed}, ratio)

@@ -19,7 +19,7 @@ class ManagerOptions:
         activation_intervals: decisions considered before one is applied.
         aggregation: how they become one; ``median`` for operators that work in bursts, such as windows.
         target_rate_ratio: target / achieved source rate above which resources are raised by that ratio; infinite: off.
-        scaling_factor: head-room, 0.2 for 20% more than needed.
+        scaling_factor: headroom, 0.2 for 20% more than needed.
         minor_up, minor_down: instances more or less that are not worth a reconfiguration.
         degradation: relative loss of the achieved share of the target rate that rolls a reconfiguration back.
         min_improvement: relative gain of that share below which a reconfiguration counts as fruitless.
@@ -58,7 +58,7 @@ class Action:
 
     Attributes:
         before: operator -> instances before it.
-        after: operator -> instances that it asked for.
+        after: operator -> instances that it requested.
         achieved_share: achieved / target rate before it; None when there was no target.
     """
 

@@ -79,7 +79,7 @@ def optimum(graph: JobGraph, rates: Mapping[str, OperatorRates], *, scaling_fact
     Args:
         graph: the job.
         rates: of every operator.
-        scaling_factor: head-room, 0.2 for 20% more than needed.
+        scaling_factor: headroom, 0.2 for 20% more than needed.
 
     Raises:
         GraphError: an operator without rates.

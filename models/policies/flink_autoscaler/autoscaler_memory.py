@@ -58,7 +58,7 @@ class DelayedScaleDown:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A rescale of the job: when it was asked for, and the seconds until the job ran again (None: not yet)."""
+    """A rescale of the job: when it was requested, and the seconds until the job ran again (None: not yet)."""
 
     at_s: float
     duration_s: float | None = None
@@ -94,17 +94,17 @@ class Memory:
         return min(max(measured), config.restart_time_tracking_limit_s)
 
     def record_restart(self, at_s: float, parallelism: Mapping[str, int]) -> Memory:
-        """Return the memory with the latest restart's duration, if the job runs with what was asked for then."""
+        """Return the memory with the latest restart's duration, if the job runs with what was requested then."""
         if not self.restarts or self.restarts[-1].duration_s is not None or at_s < self.restarts[-1].at_s:
             return self
         latest = self.restarts[-1]
-        asked = {
+        requested = {
             vertex: scaling.new_parallelism
             for vertex, past in self.history.items()
             for scaling in past
             if scaling.at_s == latest.at_s
         }
-        if any(parallelism.get(vertex) != wanted for vertex, wanted in asked.items()):
+        if any(parallelism.get(vertex) != wanted for vertex, wanted in requested.items()):
             return self
         return replace(self, restarts=(*self.restarts[:-1], Restart(latest.at_s, at_s - latest.at_s)))
 

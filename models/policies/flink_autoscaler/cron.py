@@ -99,13 +99,13 @@ def _last_day(at: datetime) -> int:
 def _weekday_near(at: datetime, day: int) -> int:
     """Return the day of the month, Monday to Friday, that is nearest to a day and in the same month."""
     last = _last_day(at)
-    asked = min(day, last)
-    weekday = at.replace(day=asked).isoweekday()
+    wanted = min(day, last)
+    weekday = at.replace(day=wanted).isoweekday()
     if weekday == 6:
-        return asked - 1 if asked > 1 else asked + 2
+        return wanted - 1 if wanted > 1 else wanted + 2
     if weekday == 7:
-        return asked + 1 if asked < last else asked - 2
-    return asked
+        return wanted + 1 if wanted < last else wanted - 2
+    return wanted
 
 
 def _day_of_month(text: str) -> Matcher | None:

@@ -22,7 +22,7 @@ class Plan:
 
     Attributes:
         changes: vertex -> its change; empty when the job stays as it is.
-        reason: why it stays although a vertex asked for a change; None otherwise.
+        reason: why it stays although a vertex needs a change; None otherwise.
     """
 
     changes: Mapping[str, Change]

@@ -1,4 +1,4 @@
-"""What the agents of a real job remember: sparse counts and estimates; values are solved anew from them."""
+"""Memory of the agents of a real job: sparse counts and estimates, from which the values are solved."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The scaling policies of the paper on a real job: centralised MDP, RL+ and RL, and one RL agent per operator.
 
 A slot is an observation window.  At every decision an agent learns from the windows that it has not seen and plans
-with what it knows; by night it may learn anew from the whole history.  Deviation: values are iterated until they are
+with what it knows; by night it may learn from the whole history again.  Deviation: values are iterated until they are
 exact, not one sweep per slot, because decisions are rare and values then need not be stored.
 """
 

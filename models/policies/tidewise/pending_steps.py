@@ -32,7 +32,7 @@ class PendingStep:
 
 
 BAND_S = 3600
-"""A step's band is that of its first hour: later hours are planned anew before they come."""
+"""A step's band is that of its first hour: later hours are planned again before they come."""
 
 
 def list_pending_steps(schedule: Schedule, forecast: SourceForecast) -> tuple[PendingStep, ...]:

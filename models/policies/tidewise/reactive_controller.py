@@ -9,7 +9,7 @@ a job without a forecast to plan with:
   late, until it expires.
 - A job that gets more than it can process is enlarged at once, whatever the plan says.
 - A job that failed is enlarged while it restarts, where that shortens its lateness by more than it costs: Flink's
-  adaptive scheduler brings it back with what was asked for meanwhile, so the change needs no stop of its own.
+  adaptive scheduler brings it back with what was requested meanwhile, so the change needs no stop of its own.
 - Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen: up at
   once, down when that will have paid (`low_loads.py`).
 
@@ -87,9 +87,9 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
     step, memory = _take_due(snapshot, memory, load)
     if step is not None:
         return ReactiveDecision(step.parallelism, step.reason, step), forget_enlargement(memory)
-    told, memory = work_off_backlog(snapshot, reading, memory)
-    if told is not None:
-        return told, memory
+    decision, memory = work_off_backlog(snapshot, reading, memory)
+    if decision is not None:
+        return decision, memory
     if reading is None:
         return ReactiveDecision(None, "no undisturbed window since the last change"), memory
     return _react(snapshot, reading, memory)
@@ -152,7 +152,7 @@ def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tu
 def _follow(
     snapshot: Snapshot, reading: Reading, memory: ControllerMemory
 ) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Steer a job without a plan: up at once, down when a lull has lasted long enough to pay for it."""
+    """Decide for a job without a plan: up at once, down when a low-load period has lasted until the break-even."""
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))

@@ -1,4 +1,4 @@
-"""What is seen of a job between two plans, and what that says: load, lag, head-room, ContTune's step."""
+"""What is seen of a job between two plans, and what that says: load, lag, headroom, ContTune's step."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def known_headroom(
 
 
 def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
-    """Return the highest share of its ability that an operator needs; 0 when none is known.
+    """Return the highest required share of capacity of the operators; 0 when none is known.
 
-    The ability is the mean of what was seen at the running parallelism lately ("mean reversion" of ContTune).
+    The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune).
     """
     shares = []
     for name, need in reading.required_per_s.items():

@@ -1,4 +1,4 @@
-"""What the safety net remembers between looks, and what comes of one."""
+"""Memory of the reactive controller between evaluations, and the decision of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.policies.tidewise.scale_down import LowLoadPeriod
 
 @dataclass(frozen=True, slots=True)
 class ControllerMemory:
-    """What is remembered between looks.
+    """What is remembered between evaluations.
 
     Attributes:
         due: steps of the newest plan that were not sent yet, by time; empty without a plan.

@@ -55,7 +55,7 @@ class Planner:
         return ControllerMemory()
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        """Return the steps of the horizon, and the memory with them for the looks until the next plan.
+        """Return the steps of the horizon, and the memory with them for the evaluations until the next plan.
 
         Raises:
             DemandError: the forecast cannot be used.
@@ -64,22 +64,22 @@ class Planner:
         return self.under(situation, memory, SlotPrices.free())
 
     def under(
-        self, situation: Situation, memory: ControllerMemory, offer: SlotPrices
+        self, situation: Situation, memory: ControllerMemory, slot_prices: SlotPrices
     ) -> tuple[Schedule, ControllerMemory]:
         """Return the same under prices of slots; see :meth:`decide`."""
         if situation.forecast.fallback is not None:
             return self._follow(situation, drop_plan(memory))
         job = build_problem(situation)
-        prices = offer.of_job(situation.seed, job.outlook.demand.bins)
+        prices = slot_prices.of_job(situation.seed, job.outlook.demand.bins)
         made = schedule(situation, job, prices)
         known = learn_windows(memory, situation.graph, situation.observations)
         return made, accept_plan(known, list_pending_steps(made, situation.forecast))
 
     @staticmethod
     def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        told, after = evaluate_job(take_snapshot(situation), memory)
-        reason = f"{situation.forecast.fallback}; {told.reason}"
-        return rescale_now(situation, told.wanted or {}, reason), after
+        decision, after = evaluate_job(take_snapshot(situation), memory)
+        reason = f"{situation.forecast.fallback}; {decision.reason}"
+        return rescale_now(situation, decision.wanted or {}, reason), after
 
 
 def take_snapshot(situation: Situation) -> Snapshot:
@@ -100,12 +100,12 @@ def build_problem(situation: Situation) -> ScheduleProblem:
     """Return the problem of a job."""
     options, graph = situation.options, situation.graph
     forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
-    asked = demand(graph, situation.models.selectivity, forecast)
+    required = demand(graph, situation.models.selectivity, forecast)
     limits = upper_limits(graph, situation.slots_max)
     current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
-    found = list_candidates(asked, bounds, current, limits)
+    outlook = Outlook(required, bounds, situation.models.recovery, options.capacity_z)
+    found = list_candidates(required, bounds, current, limits)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
     costs = compute_costs(outlook, found, now, options)
     return ScheduleProblem(outlook, found, costs, current, limits)
@@ -113,14 +113,14 @@ def build_problem(situation: Situation) -> ScheduleProblem:
 
 def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Schedule:
     """Return the steps of the cheapest path under prices of slots, (T,) per slot and minute."""
-    path = job.solve(prices).chosen[0]
-    options, asked = situation.options, job.outlook.demand
+    path = job.solve(prices).choice[0]
+    options, required = situation.options, job.outlook.demand
     chosen = job.configurations[path].T  # (O, T)
-    load = quantile_at_level(asked.load_per_s, options.load_quantile)
+    load = quantile_at_level(required.load_per_s, options.load_quantile)
     highest = job.configurations[-1]
-    short = load > job.outlook.capacity_per_s(highest, slice(0, asked.bins))
-    unmodelled = tuple(name for name in asked.operators if name not in job.outlook.bounds)
-    need = Need(chosen, np.tile(short, (len(asked.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
+    short = load > job.outlook.capacity_per_s(highest, slice(0, required.bins))
+    unmodelled = tuple(name for name in required.operators if name not in job.outlook.bounds)
+    need = Need(chosen, np.tile(short, (len(required.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
     around = JobConditions(
         job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.apply_every_s
     )
@@ -128,11 +128,11 @@ def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Sche
     since = [0, *(step.begin for step in steps[:-1])]
     reasons = [explain_step(step, first, around, load) for step, first in zip(steps, since, strict=True)]
     short_of = [bool(prices[step.begin : step.end].max(initial=0.0) > 0) for step in steps]
-    told = [
+    reasons = [
         f"{reason}; the cluster's slots are short then" if one else reason
         for reason, one in zip(reasons, short_of, strict=True)
     ]
-    return Schedule(situation.graph.names, tuple(map(Decision, steps, told)))
+    return Schedule(situation.graph.names, tuple(map(Decision, steps, reasons)))
 
 
 def segments(path: Ints, configurations: Ints) -> list[Segment]:
