@@ -1,6 +1,6 @@
 """The models of a whole fleet as a handful of flat arrays: one artefact per training, cheap to broadcast.
 
-Ragged parts (grids, observed points, knots) lie end to end; counts per operator or job say where each begins.
+Ragged parts (grids, observed points, knots) lie end to end; counts per operator or job give where each begins.
 
 | array | shape | content |
 | --- | --- | --- |
@@ -68,7 +68,7 @@ class FleetBundle:
         object.__setattr__(self, "_begin", {name: _starts(self.arrays[name]) for name in COUNTS})
 
     def jobs(self) -> tuple[JobKey, ...]:
-        """Return the (cluster, job) pairs that the bundle knows."""
+        """Return the (cluster, job) pairs of the bundle."""
         return tuple(self._position)
 
     def operators(self) -> list[tuple[str, str, str]]:

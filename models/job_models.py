@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | capacity | records that an operator can process (a source: emit) at a parallelism, PA(p) of ContTune | records/s |
 | selectivity | records out per record in | 1 |
-| recovery | from the moment a job stops until its backlog is gone | s |
+| recovery | from the stop of a job until its backlog is worked off | s |
 | utilisation | load / capacity of the most loaded operator, 0..1 | 1 |
 """
 
@@ -30,8 +30,8 @@ class CapacityCurve:
         parallelism: (n,) the grid 1, 2, ..., n.
         mean_per_s: (n,) expected capacity, records/s.
         sd_per_s: (n,) standard deviation of the capacity itself (the noise of one window is not in it), records/s.
-        observed: (m,) parallelisms that were seen, ascending.
-        observed_per_s: (m,) mean of the recent capacities seen there, records/s.
+        observed: (m,) observed parallelisms, ascending.
+        observed_per_s: (m,) mean of the recent capacities observed there, records/s.
         slope_per_s: slope of the linear mean through the origin, records/s per unit of parallelism.
         length_scale: of the residual's kernel, in units of parallelism; NaN when the curve is the line alone.
         signal_ratio: residual variance / noise variance, the second hyperparameter; NaN with the line alone.
@@ -57,14 +57,14 @@ class CapacityCurve:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryModel:
-    """How long a job stands still and how long it then catches up.
+    """Downtime and catch-up of a job.
 
     Attributes:
         downtime_rescale_s, downtime_rescale_sd_s: expected downtime of a planned rescale and its spread.
         downtime_restart_s, downtime_restart_sd_s: the same for a restart after a failure.
         checkpoint_interval_s: I of Phoebe: age of the last checkpoint that a failure is expected to find; the input
             of that time is processed twice.
-        events: how many events of this job the model has seen (0: it is the fleet's).
+        events: how many events of this job the model was learned from (0: it is the fleet's).
     """
 
     downtime_rescale_s: float
@@ -114,7 +114,7 @@ class LatencyModel:
 
     Attributes:
         knots: (n,) utilisation, ascending.
-        latency_at_knots_ms: (n,) latency there; n = 0 when no latency was ever seen.
+        latency_at_knots_ms: (n,) latency there; n = 0 when no latency was observed.
     """
 
     knots: Floats
@@ -134,7 +134,7 @@ class LatencyModel:
 
 @dataclass(frozen=True, slots=True)
 class JobModels:
-    """Everything learnt about one job.
+    """All models of one job.
 
     Attributes:
         capacity: operator -> curve; an operator whose busy time Flink never measured is absent.

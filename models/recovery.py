@@ -1,4 +1,4 @@
-"""How long jobs stand still at a rescale or restart, learnt from their events and, where there are few, from the fleet.
+"""Downtimes of jobs at a rescale or restart, learnt from their events and, where there are few, from the fleet.
 
 Downtimes are positive with a long tail, so medians of logarithms are used: one outlier among many events moves nothing.
 A job's median is shrunk towards its cluster's, that towards the fleet's, that towards a prior, each as if the coarser

@@ -82,7 +82,7 @@ class RestSource:
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
         yield self._record(Kind.OVERVIEW, self._client.transport.get("/overview"))
-        jobs = self._client.transport.get("/jobs/overview")  # says which jobs there are; each job's own reply says more
+        jobs = self._client.transport.get("/jobs/overview")  # the list of jobs; each job's own reply has the details
         for job in _parse_or(jobs, {}).get("jobs", []):
             if job["state"] not in endpoints.TERMINAL_STATES:
                 yield from self._poll_job(str(job["jid"]))
@@ -125,7 +125,7 @@ class RestSource:
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = self._client.transport.get(endpoints.vertex_metric_names_path(job_id, vertex_id))
         found = endpoints.available(wanted, [str(entry["id"]) for entry in _parse_or(listing, [])])
-        if len(found) == len(wanted):  # an incomplete list may be that of a task still starting: look again next time
+        if len(found) == len(wanted):  # an incomplete list: a task may still be starting
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 

@@ -1,4 +1,4 @@
-"""From samples to capacity curves, and how uncertain a curve is beyond the parallelisms that were seen."""
+"""From samples to capacity curves, and how uncertain a curve is beyond the observed parallelisms."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SCALING_ERROR_PRIOR_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Fitted capacities of B operators on the grid 1..P, without the widening beyond what was seen.
+    """Fitted capacities of B operators on the grid 1..P, without the widening beyond the observed range.
 
     Attributes:
         mean_per_s, sd_per_s: (B, P) records/s.
         slope_per_s: (B,) of the linear mean, records/s per unit of parallelism.
-        length_scale, signal_ratio: (B,) hyperparameters; NaN for an operator seen at one parallelism only.
+        length_scale, signal_ratio: (B,) hyperparameters; NaN for an operator observed at one parallelism only.
         noise_share: (B,) standard deviation of one sample as a share of capacity.
-        at_bound: (B,) whether noise and shape could not be told apart.
+        at_bound: (B,) whether noise and residual could not be distinguished.
     """
 
     mean_per_s: Floats

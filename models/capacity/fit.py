@@ -16,7 +16,7 @@ RATIOS = np.geomspace(1e-3, 1e5, 17)
 FINE_RATIOS = np.geomspace(10**-0.5, 10**0.5, 7)
 COLD_LENGTHS = 5  # spread over the whole range
 COLD_REFINEMENTS = 2  # each halves the (logarithmic) step and looks to both sides
-WARM_STEP = 1.25  # an earlier optimum is looked for within this factor
+WARM_STEP = 1.25  # a new optimum is searched within this factor of the earlier one
 WARM_REFINEMENTS = 1
 
 
@@ -42,7 +42,7 @@ class Fit:
 
     @property
     def at_bound(self) -> npt.NDArray[np.bool_]:
-        """(B,) whether r ended at the end of its range: residual and noise could not be told apart."""
+        """(B,) whether r ended at the end of its range: residual and noise could not be distinguished."""
         return np.asarray((self.ratio > 0) & ((self.ratio >= RATIOS[-1]) | (self.ratio <= RATIOS[0])))
 
 
@@ -81,7 +81,7 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
 
 
 def _lengths_near(near: Floats, upper: Floats) -> Floats:
-    """Return (B, 4) length scales: the neighbourhood and one far probe that tells a local optimum from the best."""
+    """Return (B, 4) length scales: the neighbourhood and one distant probe in case the near optimum is only local."""
     middle = np.sqrt(MIN_LENGTH_SCALE * upper)
     probe = np.where(near < middle, upper, middle)
     return np.column_stack((near / WARM_STEP, near, near * WARM_STEP, probe))

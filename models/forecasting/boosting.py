@@ -1,12 +1,12 @@
 """Global model: one gradient boosting over all series of a fleet, for the middle of the forecast.
 
-It predicts what a series will be above or below its weekday profile, as a share of its level, from how far above or
-below it is now, how far it was at the same time yesterday and a week ago, and the calendar.  So a series can use what
-others have shown, and scale does not matter.  Quantiles come from the errors of a backtest, like those of every method
+It predicts the difference of a series from its weekday profile, as a share of its level, from the present difference,
+the differences at the same time yesterday and a week ago, and the calendar.  So a series can use what was learned from
+others, and scale does not matter.  Quantiles come from the errors of a backtest, like those of every method
 (`models/forecasting/calibration.py`), which is why the loss is the absolute error: its best answer is the median.
 
-A fit carries the moment until which it has seen data, and only speaks from origins at or after that moment; so a
-backtest needs an early fit beside the newest one, and nothing leaks.
+A fit knows the end of its training data, and only forecasts from origins at or after it; so a backtest needs an early
+fit beside the newest one, and nothing leaks.
 
     P origins, n series, J leads (one per hour), F features
 """
@@ -42,7 +42,7 @@ LEAST_DAYS = 2.0
 """An origin is learnt from when the series has this much history before it."""
 SMOOTHING_S = 1800
 NEAR_S = (900, HOUR_S, 3 * HOUR_S, DAY_S)
-"""Stretches before the origin over which the series is held against its profile."""
+"""Spans before the origin over which the series is compared with its profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Fit:
     """A fitted model.
 
     Attributes:
-        until_s: end of the data it has seen, seconds since 1970.
+        until_s: end of its training data, seconds since 1970.
         model: the boosting.
     """
 
@@ -60,7 +60,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class GlobalBoosting:
-    """Speaks for any series from the newest fit that had seen nothing after the origin.
+    """Forecasts any series by the newest fit whose training data ended at or before the origin.
 
     Attributes:
         fits: in order of ``until_s``.
@@ -88,11 +88,11 @@ class GlobalBoosting:
 
 
 def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | None:
-    """Learn from all that some series showed before ``until_s``; None when that is too little.
+    """Fit on the rates of some series before ``until_s``; None when there are too few.
 
     Args:
-        histories: series, one or more histories of any calendars (one per time zone, say).
-        until_s: nothing at or after this moment is looked at, seconds since 1970.
+        histories: series, one or more histories of any calendars (for example one per time zone).
+        until_s: end of the training data, seconds since 1970.
         horizon: leads to learn, in bins.
     """
     inputs, targets = [], []
@@ -121,7 +121,7 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
     if series_days < LEAST_SERIES_DAYS:
         return None
     features = np.concatenate(inputs)
-    # A column that nobody has is no column: the binning wants at least two values.
+    # The binning needs at least two values: a column that is missing everywhere becomes constant.
     features[:, ~np.isfinite(features).any(axis=0)] = 0.0
     model = HistGradientBoostingRegressor(
         loss="absolute_error",
@@ -144,7 +144,7 @@ def _leads(calendar: Calendar, horizon: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _OriginInputs:
-    """What is known of n series at P origins.
+    """Inputs and targets of n series at P origins.
 
     Attributes:
         history: the series.
@@ -228,7 +228,7 @@ class _OriginInputs:
         return np.where(begun & (at < self.origins[:, None])[:, None, :], mean, np.nan)
 
     def targets(self, stop: int) -> Floats:
-        """Return what came, above the profile and over the level, shape (P, n, J); NaN from bin ``stop`` on."""
+        """Return (observed rate - profile) / level, shape (P, n, J); NaN from bin ``stop`` on."""
         calendar = self.history.calendar
         half = calendar.bins(SMOOTHING_S) // 2
         at = self.origins[:, None] + self.leads

@@ -1,4 +1,4 @@
-"""Time as bins: where a bin lies in the day and in the week of the people who make the load."""
+"""Time as bins: the place of a bin in the local day and week."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Calendar:
 
     def __post_init__(self) -> None:
         if self.bin_s < 1 or DAY_S % self.bin_s:
-            raise ValueError(f"bins of {self.bin_s} s do not divide a day; set forecast.bin_s to 300, 600 or 900, say")
+            raise ValueError(f"bins of {self.bin_s} s do not divide a day; set forecast.bin_s to 300, 600 or 900")
 
     @property
     def day(self) -> int:

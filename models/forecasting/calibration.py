@@ -71,7 +71,7 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationState:
-    """What a calibration knows after some origins.
+    """State of a calibration after some origins.
 
     Attributes:
         level_shift: theta, shape (L, n).

@@ -11,7 +11,7 @@ from models.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of one method, sorted once for all moments and quantiles.
+    """Errors of one method, sorted once for all origins and quantiles.
 
     Attributes:
         size: sorted errors, records/s, NaN last, shape (n, G, S).

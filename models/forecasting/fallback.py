@@ -1,4 +1,4 @@
-"""What to say of a series too short or too broken to learn from: its recent level, widely, and why."""
+"""The fallback for a series that is too short or has too many gaps: its recent level, wide quantiles, a reason."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def _duration(seconds: int) -> str:
 def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
     """Return quantiles around the recent level, shape (len(levels), n, horizon); NaN for a series without any value.
 
-    The spread starts at the variation of the last measured day, at least LEAST_SPREAD of the level, and grows with the
-    square root of the lead as that of a random walk does, up to MOST_SPREAD of the level: a source that was seen for
-    minutes may well double within the day.  The upper quantiles are never below what was recently seen that often.
+    The width starts at the variation of the last measured day, at least LEAST_SPREAD of the level, and grows with the
+    square root of the lead as that of a random walk does, up to MOST_SPREAD of the level: a source with minutes of
+    history may double within the day.  The upper quantiles are never below those of the recent rates.
     """
     values = _recent(history, history.calendar.day)
     level = np.nanmedian(_recent(history, history.calendar.bins(LEVEL_S)), axis=1)

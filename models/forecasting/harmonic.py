@@ -21,7 +21,7 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
 
 RIDGE_FLOOR = 1e-6
-"""Keeps the solve regular where a short history cannot tell two columns apart."""
+"""Keeps the solve regular where a short history cannot distinguish two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class HarmonicRidge:
         daily: number of harmonics of the day.
         weekly: number of harmonics of the week (those that are harmonics of the day too are left out).
         penalty: ridge penalty of the slowest harmonic, in bins of evidence per day of history.
-        weekly_after_days: with less history the weekly columns are shut: a weekday seen once is no weekday.
+        weekly_after_days: with less history the weekly columns are shut: one day is too little for a weekday.
         remainder_days: how much of the end of the history the remainder is learnt from.
         level_share: share of the remainder's mean over the last day that is kept as a change of level.
         recent_s: length of the end of the history whose remainder AR(1) starts from.

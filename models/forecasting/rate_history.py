@@ -56,7 +56,7 @@ def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
 
 
 def append_rates(history: History, rates_per_s: Floats) -> History:
-    """Append bins that came later, shape (n, t), without looking at the earlier ones again.
+    """Append bins that came later, shape (n, t), without cleaning the earlier ones again.
 
     An error among them is found bin by bin by comparison with the usual rates before, so that an origin between them
     does not depend on later bins: whether a source has stopped for good is decided at the next ``prepare``.

@@ -1,4 +1,4 @@
-"""What a season leaves over: part of it is a change of level, part of it fades.
+"""The remainder after the season: part of it is a change of level, part of it decays.
 
 r (n, L)   remainder of the last days before an origin, NaN where nothing was measured
 r-hat(h)   level + phi^h (recent - level) gain: AR(1) seen through white noise

@@ -1,4 +1,4 @@
-"""Seasonal naive: what was seen a week ago, a day ago, or just now."""
+"""Seasonal naive: the rate a week ago, a day ago, or now."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from models.arrays import Floats, Ints
 from models.forecasting.rate_history import History
 
 WEEKLY_AFTER_DAYS = 7
-"""Last week is repeated as soon as there is one; the backtest tells whether that was wise."""
+"""Last week is repeated as soon as there is one; the backtest decides whether it is used."""
 
 
 @dataclass(frozen=True, slots=True)

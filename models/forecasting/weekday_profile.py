@@ -1,7 +1,7 @@
 """Weekday profile: the mean of earlier days at the same time of day, those of the same weekday first.
 
-A harmonic fit smooths what is sharp (a rush at eight); the mean of the same weekdays keeps it, and needs no week more
-than there is: until a weekday was seen, days of its kind stand in for it.
+A harmonic fit smooths what is sharp (a rush at eight); the mean of the same weekdays keeps it, and needs no
+full week: until a weekday was observed, days of its kind replace it.
 
     w (k, t)   weight of the day k days before bin t: DECAY^k x (1 for the same weekday, SAME_KIND for another working
                day or another day of the weekend, OTHER_KIND for the rest)
@@ -22,7 +22,7 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
 
 DAYS = 21
-"""Days that are looked back on; three of each weekday."""
+"""Days before a bin that are used; three of each weekday."""
 DECAY = 0.9
 """Weight of a day against the one after it."""
 SAME_KIND = 0.04
@@ -33,7 +33,7 @@ SATURDAY = 5
 
 @dataclass(frozen=True, slots=True)
 class WeekdayProfile:
-    """Mean of earlier days, the same weekday first, and the forecast of what it leaves over."""
+    """Mean of earlier days, the same weekday first, and the forecast of the remainder."""
 
     name: str = "weekday_profile"
     min_history_days: float = 1.0
@@ -59,7 +59,7 @@ class WeekdayProfile:
 def compute_profiles(history: History, first: int, horizon: int) -> list[Floats]:
     """Return p of bins ``[first, T + horizon)``, shape (n, T + horizon - first), for each day of the horizon.
 
-    The entry of index d leaves out the d days before a bin: what can be said d days ahead.  NaN where no day was seen.
+    The entry of index d leaves out the d days before a bin: it is known d days ahead.  NaN without an observed day.
     """
     day, values = history.calendar.day, history.observed
     stop = history.bins + horizon
@@ -83,7 +83,7 @@ def compute_profiles(history: History, first: int, horizon: int) -> list[Floats]
 
 
 def _similarity(then: Ints, now: Ints) -> Floats:
-    """Return how much one weekday tells of another, 0..1."""
+    """Return the weight of one weekday for another, 0..1."""
     kind = np.where((then >= SATURDAY) == (now >= SATURDAY), SAME_KIND, OTHER_KIND)
     return np.where(then == now, 1.0, kind)
 

@@ -1,4 +1,4 @@
-"""Means over the windows of a job that say something about its present configuration."""
+"""Means over the windows of a job's present configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configurations that a programme chooses from: for every number of slots the one that sustains most."""
+"""The candidate configurations: for every number of slots the one that sustains the highest load."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], curren
 
 
 def _rising_bound(bounds: CapacityBounds) -> Floats:
-    """Return the lower bound, kept rising where it does not: far beyond what was seen the expected capacity decides.
+    """Return the lower bound, made increasing: far beyond the observed parallelisms the expected capacity decides.
 
-    Else a job that was seen at one instance only would never be offered more than a few.
+    Else a job that was observed at one instance only would have candidates with few instances only.
     """
     return bounds.lower_per_s + _EXPECTED_SHARE * np.maximum.accumulate(bounds.mean_per_s)
 
 
-_EXPECTED_SHARE: Final = 1e-6  # far below what tells two bounds apart
+_EXPECTED_SHARE: Final = 1e-6  # far below the difference of two bounds
 _ROUNDING: Final = 1e-12  # an operator's own bound, divided and multiplied again, must still find itself
 
 

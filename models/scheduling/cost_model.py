@@ -42,7 +42,7 @@ class CostTables:
         slots: (K,) of each candidate.
         stage: (T, K) cost of spending a bin in a candidate, without what its slots cost.
         switch: (T, K) cost of changing to a candidate at the begin of a bin.
-        minutes: (T,) length of each bin, the first from the moment of planning on.
+        minutes: (T,) length of each bin, the first from the time of planning on.
         slot_price: cost of one slot for a minute.
     """
 
@@ -79,7 +79,7 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
     Args:
         outlook: demand, capacity and recovery.
         configurations: (K, O) candidates.
-        now: the moment of planning.
+        now: the time and state of planning.
         options: the planner's settings.
     """
     demand = outlook.demand
@@ -204,9 +204,9 @@ def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late
     then on its age falls by headroom - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
     only while the age exceeds ``late_after``.
     """
-    standing = downtime_s - max(late_after - replay_s, 0.0)
+    downtime_late_s = downtime_s - max(late_after - replay_s, 0.0)
     beyond = max(replay_s + downtime_s - late_after, 0.0)
-    return np.asarray(np.minimum(max(standing, 0.0) + work_off_time_s(beyond, headroom_ratio), LONGEST_LATE_S))
+    return np.asarray(np.minimum(max(downtime_late_s, 0.0) + work_off_time_s(beyond, headroom_ratio), LONGEST_LATE_S))
 
 
 def work_off_time_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:

@@ -70,9 +70,9 @@ class JobConditions:
         limits: (O,) highest admissible parallelism.
         need: of every bin.
         outlook: demand, capacity and recovery.
-        as_of_s: the moment of planning, epoch seconds: nothing is placed before it.
+        as_of_s: time of planning, epoch seconds: no step is placed before it.
         options: the planner's settings.
-        grid_s: steps are looked for this often; a rise is placed on the last look that is early enough. 0: at any time.
+        grid_s: steps are sent on this grid; a rise is placed on the last point that is early enough. 0: at any time.
     """
 
     current: Ints

@@ -52,7 +52,7 @@ class BacktestTask:
 
     Attributes:
         settings: of the run.
-        first_bin_s, bins: the history that is looked at, in bins of :data:`models.backtest.replay.BIN_S`.
+        first_bin_s, bins: the history that is used, in bins of :data:`models.backtest.replay.BIN_S`.
         bundle: models of the fleet.
     """
 

@@ -86,13 +86,13 @@ def measure_outcome(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | No
 def outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFrame, as_of: datetime) -> list[Outcome]:
     """Return a job's latest due steps beside what came, the newest first.
 
-    A step is in effect until the next one of which the same can be said, or it ends.
+    A step is in effect until the next one that is, or until it ends.
 
     Args:
         steps: its rows of :func:`due_steps`.
         load: its bins, see :func:`measure_outcome`, with ``rate_per_s``; times without a zone are UTC throughout.
         rescales: its rows of :func:`recent_rescales`.
-        as_of: the page's moment.
+        as_of: the time of the page.
     """
     ordered = steps.sort_values(["apply_at", "as_of"], ignore_index=True)
     now = pd.Timestamp(as_of).tz_convert("UTC").tz_localize(None)

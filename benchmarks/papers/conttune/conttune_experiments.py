@@ -17,7 +17,7 @@ from models.simulation.testbed import Testbed, Window
 PERMUTATIONS = 6
 RATES = 20  # a permutation of 1..10 units, twice
 DATA_S = 600.0  # of source data per rate
-# How long a configuration is watched before the next step; the paper does not say.
+# How long a configuration is observed before the next step; the paper does not say.
 WATCH_S = 30.0
 
 

@@ -16,8 +16,8 @@ _PEAK = 10  # the workload is 1..10 times the unit
 _AMPLE = 100.0  # capacity of an operator that never matters, in peak rates
 
 # Shape of the capacity curves that were not published.  p10, the parallelism that ten units need, is Table 5.
-# Contention a and noise are calibrated so that DS2 needs as many reconfigurations as in Table 4a (Q5: DS2 and alpha 0); the windows
-# of Q5 and Q8 are what makes them noisy.  The curvature is that of the fits to Q1 and Q2, in units of -a.
+# Contention a and noise are calibrated so that DS2 needs as many reconfigurations as in Table 4a (Q5: DS2 and alpha 0);
+# Q5 and Q8 are noisy because of their windows.  The curvature is that of the fits to Q1 and Q2, in units of -a.
 CURVATURE = -0.012
 HEADROOM = 1.01  # capacity at p10, in peak rates
 

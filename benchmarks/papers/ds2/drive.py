@@ -16,7 +16,7 @@ from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import JobSpec
 from models.simulation.testbed import Testbed, Window, observations
 
-# The planner's expectation of a step is not looked at: one bin is enough for it.
+# The planner's expectation of a step is not used: one bin is enough for it.
 _HORIZON = Planner(horizon_h=1, bin_s=3600)
 _NOTHING_LEARNT = LatencyModel(np.zeros(0), np.zeros(0))
 

@@ -1,7 +1,7 @@
 """Section 5.2: Dhalion's word count on Heron, DS2 beside Dhalion; and Section 4.3, the same with skewed keys.
 
 Queues are short here, where Heron's hold 100 MiB per operator: Dhalion sees the exact backpressure of a bottleneck at
-once, so it takes fewer and better steps than the published six.  DS2 does not look at queues.
+once, so it takes fewer and better steps than the published six.  DS2 does not use queues.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from models.simulation.testbed import Testbed, Window
 
 _KEPT_WINDOWS = 120 // phoebe_setup.WINDOW_S
 _PROGRESS_S = 3600
-# Between the failures' seconds, so that no look falls on one.
+# Between the failures' seconds, so that no evaluation falls on one.
 _POLL_OFFSET_S = 30
 
 
@@ -34,7 +34,7 @@ class System:
     Attributes:
         name: in the table.
         first_workers: None for the experiment's.
-        make: the policy for a profile; None for a configuration that is never looked at.
+        make: the policy for a profile; None for a configuration that is never evaluated.
         poll_s: between two evaluations of the job.
         first_look_s: seconds before the first of them.
         reactive: rescales as Flink's reactive mode does, by a restart from the last checkpoint.
@@ -153,7 +153,7 @@ class Bench:
         )
 
     def _decide(self, at: int) -> None:
-        """Let every controller look whose turn it is, and begin what it asks for."""
+        """Run every controller that is due, and begin the rescale that it requests."""
         for row, (system, _) in enumerate(self._jobs):
             policy = self._policies[row]
             turn = (at - _POLL_OFFSET_S) % system.poll_s == 0 and at >= system.first_look_s

@@ -60,7 +60,7 @@ def learn_histories(
 
 
 def read_windows(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Reading | None:
-    """Return what the windows say about the running configuration; None when none of them shows it.
+    """Return the means over the windows of the running configuration; None when there is none.
 
     Deviation: the CPU usage of machines is not measured; the share of its time that the busiest operator works stands
     for it.

@@ -18,7 +18,7 @@ _CEIL_SLACK = 1e-9
 
 
 class Symptom(StrEnum):
-    """What tells which operator is too slow.
+    """The measure that shows which operator is too slow.
 
     BACKPRESSURE: an operator above is in backpressure while it is not itself, as in Heron and Flink.
     PENDING: its input queue grows.  With queues between operators the FIRST slow operator shows this, whatever is
@@ -41,7 +41,7 @@ class Options:
     """Settings.
 
     Attributes:
-        symptom: what tells which operator is too slow.
+        symptom: the measure that shows which operator is too slow.
         change: by how much it is scaled.
         backpressured_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
         idle_utilisation: busy share below which an operator is over-provisioned; the papers give none.

@@ -44,7 +44,7 @@ def observe_slot(net: Network, seen: Observations, tasks: Mapping[str, int], lim
     Args:
         net: the job's network.
         seen: windows of the slot, at least one, operators in the order of the graph.
-        tasks: operator -> running tasks; windows of other parallelism say nothing of capacity.
+        tasks: operator -> running tasks; windows of other parallelism are not used for capacity.
         limits: (O,) most tasks.
     """
     names = net.graph.names

@@ -53,7 +53,7 @@ class Dragster:
         if wanted == tasks:
             return f"Dragster keeps the configuration in slot {slot}: it tracks the capacity that the load asks for."
         how = "saddle point" if self._options.target is Target.SADDLE else "gradient"
-        return f"Dragster's {how} asks for another capacity, or for a look at untried parallelism, in slot {slot}."
+        return f"Dragster's {how} needs another capacity, or tries a new parallelism, in slot {slot}."
 
 
 class DragsterSaddlePoint(Dragster):

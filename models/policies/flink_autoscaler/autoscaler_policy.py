@@ -16,7 +16,7 @@ from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 
-# What a job graph does not tell: the exchange between operators. No alignment to key groups follows from this one.
+# Not part of a job graph: the exchange between operators. No alignment to key groups follows from this one.
 _UNKNOWN_EXCHANGE = "REBALANCE"
 
 TUNED = AutoscalerConfig(utilization_target=0.8, target_utilization_boundary=0.1)

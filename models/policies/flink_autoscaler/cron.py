@@ -64,7 +64,7 @@ _FIELDS = (
 
 
 def parse(expression: str) -> Matcher:
-    """Return a function that says whether a time satisfies an expression.
+    """Return a function that tests whether a time satisfies an expression.
 
     Understood are ``*``, ``?``, numbers, names, lists, ranges, steps, ``L``, ``L-n``, ``nW`` and ``LW`` in the day of
     month, ``nL`` and ``n#k`` in the day of week.

@@ -34,7 +34,7 @@ class AgentsMemory:
 
     Attributes:
         last_window_s: epoch seconds at which the last window that was learnt from began; -1 before the first.
-        decided_window_s: the same of the last window that a decision has looked at; -1 before the first, and after a
+        decided_window_s: the same of the last window that a decision has used; -1 before the first, and after a
             history was learnt from by night.
         agents: name of an operator, or ``JOB`` for the one agent of a centralised policy -> what it has learnt.
         planned: the same at the last nightly solution; only a policy that plans by night has it.

@@ -33,7 +33,7 @@ class CentralisedRl:
 
     Attributes:
         knows_response: take the response time from M/D/1 and the capacity models instead ("RL+").
-        nightly: plan once a day, with what the whole history then says, and keep to it ("MDP").
+        nightly: plan once a day, from the whole history until then, and keep to it ("MDP").
         objective_utilisation: utilisation of every operator at which the job's response time is its objective.
     """
 
@@ -162,7 +162,7 @@ class DecentralisedRl:
 
 
 def _update_planned(memory: AgentsMemory, as_of_s: int) -> AgentsMemory:
-    """Return the memory with what was learnt taken into the plan, if it is another day and there is enough of it."""
+    """Return the memory with the learnt counts used for the plan, if it is another day and there are enough of them."""
     day = as_of_s // DAY_S
     enough = memory.agents.get(JOB, Knowledge()).slots >= LEAST_SLOTS
     return replace(memory, planned=memory.agents, planned_day=day) if enough and day != memory.planned_day else memory

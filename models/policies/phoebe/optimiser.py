@@ -75,7 +75,7 @@ def evaluate(
     Args:
         models: of the job.
         load: history and forecast.
-        scale_outs: to look at.
+        scale_outs: to evaluate.
         downtime_s: D.
         checkpoint_interval_s: I; as in the paper a failure is expected just before the next checkpoint.
         bins: averaging bins of the forecast.

@@ -1,6 +1,6 @@
 """Recovery time from a forecast, Section III-B of Phoebe: downtime, then rounds of catching up.
 
-Round 0 works off what arrived since the last checkpoint and while the job stood still; each further round what arrived
+Round 0 works off what arrived since the last checkpoint and during the downtime; each further round what arrived
 during the round before it: c(0) = 1/T_max * integral of f over [t0 - I, t0 + D], c(n) = 1/T_max * integral of f over
 the round before.  R = D + sum of c(n), up to and with the first round shorter than a second.
 """

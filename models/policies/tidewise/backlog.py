@@ -116,7 +116,7 @@ def _bring_back(
         )
     if reading is None:
         return ReactiveDecision(
-            None, "the backlog is gone; no undisturbed window yet that says what the load needs"
+            None, "there is no backlog any more; no undisturbed window yet shows what the load needs"
         ), memory
     wanted = conttune_step(snapshot, reading, memory)
     why = f"the backlog is gone, and the load has outgrown the {max(back_to.values())} slots of before"

@@ -1,13 +1,13 @@
 """The safety net between plans: which due step is sent, and when the job is steered by what is seen instead.
 
-One state machine: the replay and the watch stage look with it every few minutes, the plan stage once with the plan, for
+One state machine: the replay and the watch stage evaluate it every few minutes, the plan stage once with the plan, for
 a job without a forecast to plan with:
 
 - A step goes out when it is due, never because the running configuration differs from the plan: a plan that is not
   followed is made again within the hour, from what runs then.
 - A fall waits while the load lies above what was forecast for then, or above what it would leave, and while the job is
   late, until it expires.
-- A job that gets more than it can process is enlarged at once, whatever the plan says.
+- A job that gets more than it can process is scaled up at once, whatever the plan.
 - A job that failed is enlarged while it restarts, where that shortens its lateness by more than it costs: Flink's
   adaptive scheduler brings it back with what was requested meanwhile, so the change needs no stop of its own.
 - Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen: up at
@@ -73,7 +73,7 @@ def unread_windows(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecisi
 
 
 def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return what to do now, and the memory for the next look."""
+    """Return what to do now, and the memory for the next evaluation."""
     memory = learn_windows(memory, snapshot.graph, snapshot.observations)
     if not snapshot.up:
         return await_restart(snapshot, memory)

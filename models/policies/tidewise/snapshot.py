@@ -1,4 +1,4 @@
-"""What is seen of a job between two plans, and what that says: load, lag, headroom, ContTune's step."""
+"""What is known of a job between two plans: load, lag, headroom, ContTune's step."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
 from models.scheduling.need import upper_limits
 
-LATEST = 2  # windows that say what happens now,
+LATEST = 2  # windows that show the present,
 _LATEST_S = 60  # but at least so many seconds: windows may be as short as five
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is seen of a job at a look.
+    """What is known of a job at an evaluation.
 
     Attributes:
         now_s: epoch seconds.
         graph: the job.
         running: operator -> parallelism; of a job that restarts, what it ran with.
         up: whether it runs at all.
-        observations: the latest windows, at least those since the last look.
+        observations: the latest windows, at least those since the last evaluation.
         slots_max: most slots of the job.
         options: the planner's settings.
         restarting: whether it is known to have failed and is being brought back.
@@ -51,7 +51,7 @@ class Snapshot:
 
 
 def latest_windows(snapshot: Snapshot) -> Observations:
-    """Return the windows that say what happens now: the last ones that there are, undisturbed."""
+    """Return the windows that show the present: the last undisturbed ones."""
     seen = snapshot.observations
     if not len(seen):
         return seen
@@ -82,7 +82,7 @@ def known_headroom(
 ) -> float | None:
     """Return capacity over load at a parallelism from what was seen there before; None when it never was.
 
-    The windows of a restart are disturbed and say nothing, but the load does: arrivals are counted at the broker.
+    The windows of a restart are disturbed, but their load is valid: arrivals are counted at the broker.
     """
     last = snapshot.observations.rows(
         np.arange(max(len(snapshot.observations) - LATEST, 0), len(snapshot.observations))

@@ -39,7 +39,7 @@ class ControllerMemory:
 
 @dataclass(frozen=True, slots=True)
 class ReactiveDecision:
-    """What comes of a look.
+    """Decision of an evaluation.
 
     Attributes:
         wanted: operator -> parallelism to be sent now; None to leave the job as it is.
