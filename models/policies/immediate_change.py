@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from include.utc import HOUR_S
 from models.arrays import Ints
+from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import demand, resample_to_bins
-from models.scheduling.expectation import Expectation, Outlook
-from models.scheduling.need import job_bounds, upper_limits
+from models.scheduling.expectation import Expectation
+from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import Step
 
 # Expectation of a step where nobody reads it.
@@ -34,25 +35,17 @@ def rescale_now(situation: Situation, wanted: Mapping[str, float], reason: str) 
     Raises:
         DemandError: the forecast, from which the expectation is made, cannot be used.
     """
-    options, graph = situation.options, situation.graph
+    names, at = situation.graph.names, situation.as_of_s
     target = clip_to_limits(situation, wanted)
-    current = np.array([situation.parallelism[name] for name in graph.names], np.int64)
-    at = situation.as_of_s
     if not situation.expects:
-        step = Step(at, at, at + options.horizon_h * 3600, current, target, 0, 0, NOT_EXPECTED)
-        return Schedule(graph.names, (Decision(step, reason),))
-    required = demand(
-        graph,
-        situation.models.selectivity,
-        resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600),
-    )
-    limits = upper_limits(graph, situation.slots_max)
-    bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    outlook = Outlook(required, bounds, situation.models.recovery, options.capacity_z)
-    end_s = required.bin_start_s(required.bins)
-    expected = outlook.expect(target, 0, required.bins)
-    step = Step(at, at, max(end_s, at), current, target, 0, required.bins, expected)
-    return Schedule(graph.names, (Decision(step, reason),))
+        current = np.array([situation.parallelism[name] for name in names], np.int64)
+        step = Step(at, at, at + situation.options.horizon_h * HOUR_S, current, target, 0, 0, NOT_EXPECTED)
+        return Schedule(names, (Decision(step, reason),))
+    job = build_outlook(situation)
+    bins = job.outlook.demand.bins
+    end_s = max(job.outlook.demand.bin_start_s(bins), at)
+    step = Step(at, at, end_s, job.current, target, 0, bins, job.outlook.expect(target, 0, bins))
+    return Schedule(names, (Decision(step, reason),))
 
 
 def describe_changes(situation: Situation, wanted: Mapping[str, float]) -> str:

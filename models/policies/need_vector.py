@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import demand, quantile_at_level, resample_to_bins
-from models.scheduling.expectation import Outlook
-from models.scheduling.need import compute_needs, job_bounds, upper_limits
+from models.scheduling.demand import quantile_at_level
+from models.scheduling.need import compute_needs
 from models.scheduling.reason import explain_step
 from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import divide
@@ -26,7 +24,7 @@ class NeedVector:
             DemandError: the forecast cannot be used.
             GraphError: forecast and graph do not belong together.
         """
-        job = circumstances(situation)
+        job = derive_conditions(situation)
         options = situation.options
         segments = divide(
             job.need.parallelism,
@@ -43,14 +41,9 @@ class NeedVector:
         return Schedule(situation.graph.names, tuple(map(Decision, steps, reasons))), memory
 
 
-def circumstances(situation: Situation) -> JobConditions:
+def derive_conditions(situation: Situation) -> JobConditions:
     """Derive demand, capacity bounds and needs of a job."""
-    options, graph = situation.options, situation.graph
-    forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
-    required = demand(graph, situation.models.selectivity, forecast)
-    limits = upper_limits(graph, situation.slots_max)
-    current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
-    bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    need = compute_needs(required, bounds, current, limits, options)
-    outlook = Outlook(required, bounds, situation.models.recovery, options.capacity_z)
-    return JobConditions(current, limits, need, outlook, situation.as_of_s, options)
+    job = build_outlook(situation)
+    outlook, options = job.outlook, situation.options
+    need = compute_needs(outlook.demand, outlook.bounds, job.current, job.limits, options)
+    return JobConditions(job.current, job.limits, need, outlook, situation.as_of_s, options)

@@ -78,7 +78,8 @@ class Outcome:
 
     Attributes:
         apply_at: when it was due.
-        status: of gold.applied_steps, with the refusal's name if it was refused, or that it is the reactive controller's own step.
+        status: of gold.applied_steps, with the refusal's name if it was refused, or that it is the
+            reactive controller's own step.
         slots, ran_slots: planned; mean of those that the job ran with, None when it was not observed.
         load_q90_per_s, load_per_s: highest of the forecast's bins; highest that came.
         p_late, late_minutes: probability in the worst bin; minutes late while it was in effect.

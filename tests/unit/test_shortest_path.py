@@ -167,7 +167,7 @@ def test_prices_keep_a_budget_and_cost_little():
 
     def ask(offer: SlotPrices) -> SlotDemand:
         own = late + 0.1 * slots
-        path = solve(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).chosen
+        path = solve(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).choice
         return SlotDemand(slots[path].sum(axis=0), float(np.take_along_axis(own, path[:, :, None], axis=2).sum()))
 
     free = ask(SlotPrices(np.zeros(bins), np.zeros(bins), 0.0))
@@ -195,5 +195,5 @@ def test_candidates_that_are_left_out_are_on_no_cheapest_path():
             whole = solve(priced[None], switch[None], np.zeros(1, np.int64))
             part = solve(priced[None][:, :, kept], switch[None][:, :, kept], np.zeros(1, np.int64))
             assert part.cost == pytest.approx(whole.cost)
-            assert (kept[part.chosen] == whole.chosen).all()
+            assert (kept[part.choice] == whole.choice).all()
     assert left_out > 40

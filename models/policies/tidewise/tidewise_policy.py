@@ -8,6 +8,7 @@ import numpy as np
 
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import rescale_now
+from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
 from models.policies.tidewise.pending_steps import list_pending_steps
 from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job, learn_windows
@@ -15,9 +16,9 @@ from models.policies.tidewise.snapshot import Snapshot, lag_s
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.scheduling.candidates import list_candidates
 from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
-from models.scheduling.demand import demand, quantile_at_level, resample_to_bins
+from models.scheduling.demand import quantile_at_level
 from models.scheduling.expectation import Outlook
-from models.scheduling.need import Need, job_bounds, upper_limits
+from models.scheduling.need import Need
 from models.scheduling.reason import explain_step
 from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
@@ -98,17 +99,11 @@ def take_snapshot(situation: Situation) -> Snapshot:
 
 def build_problem(situation: Situation) -> ScheduleProblem:
     """Return the problem of a job."""
-    options, graph = situation.options, situation.graph
-    forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
-    required = demand(graph, situation.models.selectivity, forecast)
-    limits = upper_limits(graph, situation.slots_max)
-    current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
-    bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    outlook = Outlook(required, bounds, situation.models.recovery, options.capacity_z)
-    found = list_candidates(required, bounds, current, limits)
+    job = build_outlook(situation)
+    configurations = list_candidates(job.outlook.demand, job.outlook.bounds, job.current, job.limits)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
-    costs = compute_costs(outlook, found, now, options)
-    return ScheduleProblem(outlook, found, costs, current, limits)
+    costs = compute_costs(job.outlook, configurations, now, situation.options)
+    return ScheduleProblem(job.outlook, configurations, costs, job.current, job.limits)
 
 
 def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Schedule:
