@@ -72,7 +72,7 @@ def newest_forecast(forecasts: DataFrame, as_of: Column) -> DataFrame:
 
 
 def earlier_forecasts(forecasts: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return per job and bin what was last forecast within the hour before it, for bins that are over."""
+    """Return per job and bin the last forecast within the hour before it, for bins that are over."""
     ahead_s = F.unix_timestamp("bin_start") - F.unix_timestamp("as_of")
     of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     over = F.col("bin_start").between(F.lit(since), F.lit(as_of)) & (F.col("as_of") < F.lit(as_of))
@@ -90,7 +90,7 @@ def _sum_sources(forecasts: DataFrame) -> DataFrame:
 
 
 def add_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
-    """Add what became of each step to the plan."""
+    """Add the outcome of each step to the plan."""
     found = applied.select("step_id", F.concat_ws(" ", "status", "refusal").alias("outcome"))
     joined = plan.join(found, "step_id", "left")
     return joined.withColumn("outcome", F.coalesce("outcome", F.lit(""))).orderBy("cluster", "job", "step_index")

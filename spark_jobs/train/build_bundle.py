@@ -1,4 +1,4 @@
-"""Fits come back to the driver, one row per operator or job; here they become one bundle, without a loop over jobs."""
+"""One bundle from the fits, which come to the driver as one row per operator or job; there is no loop over jobs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_cou
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A bundle and what was learnt on the way.
+    """A bundle and the tables that it was made from.
 
     Attributes:
         bundle: the models.
         operators: one row per operator, sorted; scalar columns of the fits.
-        events: the events with ``downtime_without_s``, the downtime that a model blind to the event would expect.
+        events: the events with ``downtime_without_s``, the downtime that a model without the event expects.
         scaling_error: see models.capacity.curves.
     """
 
@@ -61,7 +61,7 @@ def assemble(
     operators = names.merge(selectivities, how="left", on=keys).merge(capacities, how="left", on=keys)
     operators = operators.merge(known[[*keys, "kind"]], how="left", on=keys)
     operators = operators.sort_values(keys, ignore_index=True)
-    # An operator through which nothing flowed yet: records are taken to pass one for one until it shows otherwise.
+    # An operator through which nothing flowed yet: one record out per record in is assumed until it is measured.
     operators["selectivity"] = operators["selectivity"].astype(float).fillna(1.0)
     jobs = operators[list(JOB)].drop_duplicates(ignore_index=True)
     recovery, scored = _recovery(jobs, events)
@@ -87,7 +87,7 @@ def _counts(parts: Iterable[object]) -> Ints:
 
 
 def _curves(operators: pd.DataFrame) -> tuple[dict[str, np.ndarray], float]:
-    """Return capacity curves, widened beyond what was seen, with the kinds' priors; and the fleet's scaling error."""
+    """Return capacity curves, widened outside the observed range, with the kinds' priors; and the scaling error."""
     grid_count, observed_count = _counts(operators["mean_per_s"]), _counts(operators["observed"])
     mean, sd, observed, per_s, samples = (_flat(operators[name]) for name in _RAGGED)
     owner = np.repeat(np.arange(len(operators)), observed_count)
@@ -110,7 +110,7 @@ def _curves(operators: pd.DataFrame) -> tuple[dict[str, np.ndarray], float]:
         "observed": observed.astype(np.int64),
         "observed_per_s": per_s,
     }
-    # An idle operator's capacity is a guess, and one that has left the graph has no kind.
+    # The capacity of an idle operator is uncertain, and one that has left the graph has no kind.
     prior = learn_prior(
         pd.Index(KINDS).get_indexer(pd.Index(operators["kind"])).astype(np.int64),
         owner,

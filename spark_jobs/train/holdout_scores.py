@@ -1,4 +1,4 @@
-"""How good models are on what they have not seen: champion and challenger on the same rows, and the gate."""
+"""Errors of the models on held-back rows: champion and challenger on the same rows, and the gate."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Gate:
 def judge(challenger_mape: float, champion_mape: float | None, compared: int, tolerance: float) -> Gate:
     """Compare on the same held-back rows; ``champion_mape`` None: there is no champion.
 
-    The tolerance is absolute: 0.02 lets a challenger be two percentage points worse, about what chance moves.
+    The tolerance is absolute: 0.02 lets a challenger be two percentage points worse, about the size of chance.
     """
     if champion_mape is None:
         return Gate("first", "no champion yet; accepted as the first model")

@@ -1,4 +1,4 @@
-"""What a person wants to see of a training: a table per operator and two pictures."""
+"""Tables and plots of a training for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CURVE, _POINTS = "#2563a8", "#d1495b"
 
 
 def operator_table(bundle: FleetBundle, operators: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per operator: what it was fitted from, how, and how well it does on held-back rows."""
+    """Return one row per operator: what it was fitted from, how, and its error on held-back rows."""
     merged = operators.merge(scores, how="left", on=list(OPERATOR))
     mean_error = merged["error"] / merged["held"]
     table = merged[[*OPERATOR, "selectivity", "slope_per_s", "length_scale", "noise_share", "idle", "at_bound", "held"]]
@@ -44,7 +44,7 @@ def prior_table(bundle: FleetBundle) -> pd.DataFrame:
 
 
 def capacity_figure(bundle: FleetBundle) -> Figure:
-    """Draw the curves of the operators that were seen at most parallelisms: band of 80%, line and points."""
+    """Draw the curves of the operators observed at the most parallelisms: band of 80%, line and points."""
     order = np.argsort(-bundle.arrays["observed_count"], kind="stable")[:PANELS]
     names = bundle.operators()
     chosen = [names[row] for row in order if bundle.arrays["grid_count"][row]]
@@ -72,7 +72,7 @@ def _draw_curve(axis: Axes, curve: CapacityCurve) -> None:
 
 
 def recovery_figure(recoveries: pd.DataFrame) -> Figure:
-    """Draw predicted against seen recovery; each event was predicted by a downtime that had not seen it."""
+    """Draw predicted against measured recovery; each event was predicted by a downtime learned without it."""
     figure = Figure(figsize=(5, 5), layout="constrained")
     axis = figure.subplots()
     known = np.isfinite(recoveries[["seen_s", "predicted_s"]].to_numpy(float)).all(axis=1)
@@ -85,7 +85,7 @@ def recovery_figure(recoveries: pd.DataFrame) -> Figure:
     top = float(seen[["seen_s", "predicted_s"]].to_numpy(float).max(initial=1.0)) * 1.1
     axis.plot([0, top], [0, top], color="grey", lw=0.8)
     axis.set(
-        xlabel="seen recovery, s (line: true end lies between two samples)",
+        xlabel="measured recovery, s (line: true end lies between two samples)",
         ylabel="predicted recovery, s",
         xlim=(0, top),
         ylim=(0, top),

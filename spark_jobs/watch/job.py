@@ -22,7 +22,7 @@ from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.policies.memory import dump
 from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job, unread_windows
+from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.tidewise_policy import Planner
@@ -141,10 +141,10 @@ def look_row(task: WatchTask, view: JobView) -> Row:
         is_seen = True
     except NotSeenError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
-        (told, after), is_seen = unread_windows(memory, task.as_of_s), False
+        (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
     except Exception as error:  # one job's look must not keep the others from theirs
         log.exception("look at %s/%s", view.cluster, view.job)
-        (told, after), is_seen = unread_windows(memory, task.as_of_s), False
+        (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
         told = replace(told, reason=f"the look failed ({type(error).__name__}: {error}); {told.reason}")
     return {
         "cluster": view.cluster,

@@ -12,7 +12,7 @@ from include.settings import Planner
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.reactive_controller import accept_plan, evaluate_job, unread_windows
+from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 
@@ -115,7 +115,7 @@ def test_without_a_plan_no_fall_is_sent_while_a_job_is_late():
 
 def test_without_a_plan_what_was_not_seen_is_no_lull():
     _, memory = evaluate_job(snapshot(600, 3000.0, slots=12), ControllerMemory())
-    _, memory = unread_windows(memory, 4800)
+    _, memory = decide_without_windows(memory, 4800)
     assert evaluate_job(snapshot(9000, 3000.0, slots=12), memory)[0].wanted is None
 
 

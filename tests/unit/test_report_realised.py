@@ -50,7 +50,7 @@ def due(ago_h: float, outcome: str = "confirmed", **changes: object) -> dict[str
         "expected_load_q90_per_s": 60e3,
         "expected_recovery_s": 120.0,
         "outcome": outcome,
-        "became": outcome.split(":", maxsplit=1)[0],
+        "final_status": outcome.split(":", maxsplit=1)[0],
     }
     return row | changes
 

@@ -16,7 +16,7 @@ from include.settings import Apply, Cluster, Paths, Planner, Settings
 from models.policies.conttune.capacity_history import ObservedCapacity
 from models.policies.memory import dump, load
 from models.policies.tidewise.pending_steps import PendingStep
-from models.policies.tidewise.reactive_controller import unread_windows
+from models.policies.tidewise.reactive_controller import decide_without_windows
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.watch.job import JobView, WatchTask, look_row, memory_of
 
@@ -137,7 +137,7 @@ def test_of_a_job_that_is_not_seen_the_due_step_goes_out_and_says_so(settings: S
     assert (row["decision"], row["step_id"], row["seen"]) == ("due", "s1", False)
     assert "nothing was seen" in row["reason"]
     assert load(ControllerMemory, row["memory"]).due == (LATER,)
-    told, memory = unread_windows(ControllerMemory(due=(replace(FALL, valid_until_s=NOW_S),)), NOW_S)
+    told, memory = decide_without_windows(ControllerMemory(due=(replace(FALL, valid_until_s=NOW_S),)), NOW_S)
     assert (told.wanted, memory.due) == (None, ())
 
 

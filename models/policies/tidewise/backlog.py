@@ -1,4 +1,4 @@
-"""Backlogs: when a job is enlarged to work one off, or already while it restarts after a failure, and the way back."""
+"""Backlogs: when a job is scaled up to work one off, or already while it restarts, and when it is scaled back."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveD
 from models.scheduling.cost_model import work_off_time_s
 from models.scheduling.need import upper_limits
 
-_SCALING = 0.7  # a share of what linear scaling promises: enlarging this far is a guess
+_SCALING = 0.7  # share of linear scaling that is assumed for parallelisms that were not observed
 
 
 def work_off_backlog(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory
 ) -> tuple[ReactiveDecision | None, ControllerMemory]:
-    """Enlarge a job that works off a backlog where that costs less than its lateness, and bring it back afterwards."""
+    """Scale a job with a backlog up where that costs less than its lateness, and back afterwards."""
     lag = lag_s(snapshot.observations)
     if memory.back_to is not None:
         if lag > snapshot.options.net_lag_s:
@@ -37,9 +37,9 @@ def work_off_backlog(
 
 
 def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Enlarge a job while it restarts after a failure, where its backlog will be worth it; else wait for it.
+    """Scale a job up while it restarts after a failure, where its backlog will be worth it; else wait for it.
 
-    What it will have to work off is not seen yet: the downtime of a restart, and what is processed again.
+    The backlog is not measured yet: it is expected from the downtime of a restart and the records processed again.
     """
     options, recovery = snapshot.options, snapshot.recovery
     if not (snapshot.restarting and options.net_rescues and options.net_restarts) or memory.back_to is not None:
@@ -58,7 +58,7 @@ class _Wider:
 
     Attributes:
         parallelism: operator -> parallelism.
-        why: how long the backlog takes as the job is and enlarged, to follow "a backlog".
+        why: how long the backlog takes with both configurations, to follow "a backlog".
     """
 
     parallelism: Mapping[str, int]
@@ -66,13 +66,13 @@ class _Wider:
 
 
 def _cheapest_enlargement(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _Wider | None:
-    """Return the wider configuration that costs least until a backlog is gone, changing there and back included.
+    """Return the wider configuration that costs least until a backlog is worked off, both rescales included.
 
-    None where staying costs less, and where nothing is known of what the job can process.
+    None where staying costs less, and where the capacity of the job is not known.
 
     Args:
-        snapshot: what is seen.
-        memory: what is remembered.
+        snapshot: of the job.
+        memory: of the job.
         lag: age of the oldest record, s.
         stop_s: downtime of the change itself.
     """
@@ -107,7 +107,7 @@ def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Wider) -> Co
 def _bring_back(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory, back_to: Mapping[str, int]
 ) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return to the configuration before the backlog, or to what the load needs where it has outgrown that one."""
+    """Return to the configuration before the backlog, or to what the load needs where that one is too small now."""
     options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, back_to)
     fits = 1.0 if memory.planned else 1.0 / options.reactive_utilisation_most
     if headroom_ratio is None or headroom_ratio >= fits:

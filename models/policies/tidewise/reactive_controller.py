@@ -1,20 +1,20 @@
-"""The safety net between plans: which due step is sent, and when the job is steered by what is seen instead.
+"""The reactive controller between plans: it sends due steps, and decides from measurements where the plan does not fit.
 
-One state machine: the replay and the watch stage evaluate it every few minutes, the plan stage once with the plan, for
-a job without a forecast to plan with:
+One state machine: the replay and the watch stage evaluate it every few minutes; the plan stage does once, for a job
+without a usable forecast:
 
-- A step goes out when it is due, never because the running configuration differs from the plan: a plan that is not
-  followed is made again within the hour, from what runs then.
-- A fall waits while the load lies above what was forecast for then, or above what it would leave, and while the job is
+- A step is sent when it is due, never because the running configuration differs from the plan: the next plan, within
+  the hour, starts from the configuration that runs then.
+- A scale-down waits while the load is above its forecast, or above the capacity that would remain, and while the job is
   late, until it expires.
 - A job that gets more than it can process is scaled up at once, whatever the plan.
-- A job that failed is enlarged while it restarts, where that shortens its lateness by more than it costs: Flink's
+- A job that failed is scaled up while it restarts, where that saves more lateness than it costs: Flink's
   adaptive scheduler brings it back with what was requested meanwhile, so the change needs no stop of its own.
-- Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen: up at
-  once, down when that will have paid (`low_loads.py`).
+- Without a usable plan (no models yet, no season in the history) the measured load decides on both directions: up at
+  once, down at the break-even (`scale_down.py`).
 
-How far to go is ContTune's step: conservative Bayesian optimisation over what was observed of each operator, linear as
-DS2 beyond it.
+The size of a change is ContTune's step: conservative Bayesian optimisation over the observations of each operator,
+linear as DS2 beyond them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveD
 
 
 def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:
-    """Return the memory after windows that it had not seen yet."""
+    """Return the memory after windows that it had not read yet."""
     fresh = select_new_windows(seen, memory.seen_until_s)
     if not len(fresh):
         return memory
@@ -53,19 +53,19 @@ def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations)
 
 
 def accept_plan(memory: ControllerMemory, due: tuple[PendingStep, ...]) -> ControllerMemory:
-    """Return the memory after a new plan: its steps take the place of the old ones."""
+    """Return the memory after a new plan: its steps replace the old ones."""
     return replace(forget_enlargement(memory), due=due, planned=True, low_loads=())
 
 
 def drop_plan(memory: ControllerMemory) -> ControllerMemory:
-    """Return the memory of a job whose newest plan cannot be used: it is steered by what is seen."""
+    """Return the memory of a job whose newest plan cannot be used: the measured load decides."""
     return replace(memory, due=(), planned=False)
 
 
-def unread_windows(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return what to do with a job of which nothing was seen lately: the step that is due goes out as planned."""
+def decide_without_windows(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
+    """Return the decision for a job without recent windows: the step that is due is sent as planned."""
     latest, later = _latest_due(memory, now_s)
-    memory = replace(memory, due=later, low_loads=())  # what was not seen may have been a peak
+    memory = replace(memory, due=later, low_loads=())  # the time without windows may have had a peak
     if latest is None or latest.valid_until_s <= now_s:
         return ReactiveDecision(None, "nothing was seen of it lately"), memory
     reason = f"{latest.reason}; nothing was seen of the job lately, so the step goes out as planned"
@@ -119,18 +119,18 @@ def _take_due(
 
 
 def _max_expected_rate(snapshot: Snapshot, step: PendingStep) -> float:
-    """Return the highest load that is as forecast, records/s, for the windows that are seen.
+    """Return the highest load of the latest windows that is within the forecast, records/s.
 
-    Until they lie wholly in the time of the step they show the load before it, which is no reason to wait.
+    Until the windows lie wholly in the time of the step they show the load before it, which is no reason to wait.
     """
     since_s = snapshot.now_s - LATEST * snapshot.observations.window_s
     return max(step.load_most_per_s, step.load_before_most_per_s if since_s < step.apply_at_s else 0.0)
 
 
 def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) -> bool:
-    """Whether the load that arrives now is more than a step's configuration can process, by what was seen so far.
+    """Whether the present load is more than a step's configuration can process, by the observations so far.
 
-    A forecast that an event has overtaken lets the load fall back at once.
+    Without this an event that the forecast did not expect would be followed by a scale-down at once.
     """
     headroom_ratio = known_headroom(snapshot, memory, step.parallelism, capacity_near)
     return headroom_ratio is not None and headroom_ratio * snapshot.options.net_utilisation < 1.0
@@ -140,7 +140,7 @@ def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tu
     if not memory.planned:
         return _follow(snapshot, reading, memory)
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
-    # One window's rates waver: a plan is believed until records really pile up.
+    # Rates of single windows vary: the plan holds until there is a backlog.
     overloaded = used > options.net_utilisation and (
         lag_s(snapshot.observations) > options.net_lag_s or used > options.net_overload
     )

@@ -80,7 +80,7 @@ def known_headroom(
     parallelism: Mapping[str, int],
     capacity_of: Callable[[History, int], float] = capacity_at,
 ) -> float | None:
-    """Return capacity over load at a parallelism from what was seen there before; None when it never was.
+    """Return capacity over load at a parallelism from the observations there; None without any.
 
     The windows of a restart are disturbed, but their load is valid: arrivals are counted at the broker.
     """
@@ -115,7 +115,7 @@ def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) 
 
 
 def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
-    """Return ContTune's step for the load that is seen, at the utilisation aimed at with a plan or without one."""
+    """Return ContTune's step for the present load, at the target utilisation with a plan or without one."""
     target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
     names = snapshot.graph.names
     limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
