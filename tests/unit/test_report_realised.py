@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from spark_jobs.report.outcomes import measure_outcome, outcomes, policy_costs
+from spark_jobs.report.outcomes import list_outcomes, measure_outcome, policy_costs
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 NOW = pd.Timestamp("2026-11-20 18:00")
@@ -57,7 +57,7 @@ def due(ago_h: float, outcome: str = "confirmed", **changes: object) -> dict[str
 
 def test_a_step_is_followed_until_the_next_one() -> None:
     steps = pd.DataFrame([due(2, slots=8), due(4), due(3, "refused: stale_plan")])
-    last, refused, first = outcomes(steps, load(), rescales(), AS_OF)
+    last, refused, first = list_outcomes(steps, load(), rescales(), AS_OF)
     assert first.minutes == pytest.approx(120.0)  # to the next that was not refused
     assert (first.slots, first.ran_slots, first.took_s) == (9, 9.0, 100.0)
     assert first.load_per_s == pytest.approx(50e3 + 1e3 * 47 / 12)
@@ -69,7 +69,7 @@ def test_a_step_is_followed_until_the_next_one() -> None:
 
 
 def test_a_dry_run_shows_what_the_job_did_meanwhile_but_no_rescale_of_its_own() -> None:
-    [only] = outcomes(pd.DataFrame([due(4, "dry_run")]), load(), rescales(), AS_OF)
+    [only] = list_outcomes(pd.DataFrame([due(4, "dry_run")]), load(), rescales(), AS_OF)
     assert (only.ran_slots, only.took_s) == (9.0, None)
 
 
