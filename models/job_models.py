@@ -1,4 +1,4 @@
-"""What is known about one job: the contract between training, which fits it, and planning, which reads it.
+"""The models of one job: the contract between training, which fits them, and planning, which reads them.
 
 | name | meaning | unit |
 | --- | --- | --- |
@@ -79,7 +79,7 @@ class RecoveryModel:
         return self.downtime_rescale_s if kind == "rescale" else self.downtime_restart_s
 
     def recovery_s(self, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike, *, kind: EventKind) -> Floats:
-        """Return the seconds until the backlog of an event is gone, for constant load.
+        """Return the seconds until the backlog of an event is worked off, for constant load.
 
         Closed form of Phoebe's Section III-B: R = D + load (I + D) / (capacity - load).  A planned rescale stops with
         a savepoint, so nothing is replayed: I = 0.
@@ -125,7 +125,7 @@ class LatencyModel:
             raise ValueError("knots and latency_at_knots_ms must have one length")
 
     def latency_ms(self, utilisation: npt.ArrayLike) -> Floats:
-        """Return the expected latency, (...) ms; flat beyond the knots, NaN when none was ever seen."""
+        """Return the expected latency, (...) ms; flat beyond the knots, NaN when none was ever measured."""
         at = np.asarray(utilisation, float)
         if not len(self.knots):
             return np.full(at.shape, np.nan)

@@ -24,7 +24,7 @@ _LIMIT = 64
 
 @dataclass(frozen=True, slots=True)
 class HeronRun:
-    """What Dhalion did.
+    """Outcome of Dhalion.
 
     Attributes:
         path: instances of (split, count) after each action, the start first.

@@ -1,4 +1,4 @@
-"""What Tidewise asks of a Flink cluster: read a job, change its parallelism, confirm that it runs so."""
+"""Requests to a Flink cluster: read a job, change its parallelism, confirm the change."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class FlinkClient:
         A connection error while waiting is not the end: the JobManager may be busy with the very rescale.
 
         Raises:
-            ParallelismNotReached: the time limit passed; the message has what was seen last.
+            ParallelismNotReached: the time limit passed; the message has the last observed parallelism.
         """
         started = clock()
         polls, seen = 0, "nothing running"

@@ -1,4 +1,4 @@
-"""Where raw payloads come from: running clusters, polled over REST (files handed in: ``cli/raw_import.py``)."""
+"""The source of raw lines: running clusters, polled over REST (for files see ``cli/raw_import.py``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Clock = Callable[[], float]  # epoch seconds
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a source put below the raw root.
+    """Files that a source put below the raw root.
 
     Attributes:
         written: files that are new.

@@ -1,4 +1,4 @@
-"""What was learnt, forecast, planned and applied."""
+"""Gold tables: models, forecasts, plans and applied steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODEL_VERSIONS = Table(
         "operators": "INT",
         "observations": "BIGINT",
         "observations_hash": "STRING",  # content of the training input, to recognise a rerun
-        "capacity_mape": "DOUBLE",  # held back: mean |predicted - seen| / seen
+        "capacity_mape": "DOUBLE",  # held back: mean |predicted - measured| / measured
         "recovery_mape": "DOUBLE",
         "latency_mape": "DOUBLE",
         "champion_before": "STRING",
@@ -169,13 +169,13 @@ LOOKS = Table(
         "held_step_id": "STRING",  # of the plan's step that is due and held back, if any
         "apply_at": "TIMESTAMP",
         "valid_until": "TIMESTAMP",  # of its own step: the next look
-        "parallelism_from": PARALLELISM,  # as last seen running
+        "parallelism_from": PARALLELISM,  # as last observed running
         "parallelism_to": PARALLELISM,
         "slots_from": "INT",
         "slots": "INT",
         "reason": "STRING",  # one sentence for a person
-        "seen": "BOOLEAN",  # whether its metrics are fresh; where not, apply sends what is due as planned
-        "planned": "BOOLEAN",  # whether there is a plan to follow; else the job is steered by what is seen
+        "seen": "BOOLEAN",  # whether its metrics are new; where not, apply sends due steps as planned
+        "planned": "BOOLEAN",  # whether there is a plan to follow; else the measured load decides
         "observations_until": "TIMESTAMP",
         "plan_as_of": "TIMESTAMP",  # the newest plan that the look knew
         "policy": "STRING",
@@ -224,7 +224,7 @@ BACKTESTS = Table(
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "policy": "STRING",  # also static_max and clairvoyant, which nobody can choose
+        "policy": "STRING",  # also static_max and clairvoyant, which cannot be chosen
         "days": "DOUBLE",  # that were scored
         "learning_days": "DOUBLE",  # replayed before them from a cold start, not scored
         "note": "STRING",  # set where there was less history than requested; null otherwise

@@ -13,7 +13,7 @@ from models.capacity.fit import fit
 from models.capacity.gp import predict
 
 # How far a capacity is off when it is scaled linearly by a factor e, before the fleet has shown it: worth one unit of
-# squared log distance, that is one operator seen at p and at 2.7 p.
+# squared log distance, that is one operator observed at p and at 2.7 p.
 SCALING_ERROR_PRIOR = 0.3
 SCALING_ERROR_PRIOR_WEIGHT = 1.0
 
@@ -73,7 +73,7 @@ def fit_curves(samples: Samples, largest: Floats, top: int, start: Floats | None
 def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_share: Floats) -> float:
     """Learn from the fleet how far linear scaling is off per unit of log distance in parallelism.
 
-    Each operator's highest parallelism is an experiment: the capacity seen there against the capacity seen at about
+    Each operator's highest parallelism is an experiment: the capacity there against the capacity at about
     half of it, scaled linearly; what noise explains is subtracted.
 
     Args:

@@ -47,7 +47,7 @@ class Fit:
 
 
 def length_scale_bound(largest: Floats) -> Floats:
-    """Return the upper bound of the length scale, (B,): half the largest parallelism seen in the job."""
+    """Return the upper bound of the length scale, (B,): half the largest parallelism observed in the job."""
     return np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
 
 

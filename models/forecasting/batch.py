@@ -27,7 +27,7 @@ ORIGIN_SPACING_S = 6 * HOUR_S
 
 @dataclass(frozen=True, slots=True)
 class ForecastSettings:
-    """How a batch is forecast.
+    """Settings of a batch forecast.
 
     Attributes:
         horizon: bins to predict.

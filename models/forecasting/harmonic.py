@@ -33,7 +33,7 @@ class HarmonicRidge:
         weekly: number of harmonics of the week (those that are harmonics of the day too are left out).
         penalty: ridge penalty of the slowest harmonic, in bins of evidence per day of history.
         weekly_after_days: with less history the weekly columns are shut: one day is too little for a weekday.
-        remainder_days: how much of the end of the history the remainder is learnt from.
+        remainder_days: days at the end of the history that the remainder is fitted on.
         level_share: share of the remainder's mean over the last day that is kept as a change of level.
         recent_s: length of the end of the history whose remainder AR(1) starts from.
     """

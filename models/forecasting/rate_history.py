@@ -15,11 +15,11 @@ from models.arrays import Bools, Floats, Ints
 from models.forecasting.calendar import Calendar
 
 NOTHING_SHARE = 0.01
-"""A rate below this share of what its hour of day usually brings is taken for missing data."""
+"""A rate below this share of the usual rate of its hour of day is treated as missing data."""
 SPIKE_FACTOR = 10.0
-"""A rate above this many times the busiest usual hour is taken for a counter's reset."""
+"""A rate above this many times the busiest usual hour is treated as a counter reset."""
 OUTAGE_DAYS = 1.0
-"""What lasts this long is load after all: the source has dried up, or grown."""
+"""A run this long is real load: the source has stopped, or grown."""
 SPIKE_BINS = 2
 MOST_PER_S = 1e15
 """No source emits more: such a value is no rate."""

@@ -1,7 +1,7 @@
 """The remainder after the season: part of it is a change of level, part of it decays.
 
 r (n, L)   remainder of the last days before an origin, NaN where nothing was measured
-r-hat(h)   level + phi^h (recent - level) gain: AR(1) seen through white noise
+r-hat(h)   level + phi^h (recent - level) gain: AR(1) with added white noise
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from models.arrays import Floats, Ints
 from models.forecasting.calendar import Calendar
 
 DAYS = 4.0
-"""How much of the end of a history the remainder is learnt from."""
+"""Days at the end of a history that the remainder is fitted on."""
 LEVEL_SHARE = 0.6
 """Share of the remainder's mean over the last day that is kept as a change of level."""
 RECENT_S = 900.0
@@ -47,7 +47,7 @@ def _mean_before(values: Floats, stop: Ints, window: int) -> Floats:
 
 
 def _fit_decay(centred: Floats, lag: int) -> tuple[Floats, Floats]:
-    """Return phi per bin and gain of an AR(1) seen through white noise, each of shape (n,).
+    """Return phi per bin and gain of an AR(1) with added white noise, each of shape (n,).
 
     With autocovariance c(k) = g c(0) phi^k for k > 0, phi^lag = c(2 lag) / c(lag) is free of the noise, and
     g = c(lag) / (c(0) phi^lag) is the share of the variance that is not noise.

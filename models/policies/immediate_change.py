@@ -14,7 +14,7 @@ from models.scheduling.expectation import Expectation
 from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import Step
 
-# Expectation of a step where nobody reads it.
+# Expectation of a step where it is not needed.
 NOT_EXPECTED = Expectation(*[float("nan")] * 8)
 
 

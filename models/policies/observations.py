@@ -1,4 +1,4 @@
-"""What a reactive policy sees of a job: its latest windows, as ``silver.observations`` holds them."""
+"""Observations of a job for a policy: its latest windows, as ``silver.observations`` holds them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Observations:
         return cls(window_start_s=starts, window_s=window_s, parallelism=runs, disturbed=np.zeros(0, bool), **measures)
 
     def since(self, time_s: float) -> Observations:
-        """Return the windows that began at or after a time: those that a memory has not seen yet."""
+        """Return the windows that began at or after a time: those that a memory has not read yet."""
         return self.rows(np.flatnonzero(self.window_start_s >= time_s))
 
     def rows(self, index: Ints) -> Observations:

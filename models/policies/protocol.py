@@ -72,7 +72,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a policy may learn from between decisions: weeks of windows, and what is known of the job at their end.
+    """Input of a policy's learning between decisions: weeks of windows, and the models of the job at their end.
 
     Attributes:
         as_of_s: their end, epoch seconds.

@@ -60,7 +60,7 @@ class CostTables:
 
 @dataclass(frozen=True, slots=True)
 class CurrentState:
-    """When and in what state a job is planned for.
+    """Time of planning and state of the job.
 
     Attributes:
         as_of_s: epoch seconds, in the first bin.

@@ -1,4 +1,4 @@
-"""What every operator will have to process: the forecast of the sources, pushed through the job graph.
+"""Demand of every operator: the forecast of the sources, propagated through the job graph.
 
 | name | meaning | shape |
 | --- | --- | --- |
@@ -142,7 +142,7 @@ def resample_to_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon
 
 
 def demand(graph: JobGraph, selectivity: Mapping[str, float], forecast: SourceForecast) -> Demand:
-    """Push the sources' quantiles through the graph (Eq. 7-8 of DS2).
+    """Propagate the sources' quantiles through the graph (Eq. 7-8 of DS2).
 
     Sources are taken to be high together (comonotone): the quantile of a sum is the sum of the quantiles, which is
     the careful reading of forecasts that are made per source.

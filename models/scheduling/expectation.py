@@ -1,4 +1,4 @@
-"""What is to be expected of a configuration over some bins: capacity, utilisation, risk, recovery."""
+"""Expected figures of a configuration over some bins: capacity, utilisation, risk, recovery."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Everything an expectation is made from.
+    """Inputs of an expectation.
 
     Attributes:
         demand: of the job.

@@ -20,7 +20,7 @@ class Step:
     Attributes:
         apply_at_s: when to send it; equal to ``effective_at_s`` for a fall and for what is needed already.
         effective_at_s: when it must be in effect.
-        valid_until_s: when the next configuration is due, or the horizon ends: after that it is wrong to send it.
+        valid_until_s: when the next configuration is due, or the horizon ends: after that it must not be sent.
         parallelism_from, parallelism_to: (O,) before and after; equal for a job that is held as it is.
         begin, end: the bins that it covers.
         expected: what to expect during them.
@@ -52,7 +52,7 @@ class Step:
 
     @property
     def lead_time_s(self) -> int:
-        """How long before it must be in effect it is sent."""
+        """Time between sending it and its being in effect."""
         return self.effective_at_s - self.apply_at_s
 
     @property
@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class JobConditions:
-    """What placing needs to know of a job.
+    """Conditions of a job for placing its steps.
 
     Attributes:
         current: (O,) running parallelism.

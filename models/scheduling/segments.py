@@ -39,7 +39,7 @@ class Segment:
 def count_held_bins(need: Ints, current: Ints, limits: Ints) -> int:
     """Return how many bins from the first on the running configuration covers.
 
-    None when it exceeds a limit itself: then it may not go on.
+    0 when it exceeds a limit itself: then it may not go on.
     """
     if (current > limits).any():
         return 0

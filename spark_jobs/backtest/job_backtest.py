@@ -48,7 +48,7 @@ class NoLoadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BacktestTask:
-    """What every job's comparison shares; shipped to the executors once.
+    """Common inputs of every job's comparison; shipped to the executors once.
 
     Attributes:
         settings: of the run.

@@ -31,7 +31,7 @@ RESULT_SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class ForecastTask(HistoryFrame):
-    """What every worker needs to know; plain values, so that it travels.
+    """Common inputs of every worker; plain values, so that they can be shipped.
 
     Attributes:
         horizon_bins: bins to predict.

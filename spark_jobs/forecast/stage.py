@@ -155,7 +155,7 @@ def score_rows(made: DataFrame, task: ForecastTask) -> DataFrame:
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Forecast every source seen in the history; replaces what was forecast for the same ``as_of``."""
+    """Forecast every source of the history; replaces the forecasts of the same ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
     series = source_series(lake.read(tables.OBSERVATIONS), task).persist()

@@ -1,4 +1,4 @@
-"""What one job's policy learns from its history."""
+"""Learning of one job's policy from its history."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
 
 @dataclass(frozen=True, slots=True)
 class LearnTask:
-    """What every job's learning shares; shipped to the executors once."""
+    """Common inputs of every job's learning; shipped to the executors once."""
 
     settings: Settings
     as_of: datetime

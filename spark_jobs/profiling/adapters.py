@@ -1,4 +1,4 @@
-"""What runs the deployments of a profiling phase, by the name in ``profiling.adapter``.
+"""The clusters for the deployments of a profiling phase, by the name in ``profiling.adapter``.
 
 An adapter is a function ``(subject) -> ProfilingCluster``.  One for a real cluster submits the job once per scale-out
 to read a recorded topic; it is named as ``module:function`` and must be importable on the executors.

@@ -39,7 +39,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ProfileTask:
-    """What the profiling of every job shares; shipped to the executors once."""
+    """Common inputs of every job's profiling; shipped to the executors once."""
 
     settings: Settings
     as_of: datetime

@@ -98,7 +98,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Profile one job or all.
 
     Raises:
-        ValueError: the settings name an adapter or a policy that there is not, the job was not seen or its policy uses
+        ValueError: the settings name an unknown adapter or policy, the job was not observed or its policy uses
             no profile.
         NoChampionError: there are no models yet.
     """

@@ -1,4 +1,4 @@
-"""What a report shows, as plain values: the page needs neither Spark nor MLflow."""
+"""Content of a report, as plain values: the page needs neither Spark nor MLflow."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Realised:
-    """How a job ran over the days that are drawn, whoever decided."""
+    """Measured figures of a job over the days that are drawn."""
 
     days: float
     late_minutes_per_day: float

@@ -116,7 +116,7 @@ def score_latencies(held: DataFrame, challenger: FleetBundle) -> DataFrame:
 
 
 def score_recoveries(events: DataFrame, graphs: DataFrame, shares: DataFrame, challenger: FleetBundle) -> DataFrame:
-    """Predict the recovery of each event by a downtime blind to it, beside what was seen (null: never seen)."""
+    """Predict the recovery of each event by a downtime learned without it, beside the measured one (null: none)."""
     nodes = graphs.groupBy(*JOB).agg(F.collect_list(F.struct("operator", "upstream")).alias("graph"))
     joined = events.join(nodes, on=list(JOB), how="inner").join(shares, on=list(JOB), how="inner")
     shared = events.sparkSession.sparkContext.broadcast(challenger)
@@ -133,7 +133,7 @@ def score_recoveries(events: DataFrame, graphs: DataFrame, shares: DataFrame, ch
 
 
 def recovery_errors(recoveries: pd.DataFrame) -> Floats:
-    """Return the relative error of each event whose recovery was seen and is predicted to end, (n,).
+    """Return the relative error of each event whose recovery was measured and is predicted to end, (n,).
 
     The end of a catch-up is seen at the next sample only, so the true recovery lies within the resolution before what
     was seen: a prediction in that range has no error.

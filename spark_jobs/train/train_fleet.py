@@ -55,7 +55,7 @@ class Trained:
 
 
 def grid_tops(points: DataFrame, graphs: DataFrame, settings: Settings) -> DataFrame:
-    """Add ``top``: a curve reaches as far as slots and key groups allow, and at least to what was seen."""
+    """Add ``top``: a curve reaches as far as slots and key groups allow, at least to the observed parallelisms."""
     slots = F.lit(Cluster().slots_max)
     for name, cluster in settings.clusters.items():
         slots = F.when(F.col("cluster") == name, cluster.slots_max).otherwise(slots)
@@ -85,7 +85,7 @@ def fit_fleet(
 
 
 def score_fleet(inputs: data.Inputs, settings: Settings, assembled: Assembled, champion: FleetBundle | None) -> Scores:
-    """Score the new models, and the champion beside them, on what neither has seen."""
+    """Score the new models, and the champion beside them, on held-back rows."""
     spark = inputs.observations.sparkSession
     bundle = assembled.bundle
     held = data.held_capacities(inputs.observations, settings.training)

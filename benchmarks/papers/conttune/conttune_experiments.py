@@ -43,7 +43,7 @@ DS2 = Method(acquisition=Acquisition.LINEAR)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a method did; S seeds, six permutations, 20 rates; all (S, 6, 20).
+    """Outcome of a method; S seeds, six permutations, 20 rates; all (S, 6, 20).
 
     Attributes:
         reconfigurations: of the tuning at each rate.

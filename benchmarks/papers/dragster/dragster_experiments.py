@@ -24,7 +24,7 @@ CAPACITY_NOISE = 0.03
 
 
 class Tuner(Protocol):
-    """What decides once per slot; it keeps its own memory."""
+    """A tuner, which decides once per slot; it keeps its own memory."""
 
     def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
         """Return operator -> tasks of the next slot, of those to change at least."""
@@ -67,7 +67,7 @@ DHALION_BACKPRESSURE = replace(DHALION, symptom=dhalion.Symptom.BACKPRESSURE)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What happened; R runs, T slots, M operators without the sources.
+    """The record of an experiment; R runs, T slots, M operators without the sources.
 
     Attributes:
         tasks: (R, T, M).

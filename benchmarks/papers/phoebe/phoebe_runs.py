@@ -68,7 +68,7 @@ SYSTEMS = (
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """What was recorded, J = systems x repetitions, K windows of 5 s.
+    """The record, J = systems x repetitions, K windows of 5 s.
 
     Attributes:
         system, repetition: (J,) of each job.

@@ -1,4 +1,4 @@
-"""What the controllers of the experiments see: the latest windows, and one shared forecast per repetition."""
+"""Situations of the controllers in the experiments: the latest windows, and one shared forecast per repetition."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ReactiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What the rule recommended at a time."""
+    """A recommendation of the rule."""
 
     at_s: int
     workers: int

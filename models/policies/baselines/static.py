@@ -7,7 +7,7 @@ from models.policies.protocol import Schedule, Situation
 
 
 class Static:
-    """Keeps the job as it is, or brings it to a number of workers once.
+    """Keeps the job as it is, or rescales it to a number of workers once.
 
     Args:
         workers: parallelism of every operator; None leaves the job as it is found.

@@ -13,7 +13,7 @@ from models.arrays import Floats, Ints
 
 
 class Acquisition(StrEnum):
-    """How the next parallelism is chosen."""
+    """The acquisition function that chooses the next parallelism."""
 
     FEASIBLE = "feasible"  # Eq. 5: the smallest p whose expected capacity suffices
     CEI = "cei"  # Eq. 4: constrained expected improvement

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Provision(StrEnum):
-    """What a job is."""
+    """State of a job."""
 
     UNDER = "under-provisioned"
     OVER = "over-provisioned"

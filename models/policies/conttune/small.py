@@ -42,11 +42,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to run.
+    """A suggested parallelism.
 
     Attributes:
         parallelism: suggested.
-        how: by the model (fast exploitation), linearly as DS2 (conservative exploration), or kept for want of a rate.
+        how: by the model (fast exploitation), linearly as DS2 (conservative exploration), or kept without a rate.
     """
 
     parallelism: int
@@ -115,7 +115,7 @@ def fit_surrogate(histories: Sequence[History], p_max: Sequence[int]) -> tuple[F
     top = max(p_max, default=1)
     mean, sd = np.full((len(histories), top), np.nan), np.full((len(histories), top), np.nan)
     points = np.array([len(history) for history in histories], np.int64)
-    # Operators seen at a single parallelism are a line; apart from the others they need no padding and cost nothing.
+    # Operators observed at a single parallelism are a line; fitted separately they need no padding.
     for rows in (np.flatnonzero(points == 1), np.flatnonzero(points > 1)):
         if rows.size:
             fitted = fit_curves(_samples([histories[row] for row in rows.tolist()]), np.array(p_max, float)[rows], top)

@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is remembered of a job.
+    """Memory of a job.
 
     Attributes:
         seen_until_s: end of the last window that was read; None before the first.
@@ -60,7 +60,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do.
+    """The decision of one step.
 
     Attributes:
         outcome: why.

@@ -86,7 +86,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is done: one operator gets another number of instances."""
+    """An action: one operator gets another number of instances."""
 
     operator: str
     instances: int

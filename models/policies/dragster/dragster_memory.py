@@ -15,7 +15,7 @@ PRIOR_DEVIATION = 0.3
 
 
 class Target(StrEnum):
-    """How the upper level sets the capacities to be tracked."""
+    """The method by which the upper level sets the target capacities."""
 
     SADDLE = "saddle"
     GRADIENT = "gradient"
@@ -37,9 +37,9 @@ class Options:
         bonus: form of Eq. 18.
         delta: of beta, Theorem 1.
         eta: step of Eq. 16.
-        headroom: share above the demand that is requested, up to the largest demand ever seen: after a fall of the
+        headroom: share above the demand that is requested, up to the largest demand ever observed: after a fall of the
             load a margin is kept, at the highest load there is none.
-        samples_max: a number of tasks seen more often weighs like this many, so that an old capacity is forgotten.
+        samples_max: a number of tasks observed more often weighs like this many, so that an old capacity is forgotten.
     """
 
     target: Target = Target.SADDLE
@@ -100,7 +100,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What was observed in one slot.
+    """Observations of one slot.
 
     Attributes:
         source_per_s: source -> records/s that arrived.

@@ -80,7 +80,7 @@ def _scales(net: Network, source_per_s: Mapping[str, float], memory: Memory) -> 
 
 
 def _belief(options: Options, slot: Slot, memory: Memory, name: str) -> Posterior | None:
-    """Return what is known of an operator; None when it was never seen at work."""
+    """Return the posterior of an operator; None when it was never observed at work."""
     seen = [one for one in memory.samples if one.operator == name]
     if not seen:
         return None

@@ -1,4 +1,4 @@
-"""What is known of an operator's capacity: the posterior of a Gaussian process, Eq. 17 of Dragster."""
+"""Capacity of an operator: the posterior of a Gaussian process, Eq. 17 of Dragster."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from models.policies.dragster.gaussian import Posterior
 
 
 class Bonus(StrEnum):
-    """What uncertainty is worth: Eq. 18 has beta sigma^2, the proof (Eq. 21-23) has sqrt(beta) sigma."""
+    """The bonus for uncertainty: Eq. 18 has beta sigma^2, the proof (Eq. 21-23) has sqrt(beta) sigma."""
 
     VARIANCE = "variance"
     DEVIATION = "deviation"

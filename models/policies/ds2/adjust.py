@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 Parallelism = Mapping[str, int]
-# Flink's own limit is 2^15; anything above this is a measurement gone wrong, not a parallelism.
+# Flink's own limit is 2^15; anything above this is a wrong measurement, not a parallelism.
 MAX_PARALLELISM = 2**31 - 1
 # A product this close above an integer is rounding error of floating point.
 _CEIL_SLACK = 1e-9
 
 
 class Aggregation(StrEnum):
-    """How the decisions of several intervals become one."""
+    """The rule that makes one decision from those of several intervals."""
 
     LAST = "last"
     MAX = "max"

@@ -109,7 +109,7 @@ def interval_of(graph: JobGraph, seen: Observations, row: int, running: Mapping[
 
 
 def _usable(situation: Situation, memory: ManagerState) -> Observations:
-    """Return the windows that the manager has not seen and may use."""
+    """Return the windows that the manager has not read and may use."""
     seen = situation.observations
     fresh = seen if memory.last_call_s is None else seen.since(memory.last_call_s)
     running = np.array([situation.parallelism[name] for name in situation.graph.names], np.int64)

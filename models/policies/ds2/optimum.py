@@ -30,7 +30,7 @@ class OperatorRates:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """What DS2 asks for.
+    """The configuration that DS2 computes.
 
     Attributes:
         parallelism: operator -> instances; sources keep theirs.

@@ -47,7 +47,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the manager does at the end of an interval.
+    """The manager's decision at the end of an interval.
 
     Attributes:
         outcome: why; ``past`` when the interval asks for a reconfiguration but lies too far back for one.
@@ -119,7 +119,7 @@ def _decision(
 
 
 def _restart_intervals(options: ManagerOptions, state: ManagerState, target_per_s: float) -> ManagerState:
-    """Forget what was rejected or fruitless once the target rate is another one."""
+    """Drop rejected and ineffective configurations once the target rate has changed."""
     before = state.target_per_s
     if not math.isfinite(target_per_s):
         return state

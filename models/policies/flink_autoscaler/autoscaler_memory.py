@@ -1,4 +1,4 @@
-"""What the autoscaler remembers of a job between two decisions, as frozen values that survive JSON."""
+"""Memory of the autoscaler between two decisions on a job, as frozen values that can be stored as JSON."""
 
 from __future__ import annotations
 

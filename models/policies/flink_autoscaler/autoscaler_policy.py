@@ -24,7 +24,7 @@ TUNED = AutoscalerConfig(utilization_target=0.8, target_utilization_boundary=0.1
 
 @dataclass(frozen=True, slots=True)
 class WindowMemory:
-    """What is kept between two decisions.
+    """Memory between two decisions.
 
     Attributes:
         rules: the memory of the rules.

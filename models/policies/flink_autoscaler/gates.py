@@ -17,7 +17,7 @@ _DAILY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?::(\d{3}))?)?")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a job's task managers are and how they feel.
+    """Resources and memory pressure of a job's task managers.
 
     Attributes:
         gc_pressure: share of time in garbage collection, worst task manager; NaN if unknown.

@@ -18,7 +18,7 @@ NO_RESOURCES = Resources()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is scaled.
+    """The vertices to rescale.
 
     Attributes:
         changes: vertex -> its change; empty when the job stays as it is.
@@ -108,7 +108,7 @@ def decide_from_samples(
 
 
 def _record_scaling(memory: Memory, evaluation: Evaluation, changes: Mapping[str, Change], now_s: float) -> Memory:
-    """Return the memory after a scaling: expectations recorded, every waiting scale-down forgotten."""
+    """Return the memory after a scaling: expectations recorded, without waiting scale-downs."""
     history = dict(memory.history)
     for name, change in changes.items():
         rate = evaluation.vertices[name].true_processing_per_s

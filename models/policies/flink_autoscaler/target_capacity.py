@@ -12,7 +12,7 @@ from models.policies.flink_autoscaler.config import AutoscalerConfig
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What must be processed, records/s.
+    """Required rates, records/s.
 
     Attributes:
         target_per_s: arriving, TDR.
@@ -37,7 +37,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A true processing rate seen at a parallelism before it was changed."""
+    """A true processing rate observed at a parallelism before it was changed."""
 
     parallelism: int
     true_processing_per_s: float

@@ -56,7 +56,7 @@ def measure_utilisation(observations: Observations, graph: JobGraph, offered: Ma
 
 
 def measure_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[str, float]) -> Floats:
-    """Return (W,) response time of the job, infinite when an operator was overloaded; NaN when none was seen.
+    """Return (W,) response time of the job, infinite when an operator was overloaded; NaN when none was measured.
 
     Deviation: Flink reports no response time of an operator, so a window's is that of M/D/1 at the utilisation that
     was measured in it.
@@ -82,10 +82,10 @@ def learn_operators(
     *,
     target_utilisation: float,
 ) -> AgentsMemory:
-    """Return the memory of decentralised agents, one per operator, after the windows that it has not seen.
+    """Return the memory of decentralised agents, one per operator, after the windows that it has not read.
 
     Args:
-        observations: windows, also ones that the memory has seen.
+        observations: windows, also ones that the memory has read.
         graph: of the job.
         selectivity: of its operators.
         memory: before.
@@ -113,10 +113,10 @@ def learn_job(
     service_per_s: Mapping[str, float],
     objective_s: float,
 ) -> AgentsMemory:
-    """Return the memory of the one agent of a centralised policy after the windows that it has not seen.
+    """Return the memory of the one agent of a centralised policy after the windows that it has not read.
 
     Args:
-        observations: windows, also ones that the memory has seen.
+        observations: windows, also ones that the memory has read.
         graph: of the job.
         selectivity: of its operators.
         memory: before.
@@ -207,7 +207,7 @@ def _merge_penalties(
 def _select_new_windows(
     observations: Observations, graph: JobGraph, memory: AgentsMemory
 ) -> tuple[Observations, list[bool]]:
-    """Return the windows that the memory has not seen, and whether each follows on the one before."""
+    """Return the windows that the memory has not read, and whether each follows on the one before."""
     if observations.parallelism.shape[1] != len(graph.names):  # of another graph: nothing to be learnt
         return observations.rows(np.zeros(0, np.int64)), []
     new = observations.since(memory.last_window_s + 1)

@@ -1,6 +1,6 @@
 """The decision problems of a real job: its levels, service rates and bounds, from what was observed and modelled.
 
-Deviation: the paper's K_max is 5 by decree.  Here it is what the highest rate seen so far needs at the target
+Deviation: the paper sets K_max to 5.  Here it is what the highest observed rate needs at the target
 utilisation, within the job's limits.  Resources cost w_res * k / K_max: measured against a whole cluster an instance
 would cost nothing beside a reconfiguration and no job would ever be scaled down.
 """
@@ -32,7 +32,7 @@ MAX_PAIRS = 250_000
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """The chain of the S levels that were seen, ascending: (S,) and (S, S)."""
+    """The chain of the S observed levels, ascending: (S,) and (S, S)."""
 
     levels: Ints
     quantum_per_s: float
@@ -45,7 +45,7 @@ class _Chain:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A solved policy over S levels that were seen and C configurations.
+    """A solved policy over S observed levels and C configurations.
 
     Attributes:
         levels: (S,) ascending.
@@ -60,7 +60,7 @@ class Plan:
     following: Ints
 
     def row(self, rate_per_s: float) -> int:
-        """Return the row of a rate; a level that was never seen counts as the next higher one that was."""
+        """Return the row of a rate; a level that was never observed counts as the next higher one that was."""
         level = round(rate_per_s / self.quantum_per_s)
         return min(int(np.searchsorted(self.levels, level)), len(self.levels) - 1)
 

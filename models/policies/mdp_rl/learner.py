@@ -14,7 +14,7 @@ from models.policies.mdp_rl.rate_chain import transition_probabilities
 
 @dataclass(frozen=True, slots=True)
 class Sweeps:
-    """When values are brought up to date.
+    """Settings of the sweeps that update the values.
 
     Deviation: Algorithm 1 sweeps in every slot.  With a known response model that changes nothing (average costs of a
     year with a sweep every 5 and every 100 slots agree to 1e-5); an agent that learns the response explores a little

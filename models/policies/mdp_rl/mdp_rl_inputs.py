@@ -1,4 +1,4 @@
-"""What the policies read from a situation: capacities, and the rates since the last decision."""
+"""Inputs of the policies from a situation: capacities, and the rates since the last decision."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What one agent has learnt about the rate it sees and the configurations it ran.
+    """Knowledge of one agent about its rate and the configurations that it ran.
 
     Attributes:
         quantum_per_s: rate of one level, records/s; 0 as long as no record came.

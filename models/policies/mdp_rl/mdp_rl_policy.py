@@ -22,7 +22,7 @@ from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from models.policies.protocol import History, Schedule, Situation
 from models.scheduling.need import CapacityBounds
 
-# An agent that has seen less than this many transitions (an hour of windows of five minutes) does not act yet.
+# An agent with less than this many transitions (an hour of windows of five minutes) does not act yet.
 LEAST_SLOTS = 12
 OBJECTIVE_UTILISATION = 0.7  # at which the paper's response objective lies, and its best target
 

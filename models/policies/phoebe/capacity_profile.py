@@ -1,4 +1,4 @@
-"""What Phoebe learns from its profiling phase: capacity, latency and which latencies are normal (Section III-B)."""
+"""Models of Phoebe's profiling phase: capacity, latency and which latencies are normal (Section III-B)."""
 
 from __future__ import annotations
 

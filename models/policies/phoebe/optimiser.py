@@ -17,7 +17,7 @@ Rule = Literal["logged", "algorithm 1"]
 
 
 class ScaleOutModels(Protocol):
-    """What is known about a job over its scale-out."""
+    """Models of a job over its scale-out."""
 
     def capacity_per_s(self, scale_outs: Sequence[int]) -> Floats:
         """Return (n,) T_max, records/s."""

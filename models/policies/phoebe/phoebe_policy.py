@@ -21,7 +21,7 @@ _MAX_SAMPLES = 200
 
 @dataclass(frozen=True, slots=True)
 class PhoebeMemory(SettlingMemory):
-    """What Phoebe remembers of a job.
+    """Phoebe's memory of a job.
 
     Attributes:
         samples: measured at evaluations, oldest first; M_L is refitted on profile and samples.

@@ -1,4 +1,4 @@
-"""The profiling phase of Phoebe, Section III-C: latency of each scale-out at growing rates, and what it manages.
+"""The profiling phase of Phoebe, Section III-C: latency of each scale-out at growing rates, and its capacity.
 
 The phase is a pure state machine: :func:`next_task` says what to measure, :func:`record` takes the result.  So it runs
 in one process (:func:`profile`) or as tasks of a DAG that store the state in between.  What runs the deployments is
@@ -59,7 +59,7 @@ class ProfilingOptions:
 
 
 def profiling_options(settings: Profiling, slots_max: int, worker_load_per_s: float) -> ProfilingOptions:
-    """Return scale-outs up to the slots that the job may have, and rates from what one worker was seen to carry.
+    """Return scale-outs up to the slots that the job may have, and rates from the highest measured load of one worker.
 
     Rates grow in ``rate_steps`` steps to ``slots_max`` times that load, and on until no deployment keeps up or
     ``rate_steps_max`` is reached; so a job that was never half loaded is still driven to three times its peak.
@@ -72,7 +72,7 @@ def profiling_options(settings: Profiling, slots_max: int, worker_load_per_s: fl
         worker_load_per_s: highest load of the job / its workers then, records/s.
 
     Raises:
-        ValueError: no load was seen.
+        ValueError: no load was measured.
     """
     if not worker_load_per_s > 0:
         raise ValueError("no load was seen, so there is nothing to replay")
@@ -90,7 +90,7 @@ def profiling_options(settings: Profiling, slots_max: int, worker_load_per_s: fl
 
 
 class ProfilingCluster(Protocol):
-    """What runs the deployments: a simulated cluster, or jobs submitted to a real one that replay a recorded topic."""
+    """A cluster for the deployments: simulated, or a real one whose jobs replay a recorded topic."""
 
     def deploy(self, scale_outs: Sequence[int]) -> None:
         """Start one deployment of the job per scale-out, all with the same input and otherwise the same settings."""
@@ -126,7 +126,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class ProfilingState:
-    """Where the phase stands; JSON types only, so that tasks can hand it on.
+    """State of the phase; JSON types only, so that tasks can pass it on.
 
     Attributes:
         steps: made so far.
@@ -207,7 +207,7 @@ def _extrapolate(row: Measurement, before: Sequence[Measurement]) -> float:
     if len(past) == 1:
         return float(latency[0])
     slope, intercept = np.polyfit(np.arange(len(past)), latency, 1)
-    # a falling line may reach zero; the smallest latency that was seen is then the reference
+    # a falling line may reach zero; the smallest measured latency is then the reference
     return float(max(intercept + slope * len(past), latency.min()))
 
 

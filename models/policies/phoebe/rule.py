@@ -23,7 +23,7 @@ class Candidate:
 
     Attributes:
         scale_out: workers, the parallelism of the whole job.
-        recovery_s: R, from a failure until the backlog is gone; NaN if not known.
+        recovery_s: R, from a failure until the backlog is worked off; NaN if not known.
         latency_ms: L at the projected throughput; NaN if not known.
         latency_class: 0 normal, 1 abnormal.
     """

@@ -1,4 +1,4 @@
-"""What Phoebe and TWRES share: they leave a job alone until it has run undisturbed for an evaluation interval."""
+"""Common part of Phoebe and TWRES: they leave a job alone until it has run undisturbed for an evaluation interval."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PhoebeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Uptime:
-    """What is remembered of a job's interruptions.
+    """Memory of a job's interruptions.
 
     Attributes:
         seen_until_s: end of the last window that was read; None before the first.
@@ -84,7 +84,7 @@ class Uptime:
 
 @dataclass(frozen=True, slots=True)
 class SettlingMemory:
-    """What both policies remember of a job.
+    """Memory of a job that both policies need.
 
     Attributes:
         uptime: since when the job runs undisturbed.

@@ -1,4 +1,4 @@
-"""When a job without a plan gives slots back: once what it could have saved would have paid for going and coming back.
+"""Scale-downs of a job without a plan: at the break-even, when the saved slots would have paid for two rescales.
 
 A ski-rental rule: nobody knows how long a low-load period will last, so a scale-down is sent when waiting has cost as
 much as an unnecessary one would.  Many slots are released soon, a single one after hours, and never more than the

@@ -1,4 +1,4 @@
-"""What is known of a job between two plans: load, lag, headroom, ContTune's step."""
+"""Measurements of a job between two plans: load, lag, headroom, ContTune's step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LATEST_S = 60  # but at least so many seconds: windows may be as short as five
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is known of a job at an evaluation.
+    """A job at an evaluation.
 
     Attributes:
         now_s: epoch seconds.

@@ -12,17 +12,17 @@ from models.policies.tidewise.scale_down import LowLoadPeriod
 
 @dataclass(frozen=True, slots=True)
 class ControllerMemory:
-    """What is remembered between evaluations.
+    """Memory between evaluations.
 
     Attributes:
         due: steps of the newest plan that were not sent yet, by time; empty without a plan.
-        planned: whether the newest plan could be used; else the job is steered by what is seen.
+        planned: whether the newest plan could be used; else the measured load decides.
         seen_until_s: end of the last window that was learnt from.
         histories: operator -> what was observed of it.
-        shares: operator -> its input per record of all sources together, as last seen.
+        shares: operator -> its input per record of all sources together, as last measured.
         low_loads: of a job without a plan: what would have done instead, and since when.
         held_until_s: until then no fall is sent, since the load was above what the plans expected.
-        back_to: configuration to return to when the backlog is gone for which the job was enlarged; None without one.
+        back_to: configuration to return to after a backlog for which the job was scaled up; None without one.
         enlarged_to: what it was enlarged to; None without ``back_to``.
     """
 

@@ -49,7 +49,7 @@ class ScheduleProblem:
 
 
 class Planner:
-    """Plans ahead where there is a forecast to plan with; else it follows what is seen, as the safety net does."""
+    """Plans ahead with a usable forecast; else it follows the measured load, as the reactive controller does."""
 
     def first_memory(self) -> ControllerMemory:
         """Return the memory of a job that was never planned for."""
