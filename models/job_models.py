@@ -60,7 +60,7 @@ class RecoveryModel:
     """Downtime and catch-up of a job.
 
     Attributes:
-        downtime_rescale_s, downtime_rescale_sd_s: expected downtime of a planned rescale and its spread.
+        downtime_rescale_s, downtime_rescale_sd_s: expected downtime of a planned rescale and its standard deviation.
         downtime_restart_s, downtime_restart_sd_s: the same for a restart after a failure.
         checkpoint_interval_s: I of Phoebe: age of the last checkpoint that a failure is expected to find; the input
             of that time is processed twice.

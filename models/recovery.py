@@ -33,7 +33,7 @@ class Typical:
 
     Attributes:
         centre_s: (J,) expected duration.
-        sd_s: (J,) spread of a single event around it.
+        sd_s: (J,) standard deviation of a single event around it.
         without_s: (n,) for each event what the model would be had it not seen that event; for held-out errors.
     """
 
@@ -63,8 +63,8 @@ def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_
         others = count[group] - 1.0
         without = (others * left_out + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
     seen = np.bincount(job, minlength=jobs)
-    spread = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
-    return Typical(np.exp(centre), np.exp(centre) * spread, np.exp(without))
+    sd = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
+    return Typical(np.exp(centre), np.exp(centre) * sd, np.exp(without))
 
 
 def _deviation(residual: Floats) -> float:
@@ -98,7 +98,7 @@ def _medians(x: Floats, group: Ints, groups: int) -> tuple[Floats, Floats, Float
 
 
 def typical_of_job(durations_s: Sequence[float], prior_s: float) -> tuple[float, float]:
-    """Return expected duration and spread of a single event, s, of one job that has no fleet."""
+    """Return expected duration and standard deviation of a single event, s, of one job that has no fleet."""
     values = np.array(durations_s, float)
     found = typical_duration(values, np.zeros(len(values), np.int64), np.zeros(1, np.int64), prior_s)
     return float(found.centre_s[0]), float(found.sd_s[0])

@@ -1,7 +1,7 @@
 """Observed capacities of a batch of operators as padded arrays.
 
-Several samples at one parallelism enter as count, mean and spread: for a Gaussian process with Gaussian noise these are
-sufficient, so fifty samples at ten parallelisms cost as much as ten and give the same posterior.
+Several samples at one parallelism enter as count, mean and squared deviations: for a Gaussian process with Gaussian
+noise these are sufficient, so fifty samples at ten parallelisms cost as much as ten and give the same posterior.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Samples:
     """Capacities of B operators at up to m parallelisms each; a count of 0 is padding.
 
     Attributes:
-        parallelism: (B, m) where capacity was seen, ascending, padding last.
+        parallelism: (B, m) where capacity was observed, ascending, padding last.
         count: (B, m) samples there.
         mean_per_s: (B, m) their mean, records/s; 0 in the padding.
         squares: (B, m) sum of squared deviations from that mean, (records/s)^2.

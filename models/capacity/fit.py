@@ -14,7 +14,7 @@ from models.capacity.gp import MIN_LENGTH_SCALE, Spectrum, profile, whiten
 
 RATIOS = np.geomspace(1e-3, 1e5, 17)
 FINE_RATIOS = np.geomspace(10**-0.5, 10**0.5, 7)
-COLD_LENGTHS = 5  # spread over the whole range
+COLD_LENGTHS = 5  # over the whole range
 COLD_REFINEMENTS = 2  # each halves the (logarithmic) step and looks to both sides
 WARM_STEP = 1.25  # a new optimum is searched within this factor of the earlier one
 WARM_REFINEMENTS = 1
@@ -73,9 +73,9 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
         warm[rows[moved]] = False
     cold = np.flatnonzero(~warm)
     if len(cold):
-        spread = np.linspace(0.0, 1.0, COLD_LENGTHS)
-        lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** spread
-        step = (upper[cold] / MIN_LENGTH_SCALE) ** (0.5 * spread[1])
+        steps = np.linspace(0.0, 1.0, COLD_LENGTHS)
+        lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** steps
+        step = (upper[cold] / MIN_LENGTH_SCALE) ** (0.5 * steps[1])
         parts.append((cold, _search(samples.take(cold), lengths, step, upper[cold], COLD_REFINEMENTS)))
     return _merge_in_order(parts)
 

@@ -17,8 +17,8 @@ MIN_HISTORY_DAYS = 2.0
 LOOK_BACK_DAYS = 7.0
 MIN_MEASURED_SHARE = 0.5
 LEVEL_S = 3600
-MIN_SPREAD_SHARE = 0.1
-MAX_SPREAD_SHARE = 1.0
+MIN_WIDTH_SHARE = 0.1
+MAX_WIDTH_SHARE = 1.0
 
 
 def find_fallback_reasons(history: History) -> list[str | None]:
@@ -62,10 +62,10 @@ def hold_level(history: History, levels: Floats, horizon: int) -> Floats:
     level = np.nanmedian(_recent(history, history.calendar.bins(LEVEL_S)), axis=1)
     variation = np.nanstd(values, axis=1)
     lead_h = (np.arange(horizon) + 0.5) * history.calendar.bin_s / 3600
-    spread = np.maximum(variation, MIN_SPREAD_SHARE * level)[:, None] * np.sqrt(1 + lead_h)
-    spread = np.minimum(spread, np.maximum(MAX_SPREAD_SHARE * level, variation)[:, None])
+    width = np.maximum(variation, MIN_WIDTH_SHARE * level)[:, None] * np.sqrt(1 + lead_h)
+    width = np.minimum(width, np.maximum(MAX_WIDTH_SHARE * level, variation)[:, None])
     seen = np.nanquantile(values, levels, axis=1)[:, :, None]
-    quantiles = level[None, :, None] + ndtri(levels)[:, None, None] * spread[None]
+    quantiles = level[None, :, None] + ndtri(levels)[:, None, None] * width[None]
     upper = (levels > 0.5)[:, None, None]
     held = np.where(upper, np.maximum(quantiles, seen), quantiles)
     return np.asarray(np.maximum.accumulate(np.maximum(held, 0.0), axis=0))

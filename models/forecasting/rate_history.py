@@ -102,7 +102,7 @@ def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
 
 
 def _usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:
-    """Return the median over days of the mean rate in each hour of day, spread over the bins, shape (n, T)."""
+    """Return the median over days of the mean rate in each hour of day, repeated for its bins, shape (n, T)."""
     n, T = rates.shape
     per_block = next(size for size in range(max(1, calendar.day // 24), 0, -1) if calendar.day % size == 0)
     blocks_a_day = calendar.day // per_block

@@ -15,7 +15,7 @@ class Entry:
     """A policy that can be chosen.
 
     Attributes:
-        path: ``module:name`` of what makes it when called; imported when asked for, since some bring large libraries.
+        path: ``module:name`` of what makes it when called; imported on use, since some need large libraries.
         title: for people.
         observes: whether it looks at the latest windows, which the plan stage then reads.
     """

@@ -36,7 +36,7 @@ LONGEST_LATE_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class CostTables:
-    """One job's costs, the input of the dynamic programme.
+    """One job's costs, the input of the shortest path.
 
     Attributes:
         slots: (K,) of each candidate.
@@ -175,12 +175,12 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
         slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
         at = np.take_along_axis(rates, piece[None], axis=0)[0]
         distance = mean - at + SCORES[piece] * slope
-        spread = np.sqrt(slope**2 + sd**2) + _MIN_SPREAD * np.maximum(mean, 1.0)
-        worst = np.maximum(worst, ndtr(-distance / spread)[:, back])
+        sd_total = np.sqrt(slope**2 + sd**2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
+        worst = np.maximum(worst, ndtr(-distance / sd_total)[:, back])
     return worst
 
 
-_MIN_SPREAD: Final = 1e-9
+_MIN_SD_SHARE: Final = 1e-9
 
 
 def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:

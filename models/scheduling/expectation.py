@@ -88,8 +88,8 @@ class Outlook:
         """
         rows, mean, sd = self._modelled(parallelism)
         rates = quantiles_at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
-        spread = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
-        holds = ndtr((mean[:, None] - rates) / spread[:, None])
+        min_sd = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
+        holds = ndtr((mean[:, None] - rates) / min_sd[:, None])
         return np.asarray(np.clip(_WEIGHTS @ (1.0 - holds.prod(axis=1)), 0.0, 1.0))
 
     def expect(self, parallelism: Ints, begin: int, end: int) -> Expectation:

@@ -33,7 +33,7 @@ class SlotPrices:
 
     Attributes:
         low: of most jobs.
-        high: of jobs whose own random number, 0..1, is below ``share``.
+        high: of jobs whose hash, 0..1, is below ``share``.
     """
 
     low: Floats
@@ -45,9 +45,9 @@ class SlotPrices:
         """Return the prices of a fleet without a budget."""
         return cls(np.zeros(1), np.zeros(1), 0.0)
 
-    def of(self, number: Floats) -> Floats:
-        """Return (J, T) prices for jobs with these numbers, (J,)."""
-        return np.where(number[:, None] < self.share, self.high, self.low)
+    def of(self, hashes: Floats) -> Floats:
+        """Return (J, T) prices for jobs with these hashes, (J,)."""
+        return np.where(hashes[:, None] < self.share, self.high, self.low)
 
     def of_job(self, seed: int, bins: int) -> Floats:
         """Return (bins,) prices for one job; the last bin's are repeated where the prices end."""
@@ -56,11 +56,11 @@ class SlotPrices:
 
 
 def job_hash(seed: int) -> float:
-    """Return a job's own number, 0..1, from the seed of its situation."""
-    return seed % _NUMBERS / _NUMBERS
+    """Return the hash of a job, 0..1, from the seed of its situation."""
+    return seed % _HASHES / _HASHES
 
 
-_NUMBERS: Final = 9973  # a prime: seeds that follow one another spread
+_HASHES: Final = 9973  # a prime: consecutive seeds differ
 
 
 @dataclass(frozen=True, slots=True)

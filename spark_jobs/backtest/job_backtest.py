@@ -161,6 +161,6 @@ def _span_columns(spans: Spans | None, settings: Settings) -> dict[str, object]:
     if days < options.days - 1.0 / 24.0 or learning < options.learning_days:
         note = (
             f"{(spans.before + spans.learning + spans.scored) / DAY_BINS:.1f} days of history: {days:.1f} days scored, "
-            f"{learning:.1f} days to learn from before, {options.days} and {options.learning_days:g} are asked for"
+            f"{learning:.1f} days to learn from before, {options.days} and {options.learning_days:g} are configured"
         )
     return {"days": days, "learning_days": learning, "note": note}

@@ -1,6 +1,6 @@
 """Backtest stage: each job's own history replayed under several policies -> ``gold.backtests``, one MLflow run.
 
-The recommended policy of a job is a column and no action.  The stage may be killed and run again: the same moment
+The recommended policy of a job is a column and no action.  The stage may be killed and run again: the same time
 replaces the same rows, and a finished run of the same figures is used again.
 """
 
@@ -79,8 +79,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake, frame = Lake(spark, settings.paths.lake), history_frame(settings, as_of)
     task = BacktestTask(settings, frame.first_bin_s, frame.history_bins, spark.sparkContext.broadcast(bundle))
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
-    spread = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
-    rows = spread.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    partitioned = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
+    rows = partitioned.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), as_of_slice(as_of))
     found = rows.orderBy(*JOB, "policy").toPandas()
     compared = found[found["skipped"].isna()].drop(columns="skipped")

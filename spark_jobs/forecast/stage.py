@@ -37,7 +37,7 @@ def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
     """Return the frame of a forecast: history up to the last full bin before ``as_of``, horizon from there.
 
     Raises:
-        ForecastSettingsError: the bins do not divide a day, or other quantiles are asked for than the table has.
+        ForecastSettingsError: the bins do not divide a day, or the quantiles are not those of the table.
     """
     wanted = settings.forecast
     if tuple(wanted.quantiles) != QUANTILES:

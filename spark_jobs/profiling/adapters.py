@@ -26,7 +26,7 @@ class Subject:
         cluster, job: names.
         graph, models, slots_max: of the job.
         options: the planner's settings.
-        seed: for an adapter that draws; from the job and the moment.
+        seed: for an adapter that draws; from the job and the time.
     """
 
     cluster: str

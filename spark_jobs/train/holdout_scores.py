@@ -53,10 +53,10 @@ def judge(challenger_mape: float, champion_mape: float | None, compared: int, to
 
 
 def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Return mean and spread (curve and noise of one window) of the capacity of each row; NaN where it is not known."""
-    mean, spread = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    """Return mean and sd (of curve and noise of one window) of the capacity of each row; NaN where it is not known."""
+    mean, sd = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     if bundle is None or not bundle.index:
-        return mean, spread
+        return mean, sd
     index = pd.MultiIndex.from_tuples(bundle.operators())
     row = index.get_indexer(pd.MultiIndex.from_frame(rows[list(OPERATOR)]))
     count = bundle.arrays["grid_count"]
@@ -66,8 +66,8 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     at = begin[row[known]] + parallelism[known] - 1
     mean[known] = bundle.arrays["mean_per_s"][at]
     noise = bundle.arrays["scalars"][row[known], 3] * mean[known]
-    spread[known] = np.hypot(bundle.arrays["sd_per_s"][at], noise)
-    return mean, spread
+    sd[known] = np.hypot(bundle.arrays["sd_per_s"][at], noise)
+    return mean, sd
 
 
 def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:
@@ -78,9 +78,9 @@ def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBu
         new, old = shared.value
         for rows in frames:
             seen = rows["capacity_per_s"].to_numpy(float)
-            mean, spread = capacity_at(new, rows)
+            mean, sd = capacity_at(new, rows)
             error, other = np.abs(mean - seen) / seen, np.abs(capacity_at(old, rows)[0] - seen) / seen
-            inside = np.abs(mean - seen) <= _WITHIN_80 * spread
+            inside = np.abs(mean - seen) <= _WITHIN_80 * sd
             yield rows[list(OPERATOR)].assign(error=error, champion_error=other, inside=inside.astype(float))
 
     kinds = ", ".join(f"{name} STRING" for name in OPERATOR) + ", error DOUBLE, champion_error DOUBLE, inside DOUBLE"

@@ -19,7 +19,7 @@ from models.simulation.testbed import Testbed, observations
 SLOT_S, STOP_S = 600, 30.0  # Section 3.1: a decision every 10 min, stop and resume of about 30 s
 SLOTS_PER_H = 3600 / SLOT_S
 _WINDOW_S = 30  # one step of the simulator; a stop fills exactly one
-# A slot's capacity (Eq. 8) is measured with the 3% that the algorithm assumes, here spread over the slot's windows.
+# A slot's capacity (Eq. 8) is measured with the 3% that the algorithm assumes, here over all slot's windows.
 CAPACITY_NOISE = 0.03
 
 

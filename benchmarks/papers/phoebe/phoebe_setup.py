@@ -31,7 +31,7 @@ FIRST_FAILURE_S: Final = 1200.0
 RECORDS_PER_VEHICLE: Final = 5.0
 TRAINING_NOISE: Final = 0.01
 
-# Calibrated on the published raw runs: how long a failure stops a job (mean and spread, from the recoveries of the
+# Calibrated on the published raw runs: how long a failure stops a job (mean and sd, from the recoveries of the
 # static runs), a planned stop with a savepoint, the latency without a backlog and its noise.
 FAILURE_DOWNTIME_S: Final = 125.0
 FAILURE_DOWNTIME_SD_S: Final = 8.0

@@ -85,8 +85,8 @@ def scale_to_target(
     scaled_up = any(count > current.get(name, count) for name, count in wanted.items())
     if scaled_up or not ratio > threshold or not math.isfinite(ratio):
         return dict(wanted)
-    raised = over_provision({name: count for name, count in wanted.items() if name not in fixed}, ratio)
-    return {**wanted, **raised}
+    scaled = over_provision({name: count for name, count in wanted.items() if name not in fixed}, ratio)
+    return {**wanted, **scaled}
 
 
 def _median(counts: Sequence[int]) -> int:

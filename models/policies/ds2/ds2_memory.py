@@ -18,7 +18,7 @@ class ManagerOptions:
         warm_up_intervals: ignored after a reconfiguration.
         activation_intervals: decisions considered before one is applied.
         aggregation: how they become one; ``median`` for operators that work in bursts, such as windows.
-        target_rate_ratio: target / achieved source rate above which resources are raised by that ratio; infinite: off.
+        target_rate_ratio: target / achieved source rate above which resources grow by that ratio; infinite: off.
         scaling_factor: headroom, 0.2 for 20% more than needed.
         minor_up, minor_down: instances more or less that are not worth a reconfiguration.
         degradation: relative loss of the achieved share of the target rate that rolls a reconfiguration back.

@@ -108,7 +108,7 @@ def _decision(
     current: Mapping[str, int],
     targets: Mapping[str, float],
 ) -> dict[str, int]:
-    """Return this interval's decision: the optimum, raised when the target rate is missed although it is met."""
+    """Return this interval's decision: the optimum, scaled when the target rate is missed although the optimum runs."""
     found = optimum(graph, interval.rates, scaling_factor=options.scaling_factor)
     ratio = rate_ratio(targets, interval.achieved_per_s)
     if not options.shared_workers:

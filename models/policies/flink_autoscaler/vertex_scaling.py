@@ -85,7 +85,7 @@ def scale_parallelism(
 
 
 def is_ineffective(config: AutoscalerConfig, latest: Scaling | None, parallelism: int, rate_per_s: float) -> bool:
-    """Rule 13: whether the vertex's last scale-up raised its rate by too little of what was expected of it.
+    """Rule 13: whether the vertex's last scale-up increased its rate by too little of what was expected.
 
     Args:
         config: the settings.

@@ -145,7 +145,7 @@ def learn(
         known: before.
         rate_per_s: (W,) NaN where it is not known.
         parallelism: (W, N) of the operators that it decides on.
-        violated: (W,) 1, 0, or NaN where it cannot be told.
+        violated: (W,) 1, 0, or NaN where it is not known.
         joined: (W,) whether a window follows on the one before without a gap.
     """
     quantum, last = known.quantum_per_s, known.last_level

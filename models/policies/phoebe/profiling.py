@@ -219,7 +219,7 @@ def profile(
     Args:
         cluster: where the deployments run.
         options: the settings.
-        progress: told of every step.
+        progress: called with every step.
     """
     state = first_state(options)
     cluster.deploy(state.active)

@@ -53,7 +53,7 @@ def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactiv
 
 
 @dataclass(frozen=True, slots=True)
-class _Wider:
+class _Enlargement:
     """A configuration to work a backlog off with.
 
     Attributes:
@@ -65,7 +65,9 @@ class _Wider:
     why: str
 
 
-def _cheapest_enlargement(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _Wider | None:
+def _cheapest_enlargement(
+    snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float
+) -> _Enlargement | None:
     """Return the wider configuration that costs least until a backlog is worked off, both rescales included.
 
     None where staying costs less, and where the capacity of the job is not known.
@@ -97,10 +99,10 @@ def _cheapest_enlargement(snapshot: Snapshot, memory: ControllerMemory, lag: flo
     }
     if wanted == dict(snapshot.running):  # every operator is as wide as it may be
         return None
-    return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
+    return _Enlargement(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
 
 
-def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Wider) -> ControllerMemory:
+def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Enlargement) -> ControllerMemory:
     return replace(memory, back_to=dict(snapshot.running), enlarged_to=dict(wider.parallelism))
 
 

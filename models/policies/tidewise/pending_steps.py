@@ -1,4 +1,4 @@
-"""The steps of a plan as the safety net keeps them."""
+"""Pending steps: the steps of a plan as the reactive controller keeps them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ReactiveDecision:
     Attributes:
         wanted: operator -> parallelism to be sent now; None to leave the job as it is.
         reason: one sentence.
-        due: the step of the plan that is wanted; None for a step of the net's own, and without any.
+        due: the step of the plan that is wanted; None for a step of the controller's own, and without any.
     """
 
     wanted: Mapping[str, int] | None

@@ -84,7 +84,7 @@ class Planner:
 
 
 def take_snapshot(situation: Situation) -> Snapshot:
-    """Return what the safety net sees in a situation: a job that is planned for runs."""
+    """Return the snapshot of a situation: a job that is planned for runs."""
     return Snapshot(
         now_s=situation.as_of_s,
         graph=situation.graph,
