@@ -11,7 +11,7 @@ from models.policies.conttune.acquisition_functions import Acquisition
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.controller import Provision, Thresholds, is_worth_restart, provision
 from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
-from models.policies.conttune.small import ALPHA, Question, propose
+from models.policies.conttune.small import ALPHA, OperatorProblem, propose
 from models.policies.observations import Observations
 
 Phase = Literal["idle", "big", "small"]
@@ -156,8 +156,8 @@ def _small(
     limits: Mapping[str, int],
     known: Memory,
 ) -> tuple[Step, Memory]:
-    questions = [
-        Question(
+    problems = [
+        OperatorProblem(
             history=known.histories[name],
             required_per_s=reading.required_per_s[name],
             parallelism=count,
@@ -166,8 +166,10 @@ def _small(
         )
         for name, count in running.items()
     ]
-    answers = propose(questions, alpha=options.alpha, acquisition=options.acquisition)
-    wanted = {name: min(answer.parallelism, limits[name]) for name, answer in zip(running, answers, strict=True)}
+    suggestions = propose(problems, alpha=options.alpha, acquisition=options.acquisition)
+    wanted = {
+        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(running, suggestions, strict=True)
+    }
     if wanted == dict(running):
         return Step("settled"), replace(known, phase="idle")
     if not is_worth_restart(running, wanted, options.thresholds.decision):

@@ -13,7 +13,7 @@ from include.settings import Planner
 from models.job_models import RecoveryModel
 from models.policies.conttune.capacity_history import History, capacity_at
 from models.policies.conttune.reading import Reading, select_new_windows
-from models.policies.conttune.small import Question, propose
+from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
@@ -119,8 +119,8 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
     target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
     names = snapshot.graph.names
     limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
-    questions = [
-        Question(
+    problems = [
+        OperatorProblem(
             history=memory.histories.get(name, ()),
             required_per_s=reading.required_per_s[name] / target,
             parallelism=snapshot.running[name],
@@ -129,5 +129,7 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
         )
         for name in names
     ]
-    answers = propose(questions)
-    return {name: min(answer.parallelism, limits[name]) for name, answer in zip(names, answers, strict=True)}
+    suggestions = propose(problems)
+    return {
+        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(names, suggestions, strict=True)
+    }
