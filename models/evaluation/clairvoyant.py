@@ -56,7 +56,7 @@ def clairvoyant_script(
     begin = sufficient(spec, rates_per_s[0], known.target_utilisation)
     found = list_candidates(asked, bounds, begin, limits(spec))
     costs = compute_costs(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
-    path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
+    path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
     changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
     return job.start_s + changes * window_s, found[path[changes]]
 

@@ -140,12 +140,12 @@ def play(
     return Record(stacked[0], stacked[1], stacked[2], np.asarray(offered_per_s, float), stacked[3])
 
 
-def dragsters(app: Application, options: dragster.Options, runs: int) -> list[Tuner]:
+def make_dragsters(app: Application, options: dragster.Options, runs: int) -> list[Tuner]:
     """Return as many tuners, each with a memory of its own."""
     return [DragsterTuner(app.net, options) for _ in range(runs)]
 
 
-def dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner]:
+def make_dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner]:
     """Return one tuner: Dhalion's symptoms are counters without noise, so one run shows all."""
     return [DhalionTuner(app.net, options)]
 
@@ -162,7 +162,7 @@ def throughput_map(app: Application) -> Floats:
     return np.asarray(window.in_per_s[:, 0].reshape(MAX_TASKS, MAX_TASKS), float)
 
 
-def near(rate_per_s: Floats, best_per_s: float) -> Bools:
+def is_near(rate_per_s: Floats, best_per_s: float) -> Bools:
     """Return whether a throughput is within 10% of the best, the paper's near-optimal."""
     return np.asarray(rate_per_s >= 0.9 * best_per_s)
 

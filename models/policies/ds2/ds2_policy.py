@@ -74,7 +74,7 @@ class Ds2:
         return rescale_now(situation, step.parallelism, _sentence(situation, step)), memory
 
 
-def timely() -> Ds2:
+def make_timely() -> Ds2:
     """Return DS2 for Timely's execution model: one number of workers, in which every operator runs."""
     return Ds2(TIMELY)
 

@@ -88,7 +88,7 @@ class FlinkAutoscaler:
         )
 
 
-def tuned() -> FlinkAutoscaler:
+def make_tuned() -> FlinkAutoscaler:
     """Return the autoscaler with a higher target and narrower bounds than its defaults: 0.8 within 0.1."""
     return FlinkAutoscaler(TUNED)
 
