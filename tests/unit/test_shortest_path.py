@@ -131,7 +131,7 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
         costs = compute_costs(
             outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
         )
-        stage = costs.stage + (costs.slot_price * costs.minutes)[:, None] * costs.slots
+        stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
         path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
         return float(costs.slots[path].mean())
 
