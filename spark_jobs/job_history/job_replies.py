@@ -15,20 +15,13 @@ _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
 
 
 def job_replies(events: DataFrame) -> DataFrame:
-    """Return rows of bronze.job_events that are replies about a job: ``cluster, job_id, observed_at, kind, reply``."""
-    typed = F.from_json("body", REPLY).alias("reply")
-    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", typed)
-
-
-def parsed_replies(rows: DataFrame) -> DataFrame:
-    """Return the same of parsed rows, whose bodies are read already.
+    """Return replies about a job, typed: ``cluster, job_id, observed_at, kind, reply``.
 
     Args:
-        rows: from :func:`spark_jobs.raw_parsing.bronze_rows.kept_events`.
+        events: rows of bronze.job_events; in ``event`` what is read of a body already, null where it has to be read.
     """
-    reply = F.col("event").alias("reply")
-    known = rows.where(F.col("kind").isin(*_KINDS))
-    return known.select(F.col("cluster_dir").alias("cluster"), "job_id", "observed_at", "kind", reply)
+    reply = F.coalesce("event", F.from_json("body", REPLY)).alias("reply")
+    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
 
 
 def job_polls(replies: DataFrame) -> DataFrame:

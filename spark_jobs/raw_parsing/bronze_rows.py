@@ -80,14 +80,10 @@ def metrics_rows(rows: DataFrame) -> DataFrame:
     ).select(*BRONZE_METRICS.columns)
 
 
-def kept_events(rows: DataFrame) -> DataFrame:
-    """Return the marked rows, other than metrics, that reach bronze."""
-    return rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
-
-
-def event_rows(events: DataFrame) -> DataFrame:
-    """Return the rows of bronze.job_events of :func:`kept_events`."""
-    return events.select(
+def event_rows(rows: DataFrame) -> DataFrame:
+    """Return the rows of bronze.job_events among marked rows, and in ``event`` what is read of their bodies already."""
+    kept = rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+    return kept.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",
         "job_id",
@@ -95,7 +91,8 @@ def event_rows(events: DataFrame) -> DataFrame:
         "body",
         "source_file",
         *date_hour_columns("observed_at"),
-    ).select(*BRONZE_JOB_EVENTS.columns)
+        "event",
+    ).select(*BRONZE_JOB_EVENTS.columns, "event")
 
 
 def _kept() -> Column:

@@ -17,9 +17,9 @@ from spark_jobs.job_history.job_replies import (
     checkpoints,
     failures,
     job_polls,
+    job_replies,
     operators,
     parallelism_changes,
-    parsed_replies,
 )
 from spark_jobs.job_history.observations import observations
 from spark_jobs.job_history.rescales import unsettled_windows
@@ -27,7 +27,7 @@ from spark_jobs.job_history.restarts import restart_events
 from spark_jobs.job_history.samples import source_or_named, vertex_samples
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.windows import windows_between
-from spark_jobs.raw_parsing.bronze_rows import kept_events, metrics_rows
+from spark_jobs.raw_parsing.bronze_rows import event_rows, metrics_rows
 from spark_jobs.raw_parsing.parsed_lines import parse_lines
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, read_contents
 from spark_jobs.raw_parsing.reply_schema import RUNNING
@@ -70,7 +70,7 @@ def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_
     span, longest = span_of(settings)
     # The sample before the first window tells what was counted until then.
     rows = recent_rows(spark, settings, as_of - span - longest, as_of)
-    replies = parsed_replies(kept_events(rows)).localCheckpoint()
+    replies = job_replies(event_rows(rows)).localCheckpoint()
     polls = job_polls(replies).localCheckpoint()
     names = operators(polls).localCheckpoint()
     # Kept, as it is read twice: the windows, and those of former ids.
