@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -68,7 +70,12 @@ def prepare_tables(lake: Lake) -> Lake:
 
 def keep(make: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     """Return a function that works out the frame that ``make`` returns at once, and keeps it."""
-    return lambda *inputs: make(*inputs).localCheckpoint()
+
+    @wraps(make)
+    def make_and_keep(*inputs: Any) -> DataFrame:
+        return make(*inputs).localCheckpoint()
+
+    return make_and_keep
 
 
 def interval_where(interval: Interval) -> str:

@@ -54,7 +54,8 @@ def collect_quarantine(lake: Lake, own_files: list[RawFile], own_marked: DataFra
         return read_lines(read_contents(lake.spark, [file for file in own_files if file.name in names]))
 
     files = file_quarantine(lake.spark, own_files)
-    return row_quarantine(with_lines(own_marked, lines)).unionByName(files).distinct()
+    found = row_quarantine(with_lines(own_marked, lines)).unionByName(files)
+    return found.distinct().repartition("date", "hour")  # one file for each hour
 
 
 def _mark_duplicates(rows: DataFrame, repeated: DataFrame | None) -> DataFrame:

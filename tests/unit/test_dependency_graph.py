@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from graphlib import CycleError
+from inspect import signature
 
 import pytest
 
@@ -70,6 +71,8 @@ def test_the_frames_of_ingestion_fit_together_and_every_table_is_written():
     made = run(*noted, lake="lake", settings="settings", interval="interval")
     assert made.keys() == {*names, "lake", "settings", "interval"}
     assert sorted(table_slice.table.name for table_slice in TABLES) == sorted(table.name for table in INGESTED)
+    for node in nodes:
+        signature(node.make).bind(*node.needs)  # as many as the function takes
     # Every value is used: by another, by a table, or in the summary.
     used = {need for node in nodes for need in node.needs} | {"counts", "hours"}
     assert {node.name for node in FRAMES} - used == set()
