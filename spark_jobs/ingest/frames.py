@@ -25,8 +25,8 @@ from spark_jobs.ingest import marked_rows, quality, raw_input, silver
 from spark_jobs.ingest.dependency_graph import Node
 from spark_jobs.ingest.hours import hours_where, select_hours
 from spark_jobs.job_history import job_replies
-from spark_jobs.job_history.job_graphs import job_graphs
-from spark_jobs.job_history.samples import source_samples
+from spark_jobs.job_history.job_graphs import build_job_graphs
+from spark_jobs.job_history.samples import select_source_samples
 from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_literal
 
@@ -105,8 +105,8 @@ FRAMES = (
     Node("looked_back", silver.look_back, ("settings", "hours")),
     Node("earlier_events", silver.read_earlier_events, ("tables", "looked_back", "hours")),
     Node("replies", keep(silver.type_replies), ("earlier_events", "events")),
-    Node("plans", job_replies.plan_replies, ("replies",)),
-    Node("polls", keep(job_replies.job_polls), ("replies",)),
+    Node("plans", job_replies.select_plans, ("replies",)),
+    Node("polls", keep(job_replies.select_polls), ("replies",)),
     Node("stops", keep(silver.find_stops), ("polls", "replies")),
     Node("names", keep(silver.name_operators), ("polls", "plans")),
     Node("changes", keep(silver.find_parallelism), ("polls", "hours")),
@@ -116,11 +116,11 @@ FRAMES = (
     Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "settings")),
     Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "hours")),
     Node("observations", keep(silver.make_observations), ("samples", "changes", "unsettled", "observed_hours")),
-    Node("sources", source_samples, ("samples",)),
+    Node("sources", select_source_samples, ("samples",)),
     Node("earlier_rescales", silver.read_earlier_rescales, ("tables", "looked_back", "hours")),
     Node("all_rescales", silver.make_rescales, ("stops", "sources", "names", "earlier_rescales", "settings")),
     Node("rescales", select_hours, ("all_rescales", "looked_back")),
-    Node("all_job_graphs", job_graphs, ("polls", "plans", "names")),
+    Node("all_job_graphs", build_job_graphs, ("polls", "plans", "names")),
     Node("job_graphs", select_hours, ("all_job_graphs", "hours")),
     # -> quarantine and quality, of the interval's own directories
     Node("own_marked", marked_rows.select_own_rows, ("marked", "interval")),
@@ -128,7 +128,7 @@ FRAMES = (
     Node("refusal_counts", quality.count_refusals, ("own_files", "own_marked", "quarantine")),
     Node("window_counts", quality.count_windows, ("observations", "interval")),
     Node("counts", quality.merge_counts, ("line_counts", "refusal_counts", "window_counts")),
-    Node("quality", quality.quality_rows, ("lake", "interval", "counts")),
+    Node("quality", quality.make_quality_rows, ("lake", "interval", "counts")),
 )
 
 TABLES = (

@@ -21,7 +21,7 @@ Counts = dict[str, dict[str, Any]]
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
 
 
-def row_quarantine(rows: DataFrame) -> DataFrame:
+def quarantine_rows(rows: DataFrame) -> DataFrame:
     """Return one row per line that has a fault, with the line as received, and one per metric value that has a fault.
 
     Of a line that only has faulty values, the rest stands in bronze.
@@ -41,7 +41,7 @@ def row_quarantine(rows: DataFrame) -> DataFrame:
     ).select(*QUARANTINE.columns)
 
 
-def with_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
+def add_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
     """Fill in the lines of rows whose fault was found only by comparing them with others.
 
     Args:
@@ -58,7 +58,7 @@ def with_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> Data
     return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
 
 
-def file_quarantine(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
+def quarantine_files(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
     """Return one row per file that is empty or too large to be read."""
     found = []
     for file in files:
@@ -133,7 +133,7 @@ def _collect_counts(of_clusters: DataFrame) -> Counts:
     return {row["cluster"]: row.asDict() for row in of_clusters.collect()}
 
 
-def quality_rows(lake: Lake, interval: Interval, counts: Counts) -> DataFrame:
+def make_quality_rows(lake: Lake, interval: Interval, counts: Counts) -> DataFrame:
     """Return the rows of ops.quality, one per cluster; what was not counted is zero."""
     numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
     bounds = {"interval_start": interval.start, "interval_end": interval.end}

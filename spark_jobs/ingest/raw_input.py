@@ -16,7 +16,7 @@ from include.settings import Settings
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.quality import Counts
 from spark_jobs.lake import Lake
-from spark_jobs.raw_parsing.bronze_rows import repeated_keys
+from spark_jobs.raw_parsing import bronze_rows
 from spark_jobs.raw_parsing.parsed_lines import parse_lines
 from spark_jobs.raw_parsing.raw_files import RawFile, hour_range, list_files, read_contents
 
@@ -60,7 +60,7 @@ def add_late_rows(own_rows: DataFrame, late_rows: DataFrame | None) -> DataFrame
 
 def find_repeated_keys(rows: DataFrame) -> DataFrame | None:
     """Return the keys that stand more than once among rows without fault, kept; None without any, as is the rule."""
-    repeated = repeated_keys(rows)
+    repeated = bronze_rows.find_repeated_keys(rows)
     return None if repeated.isEmpty() else repeated.localCheckpoint()
 
 

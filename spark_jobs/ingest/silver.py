@@ -40,24 +40,24 @@ def read_earlier_rescales(lake: Lake, looked_back: Interval, hours: Interval) ->
 
 def type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
     """Return the replies about jobs."""
-    return job_replies.job_replies(earlier_events.unionByName(events, allowMissingColumns=True))
+    return job_replies.read_replies(earlier_events.unionByName(events, allowMissingColumns=True))
 
 
 def name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Return the names of vertices, with ``is_source``."""
-    sources = job_graphs.source_vertices(plans)
-    named = job_replies.operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
+    sources = job_graphs.find_sources(plans)
+    named = job_replies.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
     return named.withColumn("is_source", samples.source_or_named())
 
 
 def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
     """Return periods of constant parallelism."""
-    return job_replies.parallelism_changes(polls, hours.end)
+    return job_replies.find_parallelism_periods(polls, hours.end)
 
 
 def find_stops(polls: DataFrame, replies: DataFrame) -> DataFrame:
     """Return when jobs stopped and ran again."""
-    return restarts.restart_events(polls, job_replies.failures(replies), job_replies.checkpoints(replies))
+    return restarts.find_stops(polls, job_replies.select_failures(replies), job_replies.select_checkpoints(replies))
 
 
 def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interval) -> Interval:
@@ -76,21 +76,21 @@ def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interv
 
 def find_unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, hours: Interval) -> DataFrame:
     """Return the windows in which a job stopped or started."""
-    return rescales.unsettled_windows(stops, polls, settings, hours.end)
+    return rescales.find_unsettled_windows(stops, polls, settings, hours.end)
 
 
 def make_samples(earlier_metrics: DataFrame, metrics: DataFrame, names: DataFrame, settings: Settings) -> DataFrame:
     """Return the samples of the hours whose observations are written."""
-    return samples.vertex_samples(earlier_metrics.unionByName(metrics), names, settings.clusters)
+    return samples.build_samples(earlier_metrics.unionByName(metrics), names, settings.clusters)
 
 
 def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:
     """Return the rows of silver.observations."""
-    return select_hours(observations.observations(all_samples, changes, unsettled), hours)
+    return select_hours(observations.build_observations(all_samples, changes, unsettled), hours)
 
 
 def make_rescales(
     stops: DataFrame, sources: DataFrame, names: DataFrame, earlier_rescales: DataFrame, settings: Settings
 ) -> DataFrame:
     """Return the rows of silver.rescales."""
-    return rescales.rescales(stops, sources, names, earlier_rescales, settings.ingest)
+    return rescales.build_rescales(stops, sources, names, earlier_rescales, settings.ingest)

@@ -21,7 +21,7 @@ from include.flink.raw_format import Kind
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects
 from spark_jobs.raw_parsing.metric_values import find_usable_rows
-from spark_jobs.raw_parsing.raw_lines import DamagedFileError, numbered_lines
+from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
 if TYPE_CHECKING:  # a worker that reads need not load the settings
@@ -79,7 +79,7 @@ def _columns_of_file(
     name: str, content: pa.Buffer, wanted: tuple[int | None, int | None], schema: pa.Schema, max_value: float
 ) -> Iterator[dict[str, pa.Array]]:
     try:
-        for first, lines in numbered_lines(name, content):
+        for first, lines in number_lines(name, content):
             numbers = pa.array(np.arange(first, first + len(lines)))
             yield read_columns(lines, numbers, wanted, schema, max_value)
     except DamagedFileError as error:
