@@ -1,4 +1,4 @@
-"""The bodies of replies other than vertex metrics: held against what is expected of each kind, and kept whole."""
+"""The bodies of replies other than vertex metrics: checked for what is expected of each kind, and kept whole."""
 
 from __future__ import annotations
 

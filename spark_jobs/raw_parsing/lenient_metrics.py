@@ -1,4 +1,4 @@
-"""Vertex metrics that Arrow left: read by Spark's more lenient reader and held against the value rules.
+"""Vertex metrics that Arrow left: read by Spark's more lenient reader and checked by the value rules.
 
 A value that breaks a rule becomes null and is reported in ``value_faults`` with its text as received; the rest of the
 row is kept.

@@ -1,4 +1,4 @@
-"""Rows of metrics, as Arrow arrays, held against the value rules."""
+"""Rows of metrics, as Arrow arrays, checked by the value rules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CheckedRows:
 
 
 def check_values(metrics: pa.ListArray, texts: pa.ListArray, places: pa.StringArray, max_value: float) -> CheckedRows:
-    """Hold every value of rows against the value rules.
+    """Check every value of rows by the value rules.
 
     Args:
         metrics: rows of ``AGGREGATES``; a value that is no number is null.

@@ -1,4 +1,4 @@
-"""Rows of metrics held against the value rules: which can be used as they are, and what is left of the others."""
+"""Rows of metrics checked by the value rules: which can be used as they are, and what is left of the others."""
 
 from __future__ import annotations
 
