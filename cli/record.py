@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import AGGREGATE, DAY_S, ENRICH, SOURCE, LoadOptions, submit_load
+from cli.local_flink.load import AGGREGATE, ENRICH, SOURCE, LoadOptions, submit_load
 from include.flink.client import FlinkError, FlinkUnreachable
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
-from include.utc import format_utc
+from include.utc import DAY_S, format_utc
 
 BATCH_S = 60.0  # a file per minute: an end at any moment loses little
 
