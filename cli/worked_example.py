@@ -78,11 +78,11 @@ def describe_differences(before: Row, after: Row) -> list[dict[str, str]]:
     rows = []
     for name in SHOWN[:3]:
         was, now = sum_of(before, name), sum_of(after, name)
-        rows.append({"name": f"`{name}`", "before": was, "after": now, "difference": now - was})
+        figures = {"before": was, "after": now, "difference": now - was}
+        rows.append({"name": f"`{name}`"} | {key: format_number(value) for key, value in figures.items()})
     elapsed_s = (after["observed_at"] - before["observed_at"]).total_seconds()
     times = {"before": format_time(before["observed_at"]), "after": format_time(after["observed_at"])}
-    shown = [row | {key: format_number(value) for key, value in row.items() if key != "name"} for row in rows]
-    return [*shown, {"name": "time", **times, "difference": f"{elapsed_s:.3f} s"}]
+    return [*rows, {"name": "time", **times, "difference": f"{elapsed_s:.3f} s"}]
 
 
 def sum_of(row: Row, name: str) -> float:

@@ -32,12 +32,12 @@ def format_utc(timestamp: datetime) -> str:
 
 
 def floor_hour(timestamp: datetime) -> datetime:
-    """Return the full hour at or before the moment."""
+    """Return the full hour at or before a time."""
     return timestamp.replace(minute=0, second=0, microsecond=0)
 
 
 def ceil_hour(timestamp: datetime) -> datetime:
-    """Return the full hour at or after the moment."""
+    """Return the full hour at or after a time."""
     floor = floor_hour(timestamp)
     return floor if floor == timestamp else floor + HOUR
 

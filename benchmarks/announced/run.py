@@ -128,7 +128,7 @@ def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUT
     """Run the planner: what it knows of the job is what it has observed since the permutation began.
 
     It plans 30 s before a rate ends, from all that is announced; the first time as soon as it has seen a window.  The
-    safety net looks every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and what is left
+    reactive controller evaluates every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and what is left
     when a rate ends is dropped.
 
     Args:

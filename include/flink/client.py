@@ -25,7 +25,7 @@ class Confirmed:
     Attributes:
         parallelism: operator name -> running parallelism.
         seconds: from the call to the first poll that saw it.
-        polls: how many times the job was looked at.
+        polls: how often the job was polled.
     """
 
     parallelism: dict[str, int]

@@ -136,7 +136,7 @@ class RestSource:
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = self._client.transport.get(endpoints.vertex_metric_names_path(job_id, vertex_id))
         found = endpoints.available(wanted, [str(entry["id"]) for entry in _parsed(listing, [])])
-        if len(found) == len(wanted):  # an incomplete list may be that of a task still starting: look again next time
+        if len(found) == len(wanted):  # incomplete while a task starts: ask again at the next poll
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 

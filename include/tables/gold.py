@@ -144,7 +144,7 @@ PROFILES = Table(
         "throughput_per_s": "DOUBLE",  # that the sources emitted; T_max of Phoebe for capacity
         "latency_ms": "DOUBLE",  # end to end; null for capacity
         "adapter": "STRING",  # profiling.adapter: what ran the deployments
-        "model_version": "STRING",  # of the champion, from which the simulated adapter makes the job's twin
+        "model_version": "STRING",  # of the champion, from which the simulated adapter makes the job's replica
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },
@@ -158,17 +158,17 @@ PROFILES = Table(
 )
 
 LOOKS = Table(
-    "gold.looks",  # what the safety net decided of each job at a look; its memory from one look to the next
+    "gold.looks",  # what the reactive controller decided of each job; its memory between evaluations
     {
-        "as_of": "TIMESTAMP",  # of the look
+        "as_of": "TIMESTAMP",  # of the evaluation
         "cluster": "STRING",
         "job": "STRING",
         "job_id": "STRING",
-        "decision": "STRING",  # net: a step of its own; due: the plan's step goes out; wait: none does now
+        "decision": "STRING",  # net: a step of the controller's own; due: the plan's step goes out; wait: none does now
         "step_id": "STRING",  # of the plan's step, or of its own: hash of job, parallelism_to and as_of; null for wait
         "held_step_id": "STRING",  # of the plan's step that is due and held back, if any
         "apply_at": "TIMESTAMP",
-        "valid_until": "TIMESTAMP",  # of its own step: the next look
+        "valid_until": "TIMESTAMP",  # of its own step: the next evaluation
         "parallelism_from": PARALLELISM,  # as last seen running
         "parallelism_to": PARALLELISM,
         "slots_from": "INT",
@@ -177,7 +177,7 @@ LOOKS = Table(
         "seen": "BOOLEAN",  # whether its metrics are fresh; where not, apply sends what is due as planned
         "planned": "BOOLEAN",  # whether there is a plan to follow; else the job is steered by what is seen
         "observations_until": "TIMESTAMP",
-        "plan_as_of": "TIMESTAMP",  # the newest plan that the look knew
+        "plan_as_of": "TIMESTAMP",  # the newest plan that the evaluation knew
         "policy": "STRING",
         "model_version": "STRING",
         "code_version": "STRING",
@@ -196,7 +196,7 @@ APPLIED_STEPS = Table(
     "gold.applied_steps",
     {
         "step_id": "STRING",
-        "as_of": "TIMESTAMP",  # of the plan, or of the look whose own step it is
+        "as_of": "TIMESTAMP",  # of the plan, or of the evaluation whose own step it is
         "cluster": "STRING",
         "job": "STRING",
         "job_id": "STRING",
@@ -237,7 +237,7 @@ BACKTESTS = Table(
         "recommended": "BOOLEAN",  # the cheapest; the one in use unless another is cheaper by backtest.margin
         "in_use": "BOOLEAN",
         "error": "STRING",  # of a policy that failed on this job; it has no figures
-        "model_version": "STRING",  # of the champion from which the job's twin was made
+        "model_version": "STRING",  # of the champion from which the job's replica was made
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },

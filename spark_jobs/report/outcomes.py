@@ -20,7 +20,7 @@ _REALISED = ["confirmed", "dry_run"]  # of a dry run too is shown what the job d
 
 
 def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps whose time lay in the days shown, of earlier plans and the safety net's own, and what became."""
+    """Return the steps whose time lay in the days shown, of earlier plans and the reactive controller's own, and their outcome."""
     due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("status") != "claimed")
     became = applied.where(due).select(
         "step_id",
@@ -42,7 +42,7 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: dat
     own = looks.where(dates & (F.col("decision") == "net")).withColumns(
         unknown | {"effective_at": F.col("apply_at"), "valid_until": F.lit(None).cast("timestamp")}
     )
-    named = F.concat(F.lit("safety net, "), "outcome")
+    named = F.concat(F.lit("reactive controller, "), "outcome")
     by_net = own.select("as_of", "step_id", "cluster", "job", *wanted, *loads).join(
         F.broadcast(became), ["as_of", "step_id"]
     )

@@ -186,7 +186,7 @@ def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings,
     written = [lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.LOOKS)]
     shown = due_steps(*written, PLANNED, NOW + timedelta(minutes=1)).collect()
     assert {row["cluster"]: row["outcome"] for row in shown} == {
-        "overloaded": "safety net, dry_run",
+        "overloaded": "reactive controller, dry_run",
         "rises": "dry_run",
         "unseen": "dry_run",
         "as_wanted": "refused: superseded",
