@@ -114,8 +114,8 @@ def facts(conditions: Conditions, seeds: int) -> list[str]:
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",
         f"plans every {cadence.plan_every_s} s, from windows up to {cadence.plan_after_s} s before ({planned} and the "
-        f"planner); due steps, reactive controller and reactive policies every {cadence.tick_s} s, generous to the latter; "
-        f"{slow} act with the plans, by windows up to that moment",
+        f"planner); due steps, reactive controller and reactive policies every {cadence.tick_s} s, generous to the "
+        f"latter; {slow} act with the plans, by windows up to that moment",
         f"models nightly at 02:30 UTC from a candidate's own windows (up to {conditions.training.lookback_days} days); "
         "cold start",
         f"{seeds} seeds, the same for all candidates: {around.failures_per_day} failure a day of about "

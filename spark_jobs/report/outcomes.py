@@ -20,7 +20,7 @@ _REALISED = ["confirmed", "dry_run"]  # of a dry run too is shown what the job d
 
 
 def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps whose time lay in the days shown, of earlier plans and the reactive controller's own, and their outcome."""
+    """Return the steps that were due in the days shown, of plans and of the reactive controller, with their outcome."""
     due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("status") != "claimed")
     became = applied.where(due).select(
         "step_id",

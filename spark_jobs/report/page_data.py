@@ -74,7 +74,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A step of an earlier plan, or of the reactive controller, whose time has come: what was expected of it and what came.
+    """A step that was due, of an earlier plan or of the reactive controller: what was expected and what came.
 
     Attributes:
         apply_at: when it was due.
