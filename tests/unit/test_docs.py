@@ -17,9 +17,7 @@ from models.policies.registry import POLICIES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
-PAGES = sorted(
-    [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rglob("*.md"), *(REPOSITORY / "data").rglob("*.md")]
-)
+PAGES = sorted([REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rglob("*.md")])
 NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 
 
