@@ -32,7 +32,7 @@ from spark_jobs.raw_parsing.parsed_lines import parse_lines
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, read_contents
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
-WINDOWS = 2  # as many as the net means over; a cluster with long windows is read further back for them
+WINDOWS = 2  # as many as the controller averages over; a cluster with long windows is read further back for them
 _GRAPH = "ARRAY<STRUCT<operator: STRING, upstream: ARRAY<STRING>>>"
 
 
@@ -50,7 +50,7 @@ def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of:
     # Kept before they are filtered: else every rule would be worked out once more for the filter.
     rows = parse_lines(read_contents(spark, files, since, as_of), settings.ingest)
     observed = F.col("observed_at").between(F.lit(since), F.lit(as_of))
-    # A reply that stands in two files gives a second sample at the same moment: no time passed, so it adds nothing.
+    # A reply that stands in two files gives a second sample at the same time: no time passed, so it adds nothing.
     return rows.where(F.col("fault").isNull() & observed).withColumn("duplicate", F.lit(False))
 
 
@@ -65,7 +65,7 @@ def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_
         spark: the session.
         settings: of the run.
         graphs: of :func:`spark_jobs.job_inputs.newest_rows.newest_graphs`; a plan is polled once an hour only.
-        as_of: the moment of looking.
+        as_of: the time of the evaluation.
     """
     span, longest = span_of(settings)
     # The sample before the first window tells what was counted until then.
