@@ -36,7 +36,7 @@ _COLUMNS = {
 
 
 def row_of(name: str, candidate: str, course: Course) -> Row:
-    """Return the figures of a contender; means over seeds and permutations."""
+    """Return the figures of a candidate policy; means over seeds and permutations."""
     counts, cores, half = course.reconfigurations, course.core_s / DATA_S, RATES // 2
     return {
         "query": name,

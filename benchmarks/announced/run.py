@@ -60,7 +60,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a contender did; S seeds, six permutations, 20 rates; all (S, 6, 20).
+    """What a candidate policy did; S seeds, six permutations, 20 rates; all (S, 6, 20).
 
     Attributes:
         reconfigurations: while each rate lasted, the one with which it began included.
@@ -128,8 +128,8 @@ def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUT
     """Run the planner: what it knows of the job is what it has observed since the permutation began.
 
     It plans 30 s before a rate ends, from all that is announced; the first time as soon as it has seen a window.  The
-    safety net looks every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and what is left
-    when a rate ends is dropped.
+    reactive controller evaluates every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and
+    what is left when a rate ends is dropped.
 
     Args:
         query: the job.

@@ -145,7 +145,7 @@ def test_a_look_that_fails_holds_no_step_back(settings: Settings) -> None:
     seen = {"polled_at_s": NOW_S - 10, "state": "RUNNING", "running": RUNNING, "windows": "no JSON"}
     row = look_row(task(settings), view(**planned(), **seen))
     assert (row["decision"], row["seen"]) == ("wait", False)
-    assert "the look failed (" in row["reason"]
+    assert "the evaluation failed (" in row["reason"]
 
 
 @pytest.mark.parametrize("changes", [{"polled_at_s": NOW_S - 1200}, {"running": {"source": 1, "other": 4}}])
