@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import models.simulation
 from cli.traces import TRACES, load_traces, week_second
+from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
 from include.utc import IntervalError, floor_hour, format_utc, parse_utc
 from models.simulation.catalogue import CatalogueJob, assemble
@@ -192,9 +193,7 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
         "bytes": size,
         "restarts": len(history.events),
     }
-    temporary = manifest.with_suffix(".tmp")
-    temporary.write_text(json.dumps(summary, indent=1))
-    temporary.replace(manifest)
+    write_json(manifest, summary)
     times = {"simulated_s": round(simulated_s, 1), "seconds": round(time.monotonic() - started, 1)}
     return {**summary, **times, "skipped": False}
 

@@ -24,7 +24,8 @@ from cli.embedded import airflow_environment, below
 from cli.history import HistoryRequest, write_history
 from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
-from include.control.agenda import read_agenda, write_json
+from include.atomic_write import write_json
+from include.control.agenda import read_agenda
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.stages import Stage, StageRequest
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc

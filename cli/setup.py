@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cli.preflight import Jdk, PreflightError, check_python, find_jdk
+from include.atomic_write import replace_atomically
 from include.spark.byte_code import add_byte_code
 from include.spark.jars import ALL_JARS, Jar, unusable_jars
 
@@ -125,11 +126,10 @@ def _has_byte_code() -> bool:
 def compile_spark_zip() -> None:
     """Put byte code into Spark's own zip, whole or not at all: a second less for every driver and every worker."""
     target = _spark_zip()
-    partial = target.with_suffix(".partial")
-    shutil.copy(target, partial)
-    with zipfile.ZipFile(partial, "a") as packed:
-        add_byte_code(packed)
-    partial.replace(target)
+    with replace_atomically(target) as partial:
+        shutil.copy(target, partial)
+        with zipfile.ZipFile(partial, "a") as packed:
+            add_byte_code(packed)
 
 
 def _maven(jar: Jar) -> list[str]:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from include.atomic_write import write_text
 from include.settings import Settings, load_settings
 from include.stages import StageRequest
 from spark_jobs.session import start_session
@@ -23,11 +24,8 @@ from spark_jobs.session import start_session
 
 def write_summary(settings: Settings, stage: str, summary: dict[str, object]) -> None:
     """Write a stage's counts for the entry point and the report, whole or not at all."""
-    folder = Path(settings.paths.out) / "stages"
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{stage}.json.tmp"
-    temporary.write_text(json.dumps(summary, indent=1, default=str))
-    temporary.replace(folder / f"{stage}.json")
+    target = Path(settings.paths.out) / "stages" / f"{stage}.json"
+    write_text(target, json.dumps(summary, indent=1, default=str))
 
 
 def main(argv: Sequence[str]) -> int:
