@@ -16,12 +16,17 @@ from rich.table import Table
 
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
-from cli.run import ProgressLog, RunError, end_of_recording
+from cli.progress import ProgressLog
+from cli.run import RunError, end_of_recording
 from cli.run_table import WIDTH
 from include.settings import PROJECT, SettingsError, load_settings
 from include.stages import Stage, StageRequest
 from include.utc import IntervalError, format_utc, parse_utc
 
+PARTS = {
+    "backtest": "what every policy would have cost on every job's last days",
+    "report": "one HTML page",
+}
 _COLUMNS = {
     "cost_vs_clairvoyant": "cost / clairvoyant's",
     "rescales_per_day": "rescales a day",
@@ -49,16 +54,17 @@ def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Compare, print, and make the report anew; returns the exit code."""
-    clock = ProgressLog(console)
+    progress = ProgressLog(console, PARTS)
     os.environ.update(below(options.out))
     settings = load_settings()
     out = Path(settings.paths.out)
     if not (out / "lake" / "silver").is_dir():
         raise RunError(f"{out} holds no ingested history: run `make run` first, or pass the --out that it was given")
     as_of = options.as_of or end_of_recording()
-    clock.say(f"policies are compared on the history before {format_utc(as_of)}")
+    progress.say(f"policies are compared on the history before {format_utc(as_of)}")
     log = out / "backtest.log"
-    with DagClient(airflow_environment(settings), log, lambda task: clock.say(f"  {task} ...")) as client:
+    with DagClient(airflow_environment(settings), log, progress.begin) as client:
+        progress.begin(Stage.BACKTEST)
         client.run("tidewise_backtest", StageRequest(Stage.BACKTEST, as_of))
     found = json.loads((out / "stages" / "backtest.json").read_text())
     console.print(comparison_table(found.get("policies", [])))

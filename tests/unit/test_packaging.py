@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -127,8 +128,8 @@ def test_a_submission_is_complete(tmp_path):
     assert command[command.index("--py-files") + 1] == submission.package
     assert Path(submission.application).is_file()
     assert Path(submission.package).is_file()
-    assert all(Path(jar).is_file() for jar in submission.conf["spark.jars"].split(","))
-    assert f"spark.jars={submission.conf['spark.jars']}" in command
+    assert all(Path(jar).is_file() for jar in submission.conf["spark.driver.extraClassPath"].split(os.pathsep))
+    assert f"spark.driver.extraClassPath={submission.conf['spark.driver.extraClassPath']}" in command
     assert command[-3:] == ["plan", "--as-of", "2026-11-20T19:00:00Z"]
 
 
