@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -18,19 +17,23 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
 from cli.history import HistoryRequest, write_history
+from cli.out_lock import hold_folder
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
+from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
 from include.control.agenda import read_agenda
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.stages import Stage, StageRequest
-from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
+from include.utc import IntervalError, ceil_hour, floor_hour, format_utc
 
 RECORDING = PROJECT / "data" / "recording"
+MOST_DAYS = 366
 PARTS = {
     "data": "the recording, and a simulated history",
     "ingest": "raw files become observations of every operator",
@@ -145,20 +148,24 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make run ARGS=...", description=__doc__)
-    parser.add_argument("--as-of", type=parse_utc, help="plan from this moment; default: the end of the recording")
+    parser = CommandParser(prog="run", description=__doc__)
+    parser.add_argument("--as-of", type=moment, help="plan from this moment; default: the end of the recording")
     parser.add_argument("--out", type=Path, default=PROJECT / "out", help="write everything below this directory")
-    parser.add_argument("--days", type=int, default=21, help="length of the simulated history")
+    parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21, help="length of the simulated history")
     parser.add_argument("--apply-mode", choices=["dry-run", "auto"], default="dry-run", help="auto: send to Flink")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str]) -> int:
     """Run; a failure is one message that says what to do."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children are stopped as on Ctrl-C
+    exit_on_sigterm()
+    options = _parse(argv)
     try:
-        options = _parse(argv)
-        return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+        with hold_folder(options.out, "make run"):
+            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except UsageError as error:
+        print(f"run: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except (RunError, DagFailedError, SettingsError, IntervalError) as error:
         print(f"run: {error}", file=sys.stderr)
         return 1

@@ -21,6 +21,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchored
@@ -206,11 +207,15 @@ def run(options: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Show the interfaces until interrupted; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="make ui ARGS=...", description=__doc__)
-    parser.add_argument("--airflow-port", type=int, default=8080)
-    parser.add_argument("--mlflow-port", type=int, default=5000)
+    parser = CommandParser(prog="ui", description=__doc__)
+    port = whole_number(1, 65535)
+    parser.add_argument("--airflow-port", type=port, default=8080)
+    parser.add_argument("--mlflow-port", type=port, default=5000)
+    options = parser.parse_args(argv)
+    if options.airflow_port == options.mlflow_port:
+        parser.error("--airflow-port and --mlflow-port: expected two different ports")
     try:
-        run(parser.parse_args(argv))
+        run(options)
     except (UiError, SettingsError) as error:
         print(f"ui: {error}", file=sys.stderr)
         return 1
