@@ -1,7 +1,7 @@
 """``python -m cli.class_archive FILE``: the archive of classes with which Spark's drivers on this machine start faster.
 
-Java writes it at the end of a small run of the stages on the shipped recording, in a folder that is removed afterwards.
-`make setup` calls this.
+Java writes it at the end of an ingest of the shipped recording, in a folder that is removed afterwards: what reading,
+checking and writing tables load is most of what any stage loads. `make setup` calls this.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from include.atomic_write import replace_atomically
 from include.settings import load_settings
 from include.spark.conf import JAVA_OPTIONS, make_archive
 from include.spark.submission import prepare_submission
-from include.utc import format_utc
+from include.stages import Stage, StageRequest
 
-STAGES = ("ingest", "train", "forecast", "plan", "report", "apply")
 HOURS = 2
 MASTER = "local[*]"
 
 
 def write_archive(target: Path, out: Path) -> int:
-    """Run the stages below ``out`` and write the archive; returns the exit code of the run.
+    """Ingest below ``out`` and write the archive; returns the exit code of the run.
 
     Raises:
         FileNotFoundError: the run ended without writing one.
@@ -38,12 +37,12 @@ def write_archive(target: Path, out: Path) -> int:
     settings = load_settings()
     FileSource(RECORDING).deliver(Path(settings.paths.raw))
     end = end_of_recording()
-    hours = ["--start", format_utc(end - timedelta(hours=HOURS)), "--end", format_utc(end)]
+    request = StageRequest(Stage.INGEST, end, end - timedelta(hours=HOURS), end)
     submission = prepare_submission(settings, MASTER)
     with replace_atomically(target) as temporary:
         # Into a new file: Java takes away everybody's right to write to an archive, and writes to none that is there.
         submission.conf[JAVA_OPTIONS] = f"{submission.conf[JAVA_OPTIONS]} {make_archive(str(temporary))}"
-        command = submission.command([*STAGES, "--as-of", format_utc(end), *hours])
+        command = submission.command(request.to_argv())
         environment = dict(os.environ) | submission.environment | {"SPARK_LOCAL_IP": LOOPBACK}
         done = subprocess.run(command, env=environment, cwd=out, check=False)
     return done.returncode

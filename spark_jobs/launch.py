@@ -33,15 +33,16 @@ def write_summary(settings: Settings, stage: str, summary: dict[str, object]) ->
 def run_stages(requests: Sequence[StageRequest]) -> None:
     """Run stages in this order in one session; the seconds of the first include the start of the session."""
     spark: SparkSession | None = None
+    settings: Settings | None = None
     started_at, started_s = datetime.now(UTC), time.monotonic()
-    settings = load_settings()
     with ThreadPoolExecutor(max_workers=1) as pool:
         # While Java starts or works, Python would only wait.
         modules = [pool.submit(importlib.import_module, f"spark_jobs.{request.stage}.stage") for request in requests]
         for index, (request, module) in enumerate(zip(requests, modules, strict=True)):
             try:
                 print(f"tidewise: stage {request.stage} starts", flush=True)
-                if spark is None:
+                if settings is None or spark is None:
+                    settings = load_settings()
                     spark = start_session(settings, "-".join(one.stage for one in requests))
                 dated = replace(request, started_at=started_at, started_on_s=started_s)
                 summary = module.result().run(spark, settings, dated)
