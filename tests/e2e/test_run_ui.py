@@ -17,7 +17,8 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
-from small_world import World, delta_rows, write_small_history
+from delta_tables import read_rows
+from small_world import World, write_small_history
 from waiting import free_port, wait_until
 
 from cli.embedded import below
@@ -136,9 +137,9 @@ def test_a_backfill_ingests_each_hour_and_plans_nothing(ui: Ui) -> None:
     ui.api("/dags/tidewise_ingest", "PATCH", {"is_paused": False})
     wait_until(lambda: len(ended(states(ui.world))) == HOURS, BACKFILL_WITHIN_S, 1)
     assert sorted(states(ui.world).values()) == ["success"] * HOURS, states(ui.world)
-    rows = [json.loads(row) for row in delta_rows(ui.world.out / "lake", OBSERVATIONS)]
-    assert {row["hour"] for row in rows} == {"17", "18"}
-    assert delta_rows(ui.world.out / "lake", PLANS) is None
+    rows = [json.loads(row) for row in read_rows(ui.world.out / "lake", OBSERVATIONS)]
+    assert {row["hour"] for row in rows} == {17, 18}
+    assert read_rows(ui.world.out / "lake", PLANS) is None
 
 
 def states(world: World) -> dict[str, str]:
