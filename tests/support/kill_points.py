@@ -83,13 +83,16 @@ class KillPoints:
         leave = (lambda disk: _leave_half_a_file(disk / below)) if event == "open" else None
         self.do(f"{event} {below}", lambda: None, leave)
 
-    def leave_in_table(self, location: str) -> Callable[[Path], None]:
-        """Return what leaves data files in a table that no commit names; a table that is new has an empty log."""
-        below = Path(location).relative_to(self.world)
+    def leave_in_table(self, location: str, owner: type) -> Callable[[Path], None]:
+        """Return what leaves a log without a commit of a creation, and of other writes a data file without one."""
+        folder = Path(location).relative_to(self.world)
 
         def leave(disk: Path) -> None:
-            (disk / below / "_delta_log").mkdir(parents=True, exist_ok=True)
-            (disk / below / "part-00000-killed.snappy.parquet").write_bytes(b"PAR1 half a file")
+            if owner is DeltaTableBuilder:
+                (disk / folder / "_delta_log").mkdir(parents=True)
+                (disk / folder / "_delta_log" / ".00000000000000000000.json.0b5c.tmp").write_text('{"commitInfo":')
+            else:
+                (disk / folder / "part-00000-killed.snappy.parquet").write_bytes(b"PAR1 half a file")
 
         return leave
 
@@ -160,7 +163,7 @@ def _counted(points: KillPoints, owner: type, name: str) -> Callable[..., Any]:
     def counted(self: Any, *arguments: Any, **options: Any) -> Any:
         location = arguments[0] if method is _SAVE else getattr(self, "_location_of_tests", None)
         table = "/".join(Path(location).parts[-2:]) if location else ""
-        leave = points.leave_in_table(location) if location else None
+        leave = points.leave_in_table(location, owner) if location else None
         return points.do(f"{owner.__name__}.{name} {table}", lambda: method(self, *arguments, **options), leave)
 
     return counted
