@@ -16,6 +16,8 @@ from benchmarks.replay.replay_cases import Row, Run, run_all, windows_of
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, job_of
 from benchmarks.replay.table import tables_of, write
 from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
+from cli.arguments import CommandParser, number, require_writable_file, whole_number
+from cli.workers import exit_on_sigterm
 from include.settings import Planner
 from include.utc import HOUR_S
 from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
@@ -30,10 +32,10 @@ WIDTH = 120  # where the output is no terminal
 PLAN_AFTER_S = 900
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandParser:
     """Return the command line."""
-    found = argparse.ArgumentParser(
-        prog="python -m benchmarks.replay",
+    found = CommandParser(
+        prog="replay",
         description=__doc__,
         epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(names())}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -56,32 +58,37 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
     )
-    found.add_argument("--seeds", type=_positive, default=3, metavar="N", help="runs per policy (default: 3)")
-    found.add_argument("--days", type=float, metavar="N", help="only the first N days of each trace")
+    found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
+    found.add_argument(
+        "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
+    )
     found.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
     found.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
     prices, cadence = Prices(), Cadence()
-    found.add_argument("--lag-target-s", type=float, default=prices.lag_target_s, help="late beyond it (default: 60)")
-    found.add_argument("--late-weight", type=float, default=prices.late, help="cost of a late minute (default: 0.4)")
-    found.add_argument("--tick", type=int, default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)")
     found.add_argument(
-        "--plan-every", type=int, default=cadence.plan_every_s, metavar="S", help="between plans (default: 3600)"
+        "--lag-target-s", type=number(0, 1e9), default=prices.lag_target_s, help="late beyond it (default: 60)"
+    )
+    found.add_argument(
+        "--late-weight", type=number(0, 1e9), default=prices.late, help="cost of a late minute (default: 0.4)"
+    )
+    found.add_argument(
+        "--tick", type=whole_number(1), default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)"
+    )
+    found.add_argument(
+        "--plan-every",
+        type=whole_number(1),
+        default=cadence.plan_every_s,
+        metavar="S",
+        help="between plans (default: 3600)",
     )
     found.add_argument(
         "--plan-after",
-        type=int,
+        type=whole_number(0),
         metavar="S",
         help="from the last window that a plan knows to the plan (default: 900, the DAG's; one tick for shorter plans)",
     )
-    found.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes")
+    found.add_argument("-j", "--jobs", type=whole_number(1), default=os.cpu_count() or 1, metavar="N", help="processes")
     return found
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
 
 
 def conditions_of(options: argparse.Namespace) -> Conditions:
@@ -130,6 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = parser()
     options = command.parse_args(argv)
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    exit_on_sigterm()
     try:
         conditions = conditions_of(options)
         chosen = list(dict.fromkeys(options.policy or names()))
@@ -139,6 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for job in jobs:
             job_of(job)
         traces = [read_trace(path).first_days(options.days) for path in options.trace or default_traces()]
+        for path, option in ((options.json, "--json"), (options.plot, "--plot")):
+            if path is not None:
+                require_writable_file(path, option)
     except (ConditionsError, TraceError, SpecError, ValueError) as error:
         command.error(str(error))
     for line in facts(conditions, options.seeds):

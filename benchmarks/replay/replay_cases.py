@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing.managers import SyncManager
 from queue import Empty, Queue
 from typing import Any
 
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.replay.fleet import prior_without
 from benchmarks.replay.replay_jobs import job_of
 from benchmarks.replay.traces import BIN_S, Trace
+from cli.workers import end_with_parent, stop_workers
 from models.evaluation.ablations import FLEET
 from models.evaluation.candidate_policies import candidate_policies
 from models.evaluation.replay_run import Conditions, ReplayRun
@@ -168,9 +170,11 @@ def run_all(run: Run, processes: int, progress: Callable[[int], None] | None = N
     if len(parts) == 1:
         return merged([simulate(parts[0], progress)], run.policies)
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
+    manager = SyncManager(ctx=context)
+    manager.start(end_with_parent)
+    with manager:
         done: Queue[tuple[int, int]] = manager.Queue()
-        with ProcessPoolExecutor(len(parts), mp_context=context) as pool:
+        with ProcessPoolExecutor(len(parts), mp_context=context, initializer=end_with_parent) as pool, stop_workers():
             waiting = [pool.submit(_in_process, part, place, done) for place, part in enumerate(parts)]
             reached = [0] * len(parts)
             while not all(future.done() for future in waiting):

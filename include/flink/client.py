@@ -69,7 +69,7 @@ class FlinkClient:
     def put_resource_requirements(self, job_id: str, upper_bounds: Mapping[str, int]) -> None:
         """Set the upper bound of every vertex, named by vertex id; sent once, never repeated."""
         path = endpoints.job_path(job_id, "resource-requirements")
-        self.transport.send_json("PUT", path, body=endpoints.requirements_body(upper_bounds))
+        self.transport.send_json("PUT", path, json=endpoints.requirements_body(upper_bounds))
 
     def set_parallelism(self, job_id: str, targets: Mapping[str, int]) -> dict[str, int]:
         """Ask for a parallelism by operator name; the operators not named keep the bound they have.
@@ -129,15 +129,14 @@ class FlinkClient:
 
     def upload_jar(self, jar: Path) -> str:
         """Upload a jar; returns the id under which the JobManager keeps it."""
-        with jar.open("rb") as binary:
-            files = {"jarfile": (jar.name, binary, "application/x-java-archive")}
-            reply = self.transport.send_json("POST", "/jars/upload", files=files)
+        form = {"jarfile": (jar.name, jar.read_bytes(), "application/x-java-archive")}
+        reply = self.transport.send_json("POST", "/jars/upload", fields=form)
         return str(reply["filename"]).rsplit("/", 1)[-1]
 
     def run_jar(self, jar_id: str, entry_class: str, arguments: Sequence[str]) -> str:
         """Start a job from an uploaded jar; returns its job id."""
         body = {"entryClass": entry_class, "programArgsList": list(arguments)}
-        return str(self.transport.send_json("POST", f"/jars/{jar_id}/run", body=body)["jobid"])
+        return str(self.transport.send_json("POST", f"/jars/{jar_id}/run", json=body)["jobid"])
 
     def cancel(self, job_id: str) -> None:
         """Cancel a job without a savepoint."""

@@ -19,6 +19,7 @@ from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.source_series import SERIES, source_series
 from spark_jobs.lake import Lake
+from spark_jobs.session import threads
 from spark_jobs.timestamps import as_of_slice
 
 BATCHES = 16
@@ -162,11 +163,15 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
     try:
-        known = made.where(has_forecast())
-        where = as_of_slice(request.as_of)
-        lake.replace(tables.FORECASTS, forecast_rows(known, task, forecast_version(made, task)), where)
-        lake.replace(tables.FORECAST_SCORES, score_rows(known, task), where)
-        return counts(made)
+        known, where = made.where(has_forecast()), as_of_slice(request.as_of)
+        version = forecast_version(made, task)  # makes the forecasts, so that the following only read them
+        with threads(spark) as pool:
+            written = pool.submit(lake.replace, tables.FORECASTS, forecast_rows(known, task, version), where)
+            scored = pool.submit(lake.replace, tables.FORECAST_SCORES, score_rows(known, task), where)
+            counted = pool.submit(counts, made)
+            written.result()
+            scored.result()
+            return counted.result()
     finally:
         made.unpersist()
         series.unpersist()

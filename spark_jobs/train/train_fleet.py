@@ -17,9 +17,17 @@ from include.settings import Cluster, Settings
 from include.tables import OBSERVATIONS
 from include.version import code_version
 from models.bundle import FleetBundle
-from spark_jobs.model_store import ModelStore
+from spark_jobs.model_store import NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.build_bundle import Assembled, assemble
+from spark_jobs.train.description import (
+    CAPACITY_PLOT,
+    FORECAST_PLOT,
+    OPERATOR_TABLE,
+    PRIOR_TABLE,
+    RECOVERY_PLOT,
+    describe_training,
+)
 from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
 from spark_jobs.train.holdout_scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
@@ -188,18 +196,20 @@ def log_training(
         RESULT_TAG: json.dumps(result),
     }
     number = inputs.versions[OBSERVATIONS.name]
-    source = DeltaDatasetSource(path=f"{settings.paths.lake}/{OBSERVATIONS.relative_path}", delta_table_version=number)
+    path = f"{settings.paths.lake}/{OBSERVATIONS.relative_path}"
+    note = describe_training(inputs, settings.training, result, trained.measured, f"{path}, Delta version {number}")
+    source = DeltaDatasetSource(path=path, delta_table_version=number)
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
     table = operator_table(bundle, trained.assembled.operators, trained.scores.capacity)
-    with store.run(bundle.model_version, tags):
+    with store.run(bundle.model_version, tags | {NOTE_TAG: note}):
         mlflow.log_params(settings.training.model_dump())
         mlflow.log_metrics({name: value for name, value in trained.measured.items() if np.isfinite(value)})
         if len(forecasts):
             mlflow.log_metrics(forecast_measures(forecasts))
-            mlflow.log_figure(forecast_figure(forecasts), "forecast_scores.png")
+            mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
         mlflow.log_input(dataset, context="training")
-        mlflow.log_table(table, "operators.json")
-        mlflow.log_table(prior_table(bundle), "fleet_prior.json")
-        mlflow.log_figure(capacity_figure(bundle), "capacity_curves.png")
-        mlflow.log_figure(recovery_figure(trained.scores.recovery), "recovery.png")
+        mlflow.log_table(table, OPERATOR_TABLE)
+        mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
+        mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
+        mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
         store.log_bundle(bundle)
