@@ -26,7 +26,7 @@ CAPACITY_NOISE = 0.03
 class Tuner(Protocol):
     """A tuner, which decides once per slot; it keeps its own memory."""
 
-    def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
+    def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Return operator -> tasks of the next slot, of those to change at least."""
         ...
 
@@ -39,10 +39,10 @@ class DragsterTuner:
     options: dragster.Options
     memory: dragster.Memory = field(default_factory=dragster.Memory)
 
-    def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
+    def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        slot = observe_slot(self.net, seen, running, limits)
+        slot = observe_slot(self.net, observations, running, limits)
         wanted, self.memory = dragster.advance(self.options, self.net, slot, self.memory)
         return wanted
 
@@ -54,10 +54,10 @@ class DhalionTuner:
     net: dragster.Network
     options: dhalion.Options
 
-    def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
+    def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Scale one operator or none."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        action = dhalion.resolve(self.options, readings(self.net.graph, seen, running, limits))
+        action = dhalion.resolve(self.options, readings(self.net.graph, observations, running, limits))
         return {action.operator: action.instances} if action else {}
 
 

@@ -76,7 +76,7 @@ class Step:
 def advance(
     options: Options,
     graph: JobGraph,
-    seen: Observations,
+    observations: Observations,
     running: Mapping[str, int],
     *,
     limits: Mapping[str, int],
@@ -87,15 +87,17 @@ def advance(
     Args:
         options: the settings.
         graph: the job, in whose order the observations are.
-        seen: windows; those before ``memory.seen_until_s`` are left out.
+        observations: windows; those before ``memory.seen_until_s`` are left out.
         running: operator -> parallelism.
         limits: operator -> highest admissible parallelism.
         memory: of the job.
     """
-    fresh = select_new_windows(seen, memory.seen_until_s)
+    fresh = select_new_windows(observations, memory.seen_until_s)
     histories = learn_histories(memory.histories, graph, fresh, options.keep)
     p_max = max(memory.p_max, largest(histories.values()), *running.values())
-    until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
+    until_s = (
+        float(observations.window_start_s[-1] + observations.window_s) if len(observations) else memory.seen_until_s
+    )
     known = replace(memory, seen_until_s=until_s, histories=histories, p_max=p_max)
     reading = read_windows(graph, fresh, running)
     if reading is None:

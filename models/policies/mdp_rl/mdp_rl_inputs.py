@@ -49,7 +49,7 @@ def _drop_unknown(rates: Floats) -> Floats:
 
 
 def _input_rates(situation: Situation, since_s: float) -> dict[str, Floats]:
-    seen, graph = situation.observations, situation.graph
-    if seen.parallelism.shape[1] != len(graph.names):  # of another graph
+    observations, graph = situation.observations, situation.graph
+    if observations.parallelism.shape[1] != len(graph.names):  # of another graph
         return {}
-    return measure_input_rates(seen.since(since_s), graph, situation.models.selectivity)
+    return measure_input_rates(observations.since(since_s), graph, situation.models.selectivity)

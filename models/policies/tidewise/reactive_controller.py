@@ -43,9 +43,9 @@ from models.policies.tidewise.snapshot import (
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 
 
-def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:
+def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:
     """Return the memory after windows that it had not read yet."""
-    fresh = select_new_windows(seen, memory.seen_until_s)
+    fresh = select_new_windows(observations, memory.seen_until_s)
     if not len(fresh):
         return memory
     until_s = float(fresh.window_start_s[-1] + fresh.window_s)
