@@ -160,7 +160,7 @@ def _follow(
         return _enlarge(snapshot, memory, wanted, used, 0)
     fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
     if fall is None or lag_s(snapshot.observations) > options.late_after_s:
-        return ReactiveDecision(None, "steered by what is seen; nothing to change"), memory
+        return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
 
