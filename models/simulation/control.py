@@ -153,6 +153,6 @@ class UserControl:
         return bool((planned < current).any() and settled_s < _HOUR_S)
 
     def _planned(self, job: int, share: float, utilisation: float) -> IntArray:
-        load = self.fleet.gain[job] @ self.peak_per_s[job] * share
+        load = self.fleet.network.gain[job] @ self.peak_per_s[job] * share
         need = np.minimum(needed_parallelism(self.fleet.curves[job], load, utilisation), self.fleet.p_max[job])
         return np.where(self.fleet.present[job], need, 0)

@@ -14,7 +14,7 @@ from models.simulation.restarts import Restarts
 from models.simulation.samples import GAUGE_S, Recorder, Samples
 from models.simulation.spec import FloatArray, IntArray, SpecError
 from models.simulation.state import Event, FleetState
-from models.simulation.step import advance, multiply
+from models.simulation.step import advance
 
 DECIDE_S = 300.0
 
@@ -95,5 +95,5 @@ def _view(state: FleetState, busy: FloatArray, rate_per_s: FloatArray, week_s: i
 
 def fitting_parallelism(fleet: Fleet, source_rates_per_s: FloatArray, utilisation: float) -> IntArray:
     """Return (J, O) the parallelism that carries source rates (J, O) at a utilisation, within the jobs' bounds."""
-    load = multiply(fleet.gain, source_rates_per_s)
+    load = fleet.network.compute_load(source_rates_per_s)
     return np.minimum(needed_parallelism(fleet.curves, load, utilisation), fleet.p_max)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import Fleet
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.state import KEPT_CHECKPOINTS, FleetState
@@ -99,16 +100,6 @@ _FROM_STATE = {  # field of a sample -> field of the state
 }
 
 
-def wait_s(fleet: Fleet, busy: FloatArray) -> FloatArray:
-    """Return (J,) seconds that a record waits at the source without a backlog: grows with the busiest operator.
-
-    A source fetches in batches, and waiting grows as u^2 / (1 - u) like that of a queue with one server.
-    """
-    u = np.minimum(busy.max(axis=1), 0.97)
-    waits: FloatArray = fleet.fetch_delay_s * (1.0 + 0.5 * u * u / (1.0 - u))
-    return waits
-
-
 class Recorder:
     """Collects gauges between polls and samples at polls."""
 
@@ -135,4 +126,6 @@ class Recorder:
         kept.in_per_s[index] = np.where(fleet.is_source, 0.0, rate)  # Flink's sources count no records in
         kept.out_per_s[index] = rate * fleet.selectivity
         kept.busy[index], kept.backpressured[index], kept.idle[index] = busy, backpressured, idle
-        kept.pending[index] = state.backlog + np.where(fleet.is_source, rate, 0.0) * wait_s(fleet, busy)[:, None]
+        kept.pending[index] = (
+            state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
+        )

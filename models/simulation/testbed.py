@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.policies.observations import Observations
+from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import pack
 from models.simulation.randomness import job_generator
-from models.simulation.samples import wait_s
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 from models.simulation.state import Event, FleetState, Restart, begin_restart
 from models.simulation.step import advance
@@ -153,7 +153,8 @@ class Testbed:
             capacity = np.where(busy > 0.0, rate / busy, np.nan) * factor
             arrived = np.where(fleet.is_source, due_records / seconds, np.nan)
             backlog = np.where(fleet.is_source, state.backlog, np.nan)
-            waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0) + wait_s(fleet, busy)[:, None]
+            waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0)
+            waiting_s += fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
         return Window(
             start_s=began_s,
             seconds=seconds,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.replay.__main__ import TRACES, default_traces, main
+from benchmarks.replay.__main__ import TRACES, list_traces, main
 
 COLUMNS = {
     "trace",
@@ -63,5 +63,5 @@ def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_shipped_traces_are_the_default() -> None:
-    assert {path.name.split(".")[0] for path in default_traces()} >= {"dsp_taxi_5min", "nab_nyc_taxi_30min"}
+    assert {path.name.split(".")[0] for path in list_traces()} >= {"dsp_taxi_5min", "nab_nyc_taxi_30min"}
     assert TRACES.is_dir()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.replay.traces import read_trace
+from benchmarks.replay.replay_traces import read_trace
 from benchmarks.replay.unseen import NotObservedError, as_it_is, main, per_minute, per_second
 
 

@@ -15,7 +15,7 @@ from models.simulation.history import RunOptions, fitting_parallelism, simulate
 from models.simulation.jobs import company
 from models.simulation.spec import JobSpec, OperatorSpec, SpecError
 from models.simulation.state import COUNTERS, FleetState, Restart, begin_restart
-from models.simulation.step import advance, multiply
+from models.simulation.step import advance
 
 LIMIT = 1e-9
 
@@ -227,7 +227,7 @@ def test_the_catalogue_needs_eight_to_thirty_slots_at_peak() -> None:
     need = fitting_parallelism(fleet, peaks_per_s(fleet, jobs), 0.8).max(axis=1)
     assert need.min() >= 8
     assert need.max() <= 30
-    load = multiply(fleet.gain, peaks_per_s(fleet, jobs))
+    load = fleet.network.compute_load(peaks_per_s(fleet, jobs))
     assert (load[fleet.present] > 0).all()
 
 
