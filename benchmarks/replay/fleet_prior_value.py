@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.replay.replay_jobs import JOBS, SLOTS, read_job
+from cli.simulated_jobs import load_simulated_jobs
 from models.capacity.curves import SCALING_ERROR_PRIOR, fit_curves, widen
 from models.capacity.fleet_prior import FleetPrior, learn_prior, posterior
 from models.capacity.kinds import KINDS, kind_of
@@ -20,7 +21,6 @@ from models.capacity.samples import Samples, pack
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import compute_curves
 from models.job_models import Floats, Ints
-from models.simulation.jobs import company
 from models.simulation.spec import JobSpec
 
 # A job that has run for weeks was observed from its nights to its peaks.
@@ -117,7 +117,7 @@ def main() -> int:
     disturbances = Disturbances()
     fleets = {
         "jobs of the replay": [make().spec for make in JOBS.values()],
-        "make run": [one.spec for one in company()],
+        "make run": [one.spec for one in load_simulated_jobs()],
     }
     for name, specs in fleets.items():
         found = [compare_with_prior(new, [one for one in specs if one is not new], disturbances) for new in specs]

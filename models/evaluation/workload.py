@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.capacity import capacity_curve, gains, needed_parallelism
+from models.simulation.capacity import compute_capacity_curve, compute_gains, find_needed_parallelism
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 
 
@@ -42,7 +42,7 @@ class Workload:
 
 def compute_curves(spec: JobSpec) -> FloatArray:
     """Return (O, P + 1) true capacities of the operators, records/s, at p = 0..P, P the job's slots."""
-    return np.stack([capacity_curve(operator, spec.slots_max) for operator in spec.operators])
+    return np.stack([compute_capacity_curve(operator, spec.slots_max) for operator in spec.operators])
 
 
 def find_limits(spec: JobSpec) -> IntArray:
@@ -53,7 +53,7 @@ def find_limits(spec: JobSpec) -> IntArray:
 def compute_source_gains(spec: JobSpec) -> FloatArray:
     """Return (O, S) input records of each operator per record of each source."""
     sources = [place for place, operator in enumerate(spec.operators) if not operator.upstream]
-    return gains(spec)[:, sources]
+    return compute_gains(spec)[:, sources]
 
 
 def find_sufficient(spec: JobSpec, rates_per_s: FloatArray, utilisation: float) -> IntArray:
@@ -66,4 +66,4 @@ def find_sufficient(spec: JobSpec, rates_per_s: FloatArray, utilisation: float) 
     """
     loads = np.asarray(rates_per_s, float) @ compute_source_gains(spec).T
     curves = np.broadcast_to(compute_curves(spec), (*loads.shape, spec.slots_max + 1))
-    return np.minimum(needed_parallelism(curves, loads, utilisation), find_limits(spec))
+    return np.minimum(find_needed_parallelism(curves, loads, utilisation), find_limits(spec))

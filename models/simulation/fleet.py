@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.queueing.network import Network
-from models.simulation.capacity import capacity_curve, gains
+from models.simulation.capacity import compute_capacity_curve, compute_gains
 from models.simulation.spec import BoolArray, FloatArray, IntArray, JobSpec, SpecError
 
 
@@ -19,7 +19,7 @@ class Fleet:
     Attributes:
         specs: the jobs, in the order of the first axis.
         present, is_source: (J, O); padding is absent.
-        network: how records flow through each of them, (J, O, O), see :func:`gains`.
+        network: how records flow through each of them, (J, O, O), see :func:`compute_gains`.
         selectivity: (J, O).
         curves: (J, O, P + 1) capacity C(p) in records/s.
         p_max: (J, O) bound of parallelism, 1 for padding.
@@ -84,10 +84,10 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
     p_max = np.ones((jobs, width), dtype=np.int64)
     for j, spec in enumerate(specs):
         n = len(spec.operators)
-        gain[j, :n, :n], above[j, :n, :n], present[j, :n] = gains(spec), _ancestors(spec), True
+        gain[j, :n, :n], above[j, :n, :n], present[j, :n] = compute_gains(spec), _ancestors(spec), True
         for i, operator in enumerate(spec.operators):
             is_source[j, i], selectivity[j, i] = not operator.upstream, operator.selectivity
-            curves[j, i] = capacity_curve(operator, p_top)
+            curves[j, i] = compute_capacity_curve(operator, p_top)
             p_max[j, i] = min(spec.slots_max, operator.max_parallelism)
     return Fleet(
         specs=tuple(specs),

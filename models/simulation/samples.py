@@ -1,4 +1,4 @@
-"""What a poller of Flink's REST API sees of a fleet, and the recorder that collects it."""
+"""What a poller of Flink's REST API observes of a fleet, and the recorder that collects it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GAUGE_S = 60.0  # Flink's meters and time gauges are means over the last minute
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What was seen at K polls; leading axis K, then (J, O) or (J,).
+    """What was observed at K polls; leading axis K, then (J, O) or (J,).
 
     Attributes:
         at_s: (K,) time of the poll.
@@ -71,7 +71,7 @@ class Samples:
 
     @property
     def down(self) -> BoolArray:
-        """(K, J): whether the job stands still at the poll."""
+        """(K, J): whether the job is down at the poll."""
         at = self.at_s[:, None]
         return (at >= self.down_from) & (at < self.down_until)
 
@@ -100,7 +100,7 @@ _FROM_STATE = {  # field of a sample -> field of the state
 }
 
 
-class Recorder:
+class SampleRecorder:
     """Collects gauges between polls and samples at polls."""
 
     def __init__(self, fleet: Fleet, polls: int) -> None:
@@ -110,14 +110,14 @@ class Recorder:
         self._steps = 0
 
     def add(self, time_s: float, flow: Flow) -> None:
-        """Add one step that began at ``time_s``; the gauges begin anew every minute."""
+        """Add one step that began at ``time_s``; the gauges begin again every minute."""
         if time_s % GAUGE_S == 0.0:
             self._sums[:], self._steps = 0.0, 0
         self._sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
         self._steps += 1
 
     def poll(self, index: int, state: FleetState) -> None:
-        """Keep what a poll at the state's time sees."""
+        """Keep what a poll at the state's time observes."""
         rate, busy, backpressured, idle = self._sums / self._steps
         kept, fleet = self.samples, self._fleet
         kept.at_s[index] = state.time_s

@@ -14,7 +14,7 @@ NEVER = -1.0e18
 KEPT_CHECKPOINTS = 10  # as many as Flink keeps
 
 
-class Restart(StrEnum):
+class RestartKind(StrEnum):
     """Why a job stopped and came back."""
 
     RESCALE = "rescale"
@@ -22,7 +22,7 @@ class Restart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Restart:
     """One restart of one job; times in seconds of simulation.
 
     Attributes:
@@ -32,7 +32,7 @@ class Event:
     """
 
     job: int
-    kind: Restart
+    kind: RestartKind
     down_from_s: float
     down_until_s: float
     checkpoint_age_s: float
@@ -45,7 +45,7 @@ class Event:
 class FleetState:
     """Arrays that :func:`models.simulation.step.advance` updates in place.
 
-    Conservation: ``emitted - replayed + backlog == owed`` for every source at every time.
+    Conservation: ``emitted - replayed + backlog == due_records`` for every source at every time.
 
     Attributes:
         time_s: now.
@@ -134,23 +134,23 @@ _ROWS = (
 )
 
 
-def downtime_s(fleet: Fleet, job: int, state_bytes: float, kind: Restart, noise: float) -> float:
+def downtime_s(fleet: Fleet, job: int, state_bytes: float, kind: RestartKind, noise: float) -> float:
     """Return D of one restart: base + state / restore rate (+ detection for a failure), times (1 + noise)."""
     spec = fleet.specs[job]
     planned = spec.restart_base_s + state_bytes / spec.restore_bytes_per_s
-    return max(1.0, (planned + (spec.detection_s if kind is Restart.FAILURE else 0.0)) * (1.0 + noise))
+    return max(1.0, (planned + (spec.detection_s if kind is RestartKind.FAILURE else 0.0)) * (1.0 + noise))
 
 
 def begin_restart(
-    fleet: Fleet, state: FleetState, job: int, kind: Restart, *, at_s: float, target: IntArray, noise: float
-) -> Event:
+    fleet: Fleet, state: FleetState, job: int, kind: RestartKind, *, at_s: float, target: IntArray, noise: float
+) -> Restart:
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
     A failure rewinds the sources to the last completed checkpoint; a rescale waits for a checkpoint of its own
     (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
-    if kind is Restart.FAILURE:
+    if kind is RestartKind.FAILURE:
         rewind = state.emitted[job] - state.replayed[job] - state.done_position[job]
         state.replayed[job] += rewind
         state.backlog[job] += rewind
@@ -167,7 +167,7 @@ def begin_restart(
     for counter in COUNTERS:
         getattr(state, counter)[job] = 0.0
     state.restarts[job] += 1
-    return Event(
+    return Restart(
         job,
         kind,
         at_s,
