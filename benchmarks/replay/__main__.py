@@ -17,6 +17,7 @@ from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
 from benchmarks.replay.replay_traces import DAY_BINS, TraceError, read_trace
 from include.settings import Planner
+from include.utc import HOUR_S
 from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, list_names
 from models.evaluation.conditions import Cadence, Conditions, ConditionsError, Prices
 from models.evaluation.replay_run import CandidateError
@@ -27,7 +28,6 @@ TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal
 # Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
 PLAN_AFTER_S = 900
-HOUR_S = 3600
 
 
 def parser() -> argparse.ArgumentParser:

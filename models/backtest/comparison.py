@@ -11,15 +11,16 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from include.settings import Settings
+from include.utc import DAY_S
 from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
-from models.evaluation.conditions import DAY_S, Cadence, Conditions, Disturbances, Prices
+from models.evaluation.conditions import Cadence, Conditions, Disturbances, Prices
 from models.evaluation.drivers import Driver
 from models.evaluation.rate_series import interpolate_steps
 from models.evaluation.replay_run import ReplayResult, ReplayRun
 from models.evaluation.scores import Score, compute_score
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
-from models.forecasting.engine import default_registry
+from models.forecasting.batch import default_registry
 from models.job_models import JobModels, RecoveryModel
 from models.simulation.simulated_replica import build_replica
 from models.simulation.spec import FloatArray

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from include.settings import Apply, Forecast, Planner, Training
+from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
-
-DAY_S = 86_400
 
 
 class ConditionsError(ValueError):

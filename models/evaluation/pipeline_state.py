@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.evaluation.conditions import DAY_S, Conditions
+from include.utc import DAY_S
+from models.evaluation.conditions import Conditions
 from models.evaluation.engine import Engine, EngineSetting
 from models.evaluation.forecasts import Forecasts
 from models.evaluation.nightly_training import JobShape, train

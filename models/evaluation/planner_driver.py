@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.evaluation.tick_snapshot import TickSnapshot
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import drop_plan, look
+from models.policies.tidewise.reactive_controller import drop_plan, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.recovery import UNTRAINED
 
 OBSERVED_H = 0.5  # what an evaluation needs: the windows since the last one, and some for a restart in between
@@ -48,7 +48,7 @@ class PlannerDriver:
             options=snapshot.options.model_copy(update=dict(self.changed)),
             recovery=UNTRAINED if snapshot.models is None else snapshot.models.recovery,
         )
-        decision, after = look(observed, memory)
+        decision, after = evaluate_job(observed, memory)
         return decision.wanted, after
 
     def plan(self, snapshot: TickSnapshot, memory: ControllerMemory) -> ControllerMemory:

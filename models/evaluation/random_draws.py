@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import lfilter
 
-from models.evaluation.conditions import DAY_S, Cadence, Disturbances
+from include.utc import DAY_S
+from models.evaluation.conditions import Cadence, Disturbances
 from models.simulation.spec import FloatArray
 
 _LEAST_FACTOR = 0.05

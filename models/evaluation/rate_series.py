@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.evaluation.conditions import DAY_S
+from include.utc import DAY_S
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 SHORT_GAP_S = 3600

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from include.utc import DAY_S
 from models.evaluation.candidate_policies import CandidatePolicy
-from models.evaluation.conditions import DAY_S, Conditions
+from models.evaluation.conditions import Conditions
 from models.evaluation.pipeline_state import PipelineState
 from models.evaluation.scores import Ledger
 from models.evaluation.tick_snapshot import TickSnapshot

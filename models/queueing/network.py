@@ -17,11 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from models.job_models import Floats
+from models.arrays import Bools, Floats
 
-Bools = npt.NDArray[np.bool_]
 NEGLIGIBLE = 1e-9
 """A share of a capacity, or of a rate, that counts as nothing."""
 _FULL = 1.0 - NEGLIGIBLE

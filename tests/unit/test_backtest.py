@@ -15,7 +15,7 @@ from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Result, Sp
 from models.evaluation.forecasts import Forecasts
 from models.evaluation.rate_series import fill_gaps, interpolate_steps
 from models.evaluation.scores import Score
-from models.forecasting.engine import default_registry
+from models.forecasting.batch import default_registry
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 START_S = 1_767_225_600  # 2026-01-01

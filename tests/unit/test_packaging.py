@@ -142,3 +142,15 @@ def test_the_file_system_for_local_disks_is_used_only_where_all_processes_share_
         assert ("spark.hadoop.fs.file.impl" in conf) is wanted
         assert ("spark.driver.extraClassPath" in conf) is wanted
     assert prepare_submission(settings).master == settings.spark.master
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("out/lake", "/srv/tidewise/out/lake"),
+        ("s3a://bucket/lake", "s3a://bucket/lake"),
+        ("sqlite:///out/mlflow.db", "sqlite:////srv/tidewise/out/mlflow.db"),
+    ],
+)
+def test_relative_local_locations_are_made_absolute(location: str, expected: str) -> None:
+    assert anchor(location, Path("/srv/tidewise")) == expected
