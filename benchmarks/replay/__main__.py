@@ -30,7 +30,7 @@ WIDTH = 120  # where the output is no terminal
 PLAN_AFTER_S = 900
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """Return the command line."""
     found = argparse.ArgumentParser(
         prog="python -m benchmarks.replay",
@@ -128,7 +128,7 @@ def describe(conditions: Conditions, seeds: int) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Replay the traces one after the other; what is done is written after each."""
-    command = parser()
+    command = build_parser()
     options = command.parse_args(argv)
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     try:

@@ -62,7 +62,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """How a history of T bins is used, in bins: ``before`` is only seen by forecasts, then comes the replay.
+    """How a history of T bins is used, in bins: ``before`` is only known to forecasts, then comes the replay.
 
     Attributes:
         before: what forecasts know when the replay begins.

@@ -23,7 +23,7 @@ from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 RECENT_DOWNTIMES = 20  # per kind, as in the training stage
 _IDLE_SHARE = 0.8  # of an idle operator's busiest window, as in the training stage
-# Knuth's multiplicative hash: a window is held out or not whoever asks, and neighbours are not alike.
+# Knuth's multiplicative hash: a window is held out or not for all rows alike, and independently of its neighbours.
 _MULTIPLIER, _MODULUS = 2_654_435_761, 2**32
 
 
@@ -80,7 +80,7 @@ def train(
         span: first window and the one after the last that training sees.
         epoch_window: number since 1970 of the recorder's first window.
         downtimes: of each of the n.
-        before_s: only downtimes over by then, seconds since the start, are seen.
+        before_s: only downtimes over by then, seconds since the start, are used.
         options: of the training stage.
         previous: models of each of the n from the night before, whose length scales the fits start from.
 

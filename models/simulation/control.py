@@ -74,9 +74,8 @@ class CpuRule:
         low_count = np.zeros_like(snapshot.parallelism) if self._low_count is None else self._low_count
         low_count = np.where(snapshot.busy < low, low_count + 1, 0)
         free = (snapshot.up & (snapshot.settled_s >= cooldown[:, 0]))[:, None]
-        undisturbed = (snapshot.lag_s < 5.0)[
-            :, None
-        ]  # operators above a bottleneck look idle: never shrink a job that lags
+        # Operators above a bottleneck have idle time: a job that lags is never scaled down.
+        undisturbed = (snapshot.lag_s < 5.0)[:, None]
         fit = np.ceil(snapshot.parallelism * snapshot.busy / target - 1e-9).astype(np.int64)
         grows = free & ((snapshot.busy > high) & (fit > snapshot.parallelism)).any(axis=1, keepdims=True)
         shrinks = (

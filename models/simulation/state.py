@@ -107,7 +107,7 @@ class FleetState:
         state.trigger_next[:] = fleet.interval_s
         state.state_bytes[:] = rate_per_s.sum(axis=1) * fleet.bytes_per_record * fleet.retention_s
         state.checkpoints[..., 0] = -fleet.interval_s[:, None] * np.arange(KEPT_CHECKPOINTS)
-        state.checkpoints[..., 1] = checkpoint_duration_s(fleet, state)[:, None]
+        state.checkpoints[..., 1] = compute_checkpoint_duration(fleet, state)[:, None]
         state.checkpoints[..., 2] = state.state_bytes[:, None]
         return state
 
@@ -134,7 +134,7 @@ _ROWS = (
 )
 
 
-def downtime_s(fleet: Fleet, job: int, state_bytes: float, kind: RestartKind, noise: float) -> float:
+def compute_downtime(fleet: Fleet, job: int, state_bytes: float, kind: RestartKind, noise: float) -> float:
     """Return D of one restart: base + state / restore rate (+ detection for a failure), times (1 + noise)."""
     spec = fleet.specs[job]
     planned = spec.restart_base_s + state_bytes / spec.restore_bytes_per_s
@@ -158,9 +158,9 @@ def begin_restart(
         age_s = at_s - float(state.checkpoints[job, 0, 0])
     else:
         state.done_position[job] = state.emitted[job] - state.replayed[job]
-        taken_s = checkpoint_duration_s(fleet, state)[[job]]
+        taken_s = compute_checkpoint_duration(fleet, state)[[job]]
         state.complete_checkpoint(np.array([job]), at_s - taken_s, taken_s)
-    duration = downtime_s(fleet, job, float(state.state_bytes[job]), kind, noise)
+    duration = compute_downtime(fleet, job, float(state.state_bytes[job]), kind, noise)
     state.parallelism[job] = np.where(fleet.present[job], np.clip(target, 1, fleet.p_max[job]), 0)
     state.down_from[job], state.down_until[job] = at_s, at_s + duration
     state.trigger_next[job], state.pending_done[job] = at_s + duration + fleet.interval_s[job], np.inf
@@ -179,6 +179,6 @@ def begin_restart(
     )
 
 
-def checkpoint_duration_s(fleet: Fleet, state: FleetState) -> FloatArray:
+def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> FloatArray:
     """Return (J,) how long a checkpoint takes now; at most half the interval, so that checkpoints never overlap."""
     return np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)

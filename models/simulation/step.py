@@ -8,7 +8,7 @@ import numpy as np
 
 from models.simulation.fleet import Fleet
 from models.simulation.spec import FloatArray
-from models.simulation.state import FleetState, checkpoint_duration_s
+from models.simulation.state import FleetState, compute_checkpoint_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,23 @@ class Flow:
     idle: FloatArray
 
 
-def _checkpoint(fleet: Fleet, state: FleetState, emitted: FloatArray, step_s: float) -> None:
+def _take_checkpoints(fleet: Fleet, state: FleetState, emitted: FloatArray, step_s: float) -> None:
     """Complete and trigger checkpoints that fall into the step; positions are interpolated within it."""
     end = state.time_s + step_s
-    _complete(state, end)
+    _complete_checkpoints(state, end)
     due = (state.trigger_next < end) & np.isinf(state.pending_done)
     if due.any():
         share = np.clip((state.trigger_next - state.time_s) / step_s, 0.0, 1.0)[:, None]
         position = state.emitted - state.replayed + share * emitted
         state.pending_position = np.where(due[:, None], position, state.pending_position)
         state.pending_trigger = np.where(due, state.trigger_next, state.pending_trigger)
-        duration = checkpoint_duration_s(fleet, state)
+        duration = compute_checkpoint_duration(fleet, state)
         state.pending_done = np.where(due, state.trigger_next + duration, state.pending_done)
         state.trigger_next = np.where(due, state.trigger_next + fleet.interval_s, state.trigger_next)
-        _complete(state, end)
+        _complete_checkpoints(state, end)
 
 
-def _complete(state: FleetState, end_s: float) -> None:
+def _complete_checkpoints(state: FleetState, end_s: float) -> None:
     done = np.flatnonzero(state.pending_done <= end_s)
     if done.size:
         trigger = state.pending_trigger[done]
@@ -74,7 +74,7 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: FloatArray, noise: Floa
     emit = fleet.network.allocate(wanted, capacity * up)
     load = fleet.network.compute_load(emit)
     arrived, emitted = rate_per_s * step_s, emit * step_s
-    _checkpoint(fleet, state, emitted, step_s)
+    _take_checkpoints(fleet, state, emitted, step_s)
     state.due_records += arrived
     state.emitted += emitted
     state.backlog = np.maximum(state.backlog + arrived - emitted, 0.0)

@@ -18,10 +18,10 @@ from cli.simulated_jobs import load_simulated_jobs
 from include.flink.endpoints import AGGREGATES
 from include.flink.raw_format import Kind, RawRecord
 from include.utc import IntervalError
-from models.simulation.rest.job_reply import build_hollow_details, hole_values, job_reply
+from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, list_hole_values
 from models.simulation.rest.job_timeline import FIRST_START_MS
 from models.simulation.rest.metrics import POLLED
-from models.simulation.rest.template import Ids, template
+from models.simulation.rest.template import Ids, build_template
 from models.simulation.spec import SpecError
 
 END = datetime(2026, 11, 20, 18, tzinfo=UTC)
@@ -218,8 +218,8 @@ def test_the_filled_template_is_the_reply() -> None:
         restarting_ms=0,
         parallelism=list(range(1, len(spec.operators) + 1)),
     )
-    filled = template(job_reply(spec, ids, build_hollow_details(spec, submitted))) % hole_values(view)
-    assert json.loads(filled) == job_reply(spec, ids, view)
+    filled = build_template(build_job_reply(spec, ids, build_hollow_details(spec, submitted))) % list_hole_values(view)
+    assert json.loads(filled) == build_job_reply(spec, ids, view)
 
 
 def test_a_big_fleet_is_written_in_blocks(tmp_path: Path) -> None:

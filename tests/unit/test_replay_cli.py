@@ -45,8 +45,8 @@ def test_rows_table_and_picture(trace: Path, tmp_path: Path, capsys: pytest.Capt
     assert all(set(row) == COLUMNS for row in rows)
     assert plot.read_bytes().startswith(b"\x89PNG")
     printed = capsys.readouterr().out
-    for told in ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third"):
-        assert told in " ".join(printed.split())
+    for part in ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third"):
+        assert part in " ".join(printed.split())
 
 
 def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -221,7 +221,7 @@ def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
     assert all(row["cost_vs_clairvoyant"] == 1.0 for row in floor)
 
 
-def test_candidates_share_seeds_whoever_runs_beside_them() -> None:
+def test_candidates_share_random_draws_with_others_or_alone() -> None:
     conditions = Conditions()
     alone = replay_case(ReplayCase(TRACE, "nexmark-q3", ("need_vector",), (0, 1), conditions))
     beside = replay_case(ReplayCase(TRACE, "nexmark-q3", ("ds2", "dragster_saddle", "need_vector"), (0, 1), conditions))

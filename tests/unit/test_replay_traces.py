@@ -80,9 +80,9 @@ def test_gaps_are_filled_and_told(tmp_path: Path) -> None:
     rows[50] = (rows[50][0], "n/a")
     trace = read_trace(write(tmp_path / "t.csv", rows))
     np.testing.assert_allclose(trace.values, rates)
-    told = " ".join(trace.notes)
+    notes = " ".join(trace.notes)
     for part in ("2 gaps of up to an hour", "1 longer gaps, 4.0 hours, FILLED", "1 rows"):
-        assert part in told
+        assert part in notes
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.simulation.rest.template import HOLE, Ids, hex_id
+from models.simulation.rest.template import HOLE, Ids, hash_to_id
 from models.simulation.spec import JobSpec
 
 JOB_STATES = (
@@ -70,14 +70,14 @@ def build_hollow_details(spec: JobSpec, submitted_ms: int) -> JobDetails:
     return JobDetails(HOLE, HOLE, HOLE, "RUNNING", submitted_ms, HOLE, HOLE, HOLE, [HOLE] * len(spec.operators))
 
 
-def hole_values(details: JobDetails) -> tuple[int | str, ...]:
+def list_hole_values(details: JobDetails) -> tuple[int | str, ...]:
     """Return what fills the holes of a job reply made from :func:`build_hollow_details`, in the order of writing."""
     head = (details.duration_ms, details.now_ms, details.created_ms, details.running_ms, details.restarting_ms)
     vertices = [value for p in details.parallelism for value in (p, details.running_ms, details.running_for_ms, p)]
     return (*head, *vertices)
 
 
-def job_reply(spec: JobSpec, ids: Ids, details: JobDetails) -> dict[str, object]:
+def build_job_reply(spec: JobSpec, ids: Ids, details: JobDetails) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid``.
 
     While a job waits for its tasks (CREATED) Flink shows a fresh graph: no time but INITIALIZING, parallelism 1.
@@ -118,7 +118,7 @@ def _vertex(spec: JobSpec, ids: Ids, index: int, p: int | str, details: JobDetai
     io = {field: value for name in IO_METRICS for field, value in ((name, 0), (f"{name}-complete", False))}
     return {
         "id": ids.vertices[index],
-        "slotSharingGroupId": hex_id(ids.job, "slots"),
+        "slotSharingGroupId": hash_to_id(ids.job, "slots"),
         "name": operator.name,
         "maxParallelism": operator.max_parallelism,
         "parallelism": p,
@@ -131,7 +131,7 @@ def _vertex(spec: JobSpec, ids: Ids, index: int, p: int | str, details: JobDetai
     }
 
 
-def plan_reply(spec: JobSpec, ids: Ids, parallelism: Sequence[int | str]) -> dict[str, object]:
+def build_plan_reply(spec: JobSpec, ids: Ids, parallelism: Sequence[int | str]) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/plan``: nodes from the sinks up, as Flink lists them."""
     position = {operator.name: index for index, operator in enumerate(spec.operators)}
     nodes = []

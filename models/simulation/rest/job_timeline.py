@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from include.flink.endpoints import JOB_METRICS
 from models.simulation.fleet import Fleet
-from models.simulation.rest.events import Checkpoint, Failure, checkpoints_reply, job_metrics_reply
+from models.simulation.rest.events import Checkpoint, Failure, build_checkpoints_reply, build_job_metrics_reply
 from models.simulation.rest.job_reply import JobDetails
 from models.simulation.samples import Samples
 from models.simulation.state import NEVER, Restart, RestartKind
@@ -106,7 +106,7 @@ class JobTimeline:
             since_s = float(self._samples.checkpoints[poll, self._job, 0, 0]) - until
             done = max(0, round(since_s / self._spec.checkpoint_interval_s))
             restored = (kept[0].number - done, self._origin.ms(until))
-        return checkpoints_reply(job_id, kept, restored, sum(self._parallelism[poll]))
+        return build_checkpoints_reply(job_id, kept, restored, sum(self._parallelism[poll]))
 
     def job_metrics(self, poll: int, at_ms: int) -> list[dict[str, str]]:
         """Return the reply of ``/jobs/:jid/metrics`` for ``JOB_METRICS``; times in a state are 0 outside of it."""
@@ -124,7 +124,7 @@ class JobTimeline:
             "lastCheckpointRestoreTimestamp": self._origin.ms(self._down_until[poll]) if restarts and running else -1,
             "numberOfCompletedCheckpoints": last.number,
         }
-        return job_metrics_reply({name: known.get(name, 0) for name in JOB_METRICS})
+        return build_job_metrics_reply({name: known.get(name, 0) for name in JOB_METRICS})
 
     def failed_since_last_poll(self, poll: int) -> bool:
         """Whether a failure happened since the poll before (of these samples)."""
