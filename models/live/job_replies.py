@@ -79,7 +79,7 @@ def read_job(found: object) -> JobReply:
     """
     reply = _object(found)
     times = reply.get("timestamps")
-    times = times if isinstance(times, Mapping) else {}
+    times = times if isinstance(times, dict) else {}
     stopped = (_time_ms(times.get(state)) for state in STOPPED)
     return JobReply(
         name=_text(reply, "name"),
@@ -106,13 +106,13 @@ def read_plan(found: object) -> tuple[Node, ...]:
         ReplyError: it has no nodes, or one of them has no id of its own.
     """
     plan = _object(found).get("plan")
-    if not isinstance(plan, Mapping):
+    if not isinstance(plan, dict):
         raise ReplyError(Rule.MISSING_FIELD, "plan")
     nodes = []
     for node in _with_ids(plan.get("nodes"), "plan.nodes"):
         inputs = node.get("inputs")
         edges = inputs if isinstance(inputs, list) else ()
-        if not all(isinstance(edge, Mapping) and isinstance(edge.get("id"), str) for edge in edges):
+        if not all(isinstance(edge, dict) and isinstance(edge.get("id"), str) for edge in edges):
             raise ReplyError(Rule.WRONG_TYPE, f"inputs of vertex {shorten(node['id'])} without an id")
         nodes.append((node["id"], tuple(edge["id"] for edge in edges)))
     return tuple(nodes)
@@ -127,9 +127,9 @@ def read_checkpoints(found: object) -> tuple[int, ...]:
     reply = _object(found)
     latest, history = reply.get("latest"), reply.get("history")
     listed = list(history) if isinstance(history, list) else []
-    if isinstance(latest, Mapping):
+    if isinstance(latest, dict):
         listed.append(latest.get("completed"))
-    done = [one for one in listed if isinstance(one, Mapping) and one.get("status") == "COMPLETED"]
+    done = [one for one in listed if isinstance(one, dict) and one.get("status") == "COMPLETED"]
     times = (_time_ms(one.get("latest_ack_timestamp")) for one in done)
     return tuple(at for at in times if at is not None)
 
@@ -141,10 +141,10 @@ def read_failures(found: object) -> dict[int, str]:
         ReplyError: this is no object.
     """
     history = _object(found).get("exceptionHistory")
-    entries = history.get("entries") if isinstance(history, Mapping) else None
+    entries = history.get("entries") if isinstance(history, dict) else None
     causes: dict[int, str] = {}
     for entry in entries if isinstance(entries, list) else ():
-        at_ms = _time_ms(entry.get("timestamp")) if isinstance(entry, Mapping) else None
+        at_ms = _time_ms(entry.get("timestamp")) if isinstance(entry, dict) else None
         if at_ms is None:
             continue
         text = next((entry[key] for key in ("stacktrace", "exceptionName") if isinstance(entry.get(key), str)), "")
@@ -163,7 +163,7 @@ def read_job_metrics(found: object) -> dict[str, float]:
         raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(found))}")
     values: dict[str, float] = {}
     for metric in found:
-        if not isinstance(metric, Mapping) or not isinstance(metric.get("id"), str):
+        if not isinstance(metric, dict) or not isinstance(metric.get("id"), str):
             continue
         try:
             value = float(metric["value"])
@@ -188,7 +188,7 @@ def read_overview(found: object) -> Slots:
 
 
 def _object(found: object) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(found))}")
     return found
 
@@ -204,7 +204,7 @@ def _with_ids(found: object, field: str) -> list[Mapping[str, Any]]:
     """Return a list of objects, each with an id of its own."""
     if not isinstance(found, list):
         raise ReplyError(Rule.MISSING_FIELD, field)
-    ids = [one.get("id") if isinstance(one, Mapping) else None for one in found]
+    ids = [one.get("id") if isinstance(one, dict) else None for one in found]
     if not all(isinstance(one, str) and one for one in ids) or len(set(ids)) < len(ids):
         raise ReplyError(Rule.WRONG_TYPE, f"{field} without an id of their own")
     return found

@@ -124,7 +124,7 @@ class PollHistory:
         found = job_replies.decode(record.body)
         if record.kind == Kind.JOB:
             self._add_job(key, record, job_replies.read_job(found), faults)
-            if isinstance(found.get("plan"), Mapping):
+            if isinstance(found.get("plan"), dict):
                 self._add_plan(self._jobs[key], job_replies.read_plan(found))
             return
         job = self._jobs.get(key)

@@ -105,27 +105,21 @@ def live_rows(history: PollHistory, now_s: float) -> dict[Key, Row]:
 
 
 def same(ours: object, theirs: object) -> bool:
-    if isinstance(ours, float):
-        if theirs is None or math.isnan(ours):
-            return theirs is None and math.isnan(ours)
-        return math.isclose(ours, float(theirs), rel_tol=1e-9, abs_tol=1e-12)  # type: ignore[arg-type]
-    return ours == theirs
+    if not isinstance(ours, float):
+        return ours == theirs
+    other = math.nan if theirs is None else float(theirs)  # type: ignore[arg-type]
+    return math.isclose(ours, other, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(ours) and math.isnan(other))
 
 
 def differences(ours: Row, theirs: Row, names: tuple[str, ...]) -> dict[str, tuple[object, object]]:
     return {name: (ours[name], theirs[name]) for name in names if not same(ours[name], theirs[name])}
 
 
-def as_measured(theirs: Row) -> Row:
-    """A row of silver with the one difference that is meant: a share of time that was not measured is null, not one.
-
-    Spark's ``least`` passes nulls over, so that silver says 1.0 for it, and derives true rates from that.
-    """
-    return theirs
-
-
 def explained(ours: Row, found: dict[str, tuple[object, object]]) -> bool:
-    """Whether all that differs comes of a share that was not measured: NaN here, 1.0 there (see as_measured)."""
+    """Whether all that differs comes of a share of time that was not measured.
+
+    Spark's ``least`` passes nulls over, so that silver says 1.0 for it, and derives true rates from that; here it is NaN.
+    """
     unmeasured = {name for name in SHARES if math.isnan(float(ours[name])) and found.get(name, (0, 0))[1] == 1.0}  # type: ignore[arg-type]
     derived = {"true_processing_rate_per_s", "true_output_rate_per_s"} if "busy_share" in unmeasured else set()
     return set(found) <= unmeasured | derived
