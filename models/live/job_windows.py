@@ -142,8 +142,10 @@ def _disturbed(keys: Ints, stops: Sequence[tuple[int, Stop]], window_s: Ints, se
     settled_s = np.array(
         [int(now_s) if stop.ended_ms is None else stop.ended_ms // 1000 + settle_s for _, stop in stops]
     )
-    first = np.searchsorted(keys, job * _TIMES + began_s - began_s % window_s[job])
-    after = np.searchsorted(keys, job * _TIMES + np.maximum(began_s, settled_s), side="right")
+    # A reply may hold a time that cannot be: it must not reach into the next job's windows.
+    first_s, last_s = began_s - began_s % window_s[job], np.maximum(began_s, settled_s)
+    first = np.searchsorted(keys, job * _TIMES + np.clip(first_s, 0, _TIMES - 1))
+    after = np.searchsorted(keys, job * _TIMES + np.clip(last_s, 0, _TIMES - 1), side="right")
     marks = np.zeros(len(keys) + 1, np.int64)
     np.add.at(marks, first, 1)
     np.add.at(marks, after, -1)

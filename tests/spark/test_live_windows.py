@@ -118,7 +118,7 @@ def differences(ours: Row, theirs: Row, names: tuple[str, ...]) -> dict[str, tup
 def explained(ours: Row, found: dict[str, tuple[object, object]]) -> bool:
     """Whether all that differs comes of a share of time that was not measured.
 
-    Spark's ``least`` passes nulls over, so that silver says 1.0 for it, and derives true rates from that; here it is NaN.
+    Spark's ``least`` passes nulls over: silver says 1.0 for it and derives true rates from that; here it is NaN.
     """
     unmeasured = {name for name in SHARES if math.isnan(float(ours[name])) and found.get(name, (0, 0))[1] == 1.0}  # type: ignore[arg-type]
     derived = {"true_processing_rate_per_s", "true_output_rate_per_s"} if "busy_share" in unmeasured else set()
