@@ -120,3 +120,19 @@ def test_the_own_metrics_of_a_job_are_numbers():
     found = [{"id": "uptime", "value": "17"}, {"id": "numRestarts", "value": "-"}, {"id": "x"}, None]
     (seen,) = history(JOB.record(60, Kind.JOB_METRICS, found)).jobs()
     assert seen.metrics == {"uptime": 17.0}
+
+
+def test_a_time_that_cannot_be_reaches_into_no_other_job():
+    other = Job(job_id="b" * 32, name="rides")
+    made = history(JOB.job(100), JOB.job(200, timestamps={"RUNNING": 253_402_300_799_999}))
+    made.add([*other.start(), *[other.metrics(at, taken=1.0 * at) for at in range(0, 600, 20)]])
+    found = made.windows(T0_S + 600)
+    assert found.observations(0).disturbed.tolist() == [False] + [True] * 9
+    assert found.observations(1).disturbed.tolist() == [False] * 10
+
+
+def test_one_impossible_time_among_many_replies_disturbs_nothing_for_long():
+    made = history(
+        JOB.job(100), JOB.job(200, timestamps={"RUNNING": 253_402_300_799_999}), *[JOB.job(at) for at in (260, 320)]
+    )
+    assert disturbed(made) == []
