@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.live.run_log import Stop
 from models.live.windows import RowWindows
-from models.policies.observations import MEASURES, Bools, Observations
+from models.policies.observations import MEASURES, Observations
 
 _T = TypeVar("_T", bound=np.generic)
 _TIMES = 1 << 34  # more than any epoch second: job and window start make one sortable number

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.live.faults import ReplyError, Rule, shorten
 
 # column -> (metric, aggregation over the subtasks)

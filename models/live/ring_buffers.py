@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.job_models import Floats, Ints
-from models.policies.observations import Bools
+from models.arrays import Bools, Floats, Ints
 
 _FIRST_ROWS = 64
 

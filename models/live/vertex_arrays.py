@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.live.metric_values import COLUMNS, PLACE
 from models.live.ring_buffers import RingBuffers
-from models.policies.observations import Bools
 
 _RAN_MS = [PLACE[name] for name in ("busy_total_ms", "idle_total_ms", "backpressured_total_ms")]
 

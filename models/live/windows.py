@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.live.metric_values import COUNTERS, GAUGES, PLACE
 from models.live.ring_buffers import RingBuffers
-from models.policies.observations import Bools
 
 # A difference over more than this many windows would smear one rate over a gap in the data.
 LONGEST_GAP_WINDOWS = 2

@@ -23,7 +23,7 @@ from include.tables import OBSERVATIONS
 from models.live.poll_history import PollHistory
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
-from tests.spark.conftest import REPOSITORY, settings_below
+from tests.spark.lake_settings import REPOSITORY, settings_below
 from tests.spark.raw_builders import utc
 
 pytestmark = pytest.mark.spark

@@ -86,6 +86,16 @@ def history(seed: int | None) -> PollHistory:
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_the_other_job_is_seen_as_if_it_were_alone(seed: int) -> None:
+    compare(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(ROUNDS, 50 * ROUNDS))
+def test_the_other_job_is_seen_as_if_it_were_alone_100_000_times(seed: int) -> None:
+    compare(seed)
+
+
+def compare(seed: int) -> None:
     alone, beside = history(None), history(seed)
     (expected,), jobs = alone.jobs(), beside.jobs()
     number = next(number for number, job in enumerate(jobs) if job.job_id == SOUND.job_id)
