@@ -23,8 +23,8 @@ from cli.history import run as simulate
 from include.flink.raw_format import RawRecord, write_lines
 from models.live.poll_history import PollHistory
 from models.simulation.fleet import pack
+from models.simulation.rest.job_timeline import Origin
 from models.simulation.rest.lines import LineWriter
-from models.simulation.rest.views import Origin
 
 SIZES = (100, 300, 1_000, 3_000)
 OPERATORS = 8
