@@ -55,7 +55,7 @@ def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Compare, print, and make the report anew; returns the exit code."""
+    """Compare, print, and write the report again; returns the exit code."""
     progress = ProgressLog(console, PARTS)
     os.environ.update(below(options.out))
     settings = load_settings()

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import DAY_S, LoadOptions, submit_load
+from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkError
+from include.utc import DAY_S
 
 LOOK_EVERY_S = 10.0
 

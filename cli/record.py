@@ -22,14 +22,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import AGGREGATE, DAY_S, ENRICH, SOURCE, LoadOptions, submit_load
+from cli.local_flink.load import AGGREGATE, ENRICH, SOURCE, LoadOptions, submit_load
 from cli.out_lock import hold_folder
 from include.flink.client import FlinkError, FlinkUnreachable
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
-from include.utc import format_utc
+from include.utc import DAY_S, format_utc
 
-BATCH_S = 60.0  # a file per minute: an end at any moment loses little
+BATCH_S = 60.0  # a file per minute: a stop at any time loses little
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Recorder:
         self.happened.append((self.clock(), what))
 
     def poll(self) -> None:
-        """Take one poll; a JobManager that does not reply for a moment is noted and the recording goes on."""
+        """Take one poll; a JobManager that does not reply is noted and the recording goes on."""
         self.polls += 1
         try:
             for record in self.source.poll():

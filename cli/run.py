@@ -149,7 +149,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="run", description=__doc__)
-    parser.add_argument("--as-of", type=moment, help="plan from this moment; default: the end of the recording")
+    parser.add_argument("--as-of", type=moment, help="plan as of this time; default: the end of the recording")
     parser.add_argument("--out", type=Path, default=PROJECT / "out", help="write everything below this directory")
     parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21, help="length of the simulated history")
     parser.add_argument("--apply-mode", choices=["dry-run", "auto"], default="dry-run", help="auto: send to Flink")

@@ -187,9 +187,9 @@ def install_flink() -> None:
 
 
 def compile_flink_job() -> None:
-    """Compile the Flink job against Flink's jars (the build looks itself whether anything changed)."""
+    """Compile the Flink job against Flink's jars (the build itself checks whether anything changed)."""
     build = "from cli.local_flink.build import build_job; build_job()"
-    run([VENV / "bin" / "python", "-c", build], "mend flink_job/ and run `make setup` again")
+    run([VENV / "bin" / "python", "-c", build], "fix flink_job/ and run `make setup` again")
 
 
 def main() -> int:

@@ -85,7 +85,7 @@ class Group:
             )
 
     def check(self) -> None:
-        """Look whether all still run.
+        """Check that all still run.
 
         Raises:
             UiError: one has ended.

@@ -35,13 +35,13 @@ class StageRequest:
 
     Attributes:
         stage: which.
-        as_of: the moment from which the stage looks at the data; nothing later is used. The only "now" it knows.
+        as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
         start, end: for ingestion, the interval to replace; None elsewhere.
         job: for profiling, the one job to profile, as ``cluster/job``; None for all that have use for a profile.
         started_at: the wall clock when the stage began, an application's first with the application itself; read by the
             entry point, no argument.  Only what is sent to a live cluster is dated by it: between ``as_of`` and the
             sending lies the start of a JVM.
-        started_on_s: the monotonic clock of the same moment, from which what has passed since then is counted.
+        started_on_s: the monotonic clock at the same time, from which what has passed since then is counted.
     """
 
     stage: Stage

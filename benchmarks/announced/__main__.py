@@ -15,9 +15,9 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.announced.run import SETTINGS, Announced, Course, least_cores, planned, reactive
-from benchmarks.papers.conttune.published import QUERIES
+from benchmarks.papers.conttune.conttune_experiments import DATA_S, DS2, RATES, Method
+from benchmarks.papers.conttune.conttune_published import QUERIES
 from benchmarks.papers.conttune.queries import query
-from benchmarks.papers.conttune.run import DATA_S, DS2, RATES, Method
 from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
 from include.atomic_write import write_text
 from include.settings import Planner
@@ -38,7 +38,7 @@ _COLUMNS = {
 
 
 def row_of(name: str, candidate: str, course: Course) -> Row:
-    """Return the figures of a contender; means over seeds and permutations."""
+    """Return the figures of a candidate policy; means over seeds and permutations."""
     counts, cores, half = course.reconfigurations, course.core_s / DATA_S, RATES // 2
     return {
         "query": name,

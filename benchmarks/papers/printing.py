@@ -60,7 +60,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
-    """Return a table; spread and runs only where they say something."""
+    """Return a table; spread and runs only where there are several runs."""
     has_spread, has_runs = any(cell.spread is not None for cell in cells), any(cell.seeds != 1 for cell in cells)
     table = Table(title=title, title_justify="left")
     table.add_column("row")

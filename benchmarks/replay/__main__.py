@@ -19,6 +19,7 @@ from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.settings import Planner
+from include.utc import HOUR_S
 from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
 from models.evaluation.conditions import Cadence, ConditionsError, Prices
 from models.evaluation.replay_run import CandidateError, Conditions
@@ -29,7 +30,6 @@ TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal
 # Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
 PLAN_AFTER_S = 900
-HOUR_S = 3600
 
 
 def parser() -> CommandParser:
@@ -53,12 +53,12 @@ def parser() -> CommandParser:
         nargs="+",
         action="extend",
         metavar="NAME",
-        help="contenders (default: all); clairvoyant always runs",
+        help="candidate policies (default: all); clairvoyant always runs",
     )
     found.add_argument(
         "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
     )
-    found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per contender (default: 3)")
+    found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
     found.add_argument(
         "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
     )
@@ -113,7 +113,7 @@ def conditions_of(options: argparse.Namespace) -> Conditions:
 
 
 def facts(conditions: Conditions, seeds: int) -> list[str]:
-    """Return what is fixed for every contender, as lines."""
+    """Return what is fixed for every candidate policy, as lines."""
     cadence, prices, around = conditions.cadence, conditions.prices, conditions.around
     least, most = around.rescale_downtime_s
     planned, slow = ", ".join(sorted(PLANNED)), ", ".join(sorted(WITH_PLANS))
@@ -121,11 +121,11 @@ def facts(conditions: Conditions, seeds: int) -> list[str]:
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",
         f"plans every {cadence.plan_every_s} s, from windows up to {cadence.plan_after_s} s before ({planned} and the "
-        f"planner); due steps, safety net and reactive policies every {cadence.tick_s} s, generous to the latter; "
-        f"{slow} act with the plans, by windows up to that moment",
-        f"models nightly at 02:30 UTC from a contender's own windows (up to {conditions.training.lookback_days} days); "
+        f"planner); due steps, reactive controller and reactive policies every {cadence.tick_s} s, generous to the "
+        f"latter; {slow} act with the plans, by windows up to that moment",
+        f"models nightly at 02:30 UTC from a candidate's own windows (up to {conditions.training.lookback_days} days); "
         "cold start",
-        f"{seeds} seeds, the same for all contenders: {around.failures_per_day} failure a day of about "
+        f"{seeds} seeds, the same for all candidates: {around.failures_per_day} failure a day of about "
         f"{around.failure_downtime_s:g} s and what came since the last checkpoint ({around.checkpoint_interval_s:g} s "
         f"interval); rescales {least:g}-{most:g} s; measured rates +-{around.measurement_noise:.0%}, true capacity "
         f"+-{around.capacity_noise:.0%}; {conditions.apply.cooldown_s:g} s between rescales",
@@ -190,7 +190,7 @@ def replay(run: Run, options: argparse.Namespace, console: Console) -> list[Row]
         task = progress.add_task(f"{run.trace.name}, {run.job}", total=windows_of(run.trace, run.conditions))
         found = run_all(run, options.jobs, lambda windows: progress.update(task, completed=windows))
     console.print(*tables_of(found.rows, SEGMENTS), sep="\n")
-    console.print(f"{time.monotonic() - began:.0f} s for {len(run.policies)} contenders x {len(run.seeds)} seeds")
+    console.print(f"{time.monotonic() - began:.0f} s for {len(run.policies)} policies x {len(run.seeds)} seeds")
     busy = {name: count for name, count in found.refused.items() if count}
     if busy:
         told = ", ".join(f"{name} {count}" for name, count in busy.items())

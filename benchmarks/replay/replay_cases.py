@@ -1,4 +1,4 @@
-"""Runs of the replay: a trace and a job are a run, whose contenders are split over processes."""
+"""Runs of the replay: a trace and a job are a run, whose candidate policies are split over processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from models.simulation.spec import FloatArray, IntArray
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
-# Seconds that a contender takes for three days of the 8-operator graph, roughly, so that the processes end together.
+# Rough seconds that a candidate policy takes for three days of the 8-operator graph: the processes should end together.
 _COSTS = {
     "rl_decentralised": 8.0,
     "dragster_gradient": 4.0,
@@ -46,7 +46,7 @@ class Run:
 
     Attributes:
         trace, job: the trace and the name or file of the job.
-        policies: contenders.
+        policies: candidate policies.
         seeds: of each.
         conditions: of the run.
     """
@@ -87,7 +87,7 @@ def shares(policies: Sequence[str], processes: int) -> list[tuple[str, ...]]:
 
 
 def simulate(run: Run, progress: Callable[[int], None] | None = None) -> Found:
-    """Run some contenders.
+    """Run some candidate policies.
 
     Args:
         run: what to do.
@@ -158,7 +158,7 @@ def windows_of(trace: Trace, conditions: Conditions) -> int:
 
 
 def run_all(run: Run, processes: int, progress: Callable[[int], None] | None = None) -> Found:
-    """Run all contenders, in several processes if there are several contenders.
+    """Run all candidate policies, in several processes if there are several candidate policies.
 
     Args:
         run: with all policies.

@@ -1,4 +1,4 @@
-"""When the next steps are due, in a small file: the apply DAG looks at it every 5 minutes without starting Spark.
+"""When the next steps are due, in a small file: the apply DAG reads it every 5 minutes without starting Spark.
 
 The plan stage writes ``agenda.json``, the apply stage ``agenda_done.json``; neither writes the other's, so a new plan
 is never hidden by an apply that was still at work on the old one.  Whatever cannot be read counts as due: Spark then
@@ -23,7 +23,7 @@ DONE = "agenda_done.json"
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """The moments at which steps of one plan are to be applied.
+    """The times at which steps of one plan are to be applied.
 
     Attributes:
         as_of: of the plan.
@@ -46,7 +46,7 @@ def remove_agenda(settings: Settings) -> None:
 
 
 def write_done(settings: Settings, plan_as_of: datetime, until: datetime) -> None:
-    """Record that the steps of a plan were dealt with up to and including a moment."""
+    """Record that the steps of a plan were dealt with up to and including a time."""
     done = {"plan_as_of": format_utc(plan_as_of), "until": format_utc(until)}
     write_json(Path(settings.paths.out) / DONE, done)
 

@@ -1,4 +1,4 @@
-"""HTTP to one Flink JobManager: bounded retries, and errors that say which cluster and what to do."""
+"""HTTP to one Flink JobManager: bounded retries, and errors that name the cluster and what to do."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Transport:
     """Requests to one REST address.
 
     Only GET is repeated after a connection error: a PUT or POST whose reply was lost may have been carried out, and
-    whether to send it again is for the caller to decide after looking.
+    whether to send it again is for the caller to decide after a look at the job.
 
     Args:
         rest_url: such as ``http://127.0.0.1:8081``.

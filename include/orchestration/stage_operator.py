@@ -43,7 +43,7 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
         """Build the package if the code changed, then submit.
 
         Raises:
-            AirflowException: the stage failed; the message says where to look and what to do.
+            AirflowException: the stage failed; the message says where the log is and what to do.
         """
         submission = prepare_submission(load_settings(), master=self._master())
         self.conf = submission.conf

@@ -28,7 +28,7 @@ def _timestamp(description: str) -> Param:
     return Param(None, description=description, type=["null", "string"], format="date-time")
 
 
-AS_OF_PARAM = _timestamp("look at the data from this moment (ISO 8601, UTC); default: the run's own")
+AS_OF_PARAM = _timestamp("read the data as of this time (ISO 8601, UTC); default: the run's own")
 JOB_PARAM = Param(
     None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
 )
@@ -44,7 +44,7 @@ AS_OF = "{{ as_of_of(params, data_interval_end | default(none), dag_run) }}"
 
 @dataclass(frozen=True, slots=True)
 class StagePolicy:
-    """How hard a stage is tried.
+    """How often a stage is retried, how long it may take and what goes first.
 
     Attributes:
         timeout: of one try; several times what the stage takes for a fleet of a thousand jobs.
@@ -62,7 +62,7 @@ POLICIES = {
     Stage.TRAIN: StagePolicy(timedelta(hours=3)),
     Stage.LEARN: StagePolicy(timedelta(hours=1)),
     Stage.FORECAST: StagePolicy(timedelta(minutes=30), priority=5),
-    # On a real cluster a phase takes hours; tried again, it begins anew.
+    # On a real cluster a phase takes hours; a retry begins from the start.
     Stage.PROFILE: StagePolicy(timedelta(hours=3), retries=1),
     Stage.PLAN: StagePolicy(timedelta(minutes=30), priority=5),
     Stage.REPORT: StagePolicy(timedelta(minutes=15)),

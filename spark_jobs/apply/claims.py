@@ -1,7 +1,7 @@
 """Writing ``gold.applied_steps`` so that of any number of appliers one alone owns a step.
 
 A step is claimed by inserting its row before anything is sent.  Delta lets one of two concurrent inserts commit; the
-other is told of the conflict, looks again, finds the row and inserts nothing: the count of inserted rows says who won.
+other is told of the conflict, reads again, finds the row and inserts nothing: the count of inserted rows says who won.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison_version(as_of: datetime, table: pd.DataFrame) -> str:
-    """Return the name of a comparison: its moment, and a hash of its figures."""
+    """Return the name of a comparison: its time, and a hash of its figures."""
     digest = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()
     return f"{format_utc(as_of)}-{digest[:12]}"
 
@@ -53,7 +53,7 @@ def log_comparison(settings: Settings, as_of: datetime, table: pd.DataFrame, mod
 
     Args:
         settings: of the run.
-        as_of: the moment of the comparison.
+        as_of: the time of the comparison.
         table: the rows of gold.backtests, ordered.
         model_version: of the champion from which the twins were made.
     """

@@ -55,7 +55,7 @@ def rate(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Write a duration for a table cell; an endless one is said so."""
+    """Write a duration for a table cell; an infinite one in words."""
     if value is None:
         return ""
     if value == float("inf"):

@@ -34,7 +34,7 @@ def newest_plan(plans: DataFrame, as_of: Column) -> DataFrame:
     return made.join(F.broadcast(newest), "as_of", "left_semi")
 
 
-def most_changed(plan: DataFrame, count: int) -> DataFrame:
+def select_most_changed(plan: DataFrame, count: int) -> DataFrame:
     """Return ``cluster, job`` of the jobs whose plan changes most, the refused ones first: they need a person."""
     refused = F.max((F.col("status") == "refused").cast("int")).alias("refused")
     moved = F.sum(F.abs("slot_hours_saved")).alias("moved")
@@ -69,20 +69,20 @@ def load_history(observations: DataFrame, as_of: Column, late_after_s: float) ->
 
 def newest_forecast(forecasts: DataFrame, as_of: Column) -> DataFrame:
     """Return per job and bin the newest forecast's quantiles, its sources added up."""
-    return _summed(newest_plan(forecasts, as_of))
+    return _sum_sources(newest_plan(forecasts, as_of))
 
 
 def earlier_forecasts(forecasts: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return per job and bin what was last forecast within the hour before it, for bins that are over."""
+    """Return per job and bin the last forecast within the hour before it, for bins that are over."""
     ahead_s = F.unix_timestamp("bin_start") - F.unix_timestamp("as_of")
     of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     over = F.col("bin_start").between(F.lit(since), F.lit(as_of)) & (F.col("as_of") < F.lit(as_of))
     shortly = forecasts.where(of_days & over & ahead_s.between(0, SHORTLY_S))
     newest = Window.partitionBy("cluster", "job", "operator", "bin_start").orderBy(F.desc("as_of"))
-    return _summed(shortly.withColumn("rank", F.row_number().over(newest)).where("rank = 1"))
+    return _sum_sources(shortly.withColumn("rank", F.row_number().over(newest)).where("rank = 1"))
 
 
-def _summed(forecasts: DataFrame) -> DataFrame:
+def _sum_sources(forecasts: DataFrame) -> DataFrame:
     """Add up the sources of each job."""
     quantiles = [F.sum(name).alias(name) for name in ("q10_per_s", "q50_per_s", "q90_per_s")]
     notes = [F.collect_set("method").alias("methods"), F.collect_set("fallback_reason").alias("fallback_reasons")]
@@ -90,8 +90,8 @@ def _summed(forecasts: DataFrame) -> DataFrame:
     return bins.orderBy("cluster", "job", "bin_start")
 
 
-def with_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
-    """Add what became of each step to the plan."""
+def add_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
+    """Add the outcome of each step to the plan."""
     found = applied.select("step_id", F.concat_ws(" ", "status", "refusal").alias("outcome"))
     joined = plan.join(found, "step_id", "left")
     return joined.withColumn("outcome", F.coalesce("outcome", F.lit(""))).orderBy("cluster", "job", "step_index")
@@ -101,8 +101,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Write ``<out>/report.html`` for the newest plan at or before the request's ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     as_of = F.lit(format_utc(request.as_of)).cast("timestamp")
-    plan = with_outcomes(newest_plan(lake.read(tables.PLANS), as_of), lake.read(tables.APPLIED_STEPS)).cache()
-    shown = most_changed(plan, JOBS_SHOWN).cache()
+    plan = add_outcomes(newest_plan(lake.read(tables.PLANS), as_of), lake.read(tables.APPLIED_STEPS)).cache()
+    shown = select_most_changed(plan, JOBS_SHOWN).cache()
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
     plans, applied, forecasts = (lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.FORECASTS))
     looks, late_after_s = lake.read(tables.LOOKS), settings.planner.late_after_s

@@ -19,7 +19,7 @@ from include.version import code_version
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
-from spark_jobs.train.bundle import Assembled, assemble
+from spark_jobs.train.build_bundle import Assembled, assemble
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
     FORECAST_PLOT,
@@ -30,8 +30,8 @@ from spark_jobs.train.description import (
 )
 from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
-from spark_jobs.train.plots import capacity_figure, operator_table, prior_table, recovery_figure
-from spark_jobs.train.scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
+from spark_jobs.train.holdout_scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
+from spark_jobs.train.training_plots import capacity_figure, operator_table, prior_table, recovery_figure
 
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 
@@ -63,7 +63,7 @@ class Trained:
 
 
 def grid_tops(points: DataFrame, graphs: DataFrame, settings: Settings) -> DataFrame:
-    """Add ``top``: a curve reaches as far as slots and key groups allow, and at least to what was seen."""
+    """Add ``top``: a curve reaches as far as slots and key groups allow, at least to the observed parallelisms."""
     slots = F.lit(Cluster().slots_max)
     for name, cluster in settings.clusters.items():
         slots = F.when(F.col("cluster") == name, cluster.slots_max).otherwise(slots)
@@ -93,7 +93,7 @@ def fit_fleet(
 
 
 def score_fleet(inputs: data.Inputs, settings: Settings, assembled: Assembled, champion: FleetBundle | None) -> Scores:
-    """Score the new models, and the champion beside them, on what neither has seen."""
+    """Score the new models, and the champion beside them, on held-back rows."""
     spark = inputs.observations.sparkSession
     bundle = assembled.bundle
     held = data.held_capacities(inputs.observations, settings.training)

@@ -197,3 +197,15 @@ def test_an_archive_that_does_not_fit_is_passed_over_without_a_word(hello, tmp_p
     assert (done.stdout, done.stderr) == ("1", "")
     loaded = (tmp_path / "run" / "loaded.txt").read_text()
     assert ("Hello source: shared objects file (top)" in loaded) is (state == "usable")
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("out/lake", "/srv/tidewise/out/lake"),
+        ("s3a://bucket/lake", "s3a://bucket/lake"),
+        ("sqlite:///out/mlflow.db", "sqlite:////srv/tidewise/out/mlflow.db"),
+    ],
+)
+def test_relative_local_locations_are_made_absolute(location: str, expected: str) -> None:
+    assert anchor(location, Path("/srv/tidewise")) == expected
