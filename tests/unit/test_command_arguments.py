@@ -13,8 +13,9 @@ import benchmarks.__main__ as bench
 import benchmarks.announced.__main__ as announced
 import benchmarks.papers.__main__ as papers
 import benchmarks.replay.__main__ as replay
-from benchmarks import conformance
-from cli import backtest, cluster, collect, history, record, remake, run, ui
+from benchmarks import conformance, forecasting_traces
+from benchmarks.replay import tables, unseen
+from cli import backtest, cluster, collect, history, mutate, record, remake, run, ui, worked_example
 from include.settings import PROJECT
 
 MOMENT = "a time such as 2026-11-20T18:00:00Z"

@@ -149,6 +149,18 @@ def test_the_file_system_for_local_disks_is_used_only_where_all_processes_share_
     assert prepare_submission(settings).master == settings.spark.master
 
 
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("out/lake", "/srv/tidewise/out/lake"),
+        ("s3a://bucket/lake", "s3a://bucket/lake"),
+        ("sqlite:///out/mlflow.db", "sqlite:////srv/tidewise/out/mlflow.db"),
+    ],
+)
+def test_relative_local_locations_are_made_absolute(location: str, expected: str) -> None:
+    assert anchor(location, Path("/srv/tidewise")) == expected
+
+
 @pytest.mark.parametrize("master", ["local[*]", "yarn"])
 def test_classes_come_from_an_archive_only_where_the_driver_has_it(tmp_path, master):
     for jar in ALL_JARS:
@@ -197,15 +209,3 @@ def test_an_archive_that_does_not_fit_is_passed_over_without_a_word(hello, tmp_p
     assert (done.stdout, done.stderr) == ("1", "")
     loaded = (tmp_path / "run" / "loaded.txt").read_text()
     assert ("Hello source: shared objects file (top)" in loaded) is (state == "usable")
-
-
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("out/lake", "/srv/tidewise/out/lake"),
-        ("s3a://bucket/lake", "s3a://bucket/lake"),
-        ("sqlite:///out/mlflow.db", "sqlite:////srv/tidewise/out/mlflow.db"),
-    ],
-)
-def test_relative_local_locations_are_made_absolute(location: str, expected: str) -> None:
-    assert anchor(location, Path("/srv/tidewise")) == expected
