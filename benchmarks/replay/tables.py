@@ -7,7 +7,6 @@ NAME_whole_trace.csv.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -19,6 +18,8 @@ import numpy as np
 
 from benchmarks.replay.replay_cases import Row
 from benchmarks.replay.replay_tables import compute_mean
+from cli.arguments import CommandParser, readable_file
+from include.atomic_write import write_text
 from include.settings import PROJECT
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -80,15 +81,14 @@ def format_page(published: Path = PUBLISHED) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page, or CSV files from the rows of a replay."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay.tables", description=__doc__)
-    parser.add_argument("--rows", type=Path, metavar="JSON", help="rows that `make replay` has written")
+    parser = CommandParser(prog="replay.tables", description=__doc__)
+    parser.add_argument("--rows", type=readable_file, metavar="JSON", help="rows that `make replay` has written")
     parser.add_argument("--name", help="how the CSV files of --rows begin")
     options = parser.parse_args(argv)
     if (options.rows is None) != (options.name is None):
         parser.error("--rows and --name go together")
     if options.rows is None:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(format_page())
+        write_text(PAGE, format_page())
         print(f"written: {PAGE}")
         return 0
     rows: list[Row] = json.loads(options.rows.read_text())

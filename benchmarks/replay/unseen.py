@@ -6,7 +6,6 @@ names, OUT gets a CSV file of five-minute counts per trace, ready for ``python -
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tarfile
 from collections.abc import Callable, Mapping
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from cli.arguments import CommandParser, UsageError, folder, require_writable
 
 BIN = pd.Timedelta(minutes=5)
 SOURCES = (
@@ -93,11 +94,11 @@ TRACES: Mapping[str, Callable[[Path], pd.Series]] = {
 }
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> CommandParser:
     """Return the command line."""
     about = "Write traces on which nothing was tuned, from clones of " + ", ".join(SOURCES)
-    found = argparse.ArgumentParser(prog="python -m benchmarks.replay.unseen", description=about)
-    found.add_argument("clones", type=Path, metavar="DIR", help="holds the clones")
+    found = CommandParser(prog="unseen", description=about)
+    found.add_argument("clones", type=folder, metavar="DIR", help="holds the clones")
     found.add_argument("out", type=Path, metavar="OUT", help="folder for the CSV files")
     return found
 
@@ -106,11 +107,11 @@ def main(argv: list[str] | None = None) -> int:
     """Write every trace, or none."""
     options = build_parser().parse_args(argv)
     try:
+        require_writable(options.out, "OUT")
         made = {name: read(options.clones) for name, read in TRACES.items()}
-    except NotObservedError as error:
+    except (NotObservedError, UsageError) as error:
         print(f"unseen: {error}", file=sys.stderr)
         return 2
-    options.out.mkdir(parents=True, exist_ok=True)
     for name, series in made.items():
         path = options.out / f"{name}.csv"
         series.rename("count").rename_axis("time").to_csv(path)
