@@ -11,7 +11,7 @@ Then policies that learn from history (the MDP and reinforcement learning) do so
 from airflow.sdk import CronTriggerTimetable, chain, dag, task
 
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
-from include.policy_catalogue import NIGHTLY, any_of
+from include.policy_catalogue import names_where
 from include.settings import load_settings
 from include.stages import Stage
 
@@ -19,7 +19,7 @@ from include.stages import Stage
 @task.short_circuit(task_id="policies_learn")
 def some_policy_learns() -> bool:
     """Look into the settings, which takes no Spark."""
-    return any_of(load_settings().planner, NIGHTLY)
+    return bool(names_where(learns_nightly=True) & load_settings().planner.policies_in_use)
 
 
 @dag(

@@ -84,13 +84,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="times six permutations (default: 1)")
     parser.add_argument("--json", type=Path, metavar="OUT", help="where the rows go")
     for name in ("rescale_weight", "late_weight", "overload_tolerance"):
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=float, default=SETTINGS[name], metavar="X", help=f"default: {SETTINGS[name]}")
+        option, default = f"--{name.replace('_', '-')}", SETTINGS[f"costs.{name}"]
+        parser.add_argument(option, type=float, default=default, metavar="X", help=f"default: {default}")
     options = parser.parse_args(argv)
     if options.seeds < 1:
         parser.error("--seeds must be 1 or more")
-    chosen = {name: getattr(options, name, value) for name, value in SETTINGS.items()}
-    settings = Planner.model_validate(chosen)
+    chosen = {name: getattr(options, name.partition(".")[2], value) for name, value in SETTINGS.items()}
+    settings = Planner.model_validate(Planner().with_values(chosen).model_dump())
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     told = ", ".join(f"{name} = {value:g}" for name, value in chosen.items())
     console.print(f"planner: {told}; all else as in the defaults", highlight=False)

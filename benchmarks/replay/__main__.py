@@ -16,8 +16,9 @@ from benchmarks.replay.replay_cases import Row, Run, run_all, windows_of
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, job_of
 from benchmarks.replay.table import tables_of, write
 from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
-from include.settings import Planner
-from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
+from include.policy_catalogue import Decides
+from include.settings import Costs, Planner, Timing
+from models.evaluation.candidate_policies import check_names, deciding, names
 from models.evaluation.conditions import Cadence, ConditionsError, Prices
 from models.evaluation.replay_run import CandidateError, Conditions
 from models.evaluation.scores import SEGMENTS
@@ -95,13 +96,13 @@ def conditions_of(options: argparse.Namespace) -> Conditions:
         after = PLAN_AFTER_S if options.plan_every >= HOUR_S else min(options.tick, options.plan_every - options.tick)
     cadence = Cadence(tick_s=options.tick, plan_every_s=options.plan_every, plan_after_s=after)
     prices = Prices(late=options.late_weight, lag_target_s=options.lag_target_s)
-    planner = Planner(
+    costs = Costs(
         resource_weight=prices.slots,
         late_weight=prices.late,
         rescale_weight=prices.rescale,
         late_after_s=prices.lag_target_s,
-        apply_every_s=cadence.tick_s,
     )
+    planner = Planner(costs=costs, timing=Timing(apply_every_s=cadence.tick_s))
     return Conditions(cadence, prices, planner=planner)
 
 
@@ -109,7 +110,7 @@ def facts(conditions: Conditions, seeds: int) -> list[str]:
     """Return what is fixed for every contender, as lines."""
     cadence, prices, around = conditions.cadence, conditions.prices, conditions.around
     least, most = around.rescale_downtime_s
-    planned, slow = ", ".join(sorted(PLANNED)), ", ".join(sorted(WITH_PLANS))
+    planned, slow = ", ".join(deciding(Decides.AHEAD)), ", ".join(deciding(Decides.WITH_PLANS))
     return [
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",

@@ -70,20 +70,22 @@ def _borrowing(fleet: FleetPrior | None) -> PlannerDriver:
     return PlannerDriver(Borrowing(fleet))
 
 
-def _changed(planner: Planner | None = None, **settings: object) -> Callable[[FleetPrior | None], PlannerDriver]:
+def _changed(
+    planner: Planner | None = None, settings: Mapping[str, object] | None = None
+) -> Callable[[FleetPrior | None], PlannerDriver]:
     """Return what makes a planner with other settings; it has no use for a fleet."""
-    return lambda _: PlannerDriver(planner or Planner(), settings)
+    return lambda _: PlannerDriver(planner or Planner(), settings or {})
 
 
 ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
     "planner_no_uncertainty": _changed(Certain()),
     "planner_no_recovery": _changed(WithoutRecovery()),
-    "planner_no_lead": _changed(max_lead_s=0),
-    "planner_no_margin": _changed(rescale_margin=1.0),
-    "planner_no_failure_margin": _changed(failure_margin=1.0),
-    "planner_no_restart_net": _changed(net_restarts=False),
-    "planner_no_overload_net": _changed(net_utilisation=_NEVER),
-    "planner_no_net": _changed(net_utilisation=_NEVER, net_rescues=False),
+    "planner_no_lead": _changed(settings={"timing.max_lead_s": 0}),
+    "planner_no_margin": _changed(settings={"costs.rescale_margin": 1.0}),
+    "planner_no_failure_margin": _changed(settings={"costs.failure_margin": 1.0}),
+    "planner_no_restart_net": _changed(settings={"reactive.rescales_while_restarting": False}),
+    "planner_no_overload_net": _changed(settings={"reactive.utilisation_max": _NEVER}),
+    "planner_no_net": _changed(settings={"reactive.utilisation_max": _NEVER, "reactive.rescales_for_catch_up": False}),
     FLEET: _borrowing,
 }
 """Contenders that are asked for by name only, made from what the fleet has taught."""

@@ -7,30 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from include.policy_catalogue import REFERENCES, Decides, catalogue, entry_of
 from models.evaluation.ablations import ABLATIONS
 from models.evaluation.clairvoyant import clairvoyant_script
 from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScriptedDriver
 from models.evaluation.planner_driver import PlannerDriver
 from models.evaluation.replay_run import CandidatePolicy, Conditions
 from models.evaluation.workload import Workload, limits, sufficient
-from models.policies.registry import POLICIES, policy
+from models.policies.registry import policy
 from models.simulation.spec import IntArray
 
-# Policies whose schedules look ahead, so that the hourly plan is theirs; all others react at every tick.
-PLANNED = frozenset({"need_vector", "phoebe", "twres"})
-# Reactive policies that look at what the nightly training has learnt.
-READS_MODELS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised", "dragster_saddle", "dragster_gradient"})
-# Reactive policies that solve a decision problem anew at each decision, which may take them a second; they are made for
-# the cadence of plans and make up at once for the actions that they could not take since the last one.
-WITH_PLANS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised"})
 # Drivers that implement the protocol themselves: name -> what makes one.
 OWN_DRIVERS: dict[str, Callable[[], Driver[Any]]] = {"planner": PlannerDriver}
-SCRIPTS = ("static_max", "static_mean", "clairvoyant")
 
 
 def names() -> tuple[str, ...]:
     """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
-    return (*OWN_DRIVERS, *(name for name in POLICIES if name not in {"static", *OWN_DRIVERS}), *SCRIPTS)
+    return (*OWN_DRIVERS, *(name for name in catalogue() if name not in {"static", *OWN_DRIVERS}), *REFERENCES)
+
+
+def deciding(when: Decides) -> list[str]:
+    """Return the names of the policies that decide so, of those that have no driver of their own."""
+    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in OWN_DRIVERS)
 
 
 def check_names(chosen: Sequence[str]) -> None:
@@ -61,12 +59,12 @@ def _driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any
         return ABLATIONS[name](conditions.fleet)
     if name in OWN_DRIVERS:
         return OWN_DRIVERS[name]()
-    if name in SCRIPTS:
+    if name in REFERENCES:
         scripts: dict[str, Callable[[], tuple[IntArray, IntArray]]] = {
             "static_max": lambda: _always(workload, limits(workload.spec)),
             "static_mean": lambda: _always(
                 workload,
-                sufficient(workload.spec, workload.rates_per_s.mean(axis=0), options.target_utilisation),
+                sufficient(workload.spec, workload.rates_per_s.mean(axis=0), options.capacity.target_utilisation),
             ),
             "clairvoyant": lambda: clairvoyant_script(
                 workload, workload.means_per_s(conditions.cadence.window_s), options, conditions.around
@@ -74,9 +72,10 @@ def _driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any
         }
         times_s, parallelism = scripts[name]()
         return ScriptedDriver(times_s, workload.spec.graph().names, parallelism)
-    if name in PLANNED:
-        return PlannedDriver(policy(name))
-    return ReactiveDriver(policy(name), name in READS_MODELS, name in WITH_PLANS)
+    entry, made = entry_of(name), policy(name, conditions.parameters.get(name))
+    if entry.decides is Decides.AHEAD:
+        return PlannedDriver(made)
+    return ReactiveDriver(made, entry.reads_models, entry.decides is Decides.WITH_PLANS)
 
 
 def _always(workload: Workload, parallelism: IntArray) -> tuple[IntArray, IntArray]:

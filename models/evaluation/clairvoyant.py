@@ -20,7 +20,12 @@ from models.simulation.spec import FloatArray, IntArray
 
 _AROUND = Disturbances()
 # No net comes after it; what it expects to save it will save; it sees which bins follow a slight excess.
-_CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "failure_margin": 1.0, "overload_tolerance": 0.02}
+_CERTAIN: Final = {
+    "reactive.rescales_for_catch_up": False,
+    "costs.rescale_margin": 1.0,
+    "costs.failure_margin": 1.0,
+    "costs.overload_tolerance": 0.02,
+}
 
 
 def clairvoyant_script(
@@ -42,8 +47,8 @@ def clairvoyant_script(
     """
     spec, graph = job.spec, job.spec.graph()
     window_s = len(job.rates_per_s) * job.step_s // len(rates_per_s)
-    known = options.model_copy(
-        update={"bin_s": window_s, "failures_per_day": float(around.failures_per_day), **_CERTAIN}
+    known = options.with_values(
+        {"bin_s": window_s, "costs.failures_per_day": float(around.failures_per_day), **_CERTAIN}
     )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}
     asked = demand(graph, job_selectivity(job), SourceForecast(job.start_s, window_s, quantiles))
@@ -52,8 +57,8 @@ def clairvoyant_script(
     # A failure finds the last checkpoint half an interval old, and one under way is lost.
     replay_s = around.checkpoint_interval_s / 2 + around.checkpoint_duration_s
     recovery = RecoveryModel(downtime_s, 0.0, around.failure_downtime_s, 0.0, replay_s, 0)
-    outlook = Outlook(asked, bounds, recovery, known.capacity_z)
-    begin = sufficient(spec, rates_per_s[0], known.target_utilisation)
+    outlook = Outlook(asked, bounds, recovery, known.capacity.lower_bound_z)
+    begin = sufficient(spec, rates_per_s[0], known.capacity.target_utilisation)
     found = candidates(asked, bounds, begin, limits(spec))
     costs = tables(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
     path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, np.int64)).chosen[0]

@@ -21,7 +21,7 @@ class PlannerDriver:
 
     Attributes:
         planner: the policy.
-        changed: settings of the planner that are other than the run's.
+        changed: settings of the planner that are other than the run's, as ``costs.late_weight``.
     """
 
     planner: Planner = field(default_factory=Planner)
@@ -43,7 +43,7 @@ class PlannerDriver:
             restarting=view.restarting,
             observations=view.observations(SEEN_H),
             slots_max=view.slots_max,
-            options=view.options.model_copy(update=dict(self.changed)),
+            options=view.options.with_values(self.changed),
             recovery=UNTRAINED if view.models is None else view.models.recovery,
         )
         told, after = look(snapshot, memory)
@@ -55,5 +55,5 @@ class PlannerDriver:
         if view.models is None or forecast is None or forecast.fallback is not None:
             return drop_plan(memory)
         situation = view.situation()
-        options = situation.options.model_copy(update=dict(self.changed))
+        options = situation.options.with_values(self.changed)
         return self.planner.decide(replace(situation, options=options), memory)[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,7 @@ class Conditions:
     Attributes:
         cadence, prices, around: see ``conditions``.
         planner, training, forecast, apply: the pipeline's settings.
+        parameters: policy -> its parameters that are set.
         fleet: what other jobs have taught, for contenders that ask for it by name; None without a fleet.
     """
 
@@ -66,6 +67,7 @@ class Conditions:
     forecast: Forecast = field(default_factory=Forecast)
     apply: Apply = field(default_factory=Apply)
     fleet: FleetPrior | None = None
+    parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def now(situation: Situation, wanted: Mapping[str, float], reason: str) -> Sched
     )
     limits = upper_limits(graph, situation.slots_max)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
+    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity.lower_bound_z)
     end_s = asked.bin_start_s(asked.bins)
     expected = outlook.expect(target, 0, asked.bins)
     step = Step(at, at, max(end_s, at), current, target, 0, asked.bins, expected)

@@ -82,27 +82,28 @@ def tables(outlook: Outlook, configurations: Ints, now: CurrentState, options: P
         now: the moment of planning.
         options: the planner's settings.
     """
+    costs = options.costs
     demand = outlook.demand
     ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
     minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / _MINUTE_S
-    overload = overload_probability(outlook, configurations, options.overload_tolerance)
+    overload = overload_probability(outlook, configurations, costs.overload_tolerance)
     overloaded = _overload(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
-    headroom_ratio = headroom(outlook, configurations, options.recovery_quantile)
+    headroom_ratio = headroom(outlook, configurations, costs.recovery_quantile)
     recovery = outlook.recovery
-    failures = options.failures_per_day * minutes * _MINUTE_S / _DAY_S
-    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / _MINUTE_S
+    failures = costs.failures_per_day * minutes * _MINUTE_S / _DAY_S
+    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, costs.late_after_s) / _MINUTE_S
     late = np.zeros_like(headroom_ratio)
-    if now.lag_s > options.late_after_s:
-        late[0] += worked_off_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / _MINUTE_S
+    if now.lag_s > costs.late_after_s:
+        late[0] += worked_off_s(now.lag_s - costs.late_after_s, headroom_ratio[0]) / _MINUTE_S
     return Tables(
         slots=slots,
-        stage=options.late_weight * late
+        stage=costs.late_weight * late
         + overloaded
-        + options.failure_margin * failures[:, None] * _failure(recovery, headroom_ratio, slots, now, options),
-        switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
+        + costs.failure_margin * failures[:, None] * _failure(recovery, headroom_ratio, slots, now, options),
+        switch=costs.rescale_margin * costs.rescale_weight + costs.late_weight * rescale,
         minutes=minutes,
-        slot_price=options.resource_weight / now.slots_max,
+        slot_price=costs.resource_weight / now.slots_max,
     )
 
 
@@ -113,12 +114,13 @@ def _overload(probability: Floats, options: Planner) -> Floats:
     there and back with the next plan, and has more slots than it needs meanwhile.  One that is to be expected, P near
     1, comes again with every plan: the share that the net does not end grows with P^2, so that no plan lives on it.
     """
-    if not options.net_rescues:
-        return options.late_weight * probability
-    share = options.overload_late_share
+    costs = options.costs
+    if not options.reactive.rescales_for_catch_up:
+        return costs.late_weight * probability
+    share = costs.overload_late_share
     late = share + (1.0 - share) * probability**2
-    ended = 2.0 * options.rescale_weight / 60.0 + options.resource_weight * options.overload_slots_share
-    return probability * (options.late_weight * late + ended)
+    ended = 2.0 * costs.rescale_weight / 60.0 + costs.resource_weight * costs.overload_slots_share
+    return probability * (costs.late_weight * late + ended)
 
 
 def _failure(
@@ -129,24 +131,25 @@ def _failure(
     The safety net comes by every ``apply_every_s``, half of which passes on average; it enlarges the job and brings it
     back when nothing waits any more.
     """
+    costs = options.costs
     down_s, replay_s, rescale_s = (
         recovery.downtime_restart_s,
         recovery.checkpoint_interval_s,
         recovery.downtime_rescale_s,
     )
-    stay = options.late_weight * late_after_s(down_s, replay_s, headroom_ratio, options.late_after_s) / _MINUTE_S
-    if not options.net_rescues:
+    stay = costs.late_weight * late_after_s(down_s, replay_s, headroom_ratio, costs.late_after_s) / _MINUTE_S
+    if not options.reactive.rescales_for_catch_up:
         return stay
-    wait_s = options.apply_every_s / 2
-    standing_s = max(down_s - max(options.late_after_s - replay_s, 0.0), 0.0)
-    age_s = max(replay_s + down_s - options.late_after_s, 0.0)
+    wait_s = options.timing.apply_every_s / 2
+    standing_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
+    age_s = max(replay_s + down_s - costs.late_after_s, 0.0)
     left_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
     off_s = worked_off_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
-    wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
-    dear = wider * (rescale_s + off_s + wait_s) / _MINUTE_S + 2 * options.rescale_weight
-    return np.asarray(np.minimum(stay, options.late_weight * late_s / _MINUTE_S + dear))
+    wider = (slots[widest] - slots)[None, :] * costs.resource_weight / now.slots_max
+    dear = wider * (rescale_s + off_s + wait_s) / _MINUTE_S + 2 * costs.rescale_weight
+    return np.asarray(np.minimum(stay, costs.late_weight * late_s / _MINUTE_S + dear))
 
 
 def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:

@@ -108,7 +108,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     shown = most_changed(plan, JOBS_SHOWN).cache()
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
     plans, applied, forecasts = (lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.FORECASTS))
-    late_after_s = settings.planner.late_after_s
+    late_after_s = settings.planner.costs.late_after_s
     jobs = job_reports(
         settings,
         now,

@@ -193,7 +193,7 @@ def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings,
     }
 
     memory = load(ControllerMemory, own["memory"])
-    assert memory.held_until_s == NOW.timestamp() + settings.planner.net_hold_s
+    assert memory.held_until_s == NOW.timestamp() + settings.planner.reactive.hold_s
     kept = load(ControllerMemory, found["falls_above_forecast"]["memory"])
     assert [dict(step.parallelism) for step in kept.due] == [LESS]
     assert load(ControllerMemory, found["rises"]["memory"]).due == ()

@@ -7,9 +7,11 @@ import pytest
 
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.baselines.random_search import Search, search_order
-from models.policies.conttune import Memory, Options, advance
-from models.policies.conttune.policy import BigDs2, ContTune, ContTuneAlpha0, RandomSearch
+from models.policies.baselines.big_ds2 import BigDs2
+from models.policies.baselines.random_search import RandomSearch, Search, search_order
+from models.policies.conttune.manager import Memory, advance
+from models.policies.conttune.options import Options
+from models.policies.conttune.policy import ContTune, ContTuneAlpha0
 from models.policies.memory import dump, load
 from models.policies.observations import Observations
 from models.policies.protocol import Situation

@@ -11,24 +11,12 @@ from hypothesis import strategies as st
 
 from models.capacity.gp import predict, whiten
 from models.capacity.samples import pack
-from models.policies.conttune import (
-    Acquisition,
-    Answer,
-    Known,
-    Provision,
-    Question,
-    Thresholds,
-    big_step,
-    known_share,
-    observe,
-    propose,
-    provision,
-    worthwhile,
-)
-from models.policies.conttune.acquisition import acquire, improvement
-from models.policies.conttune.big import mean_reconfigurations_bound
-from models.policies.conttune.controller import backpressure_share
-from models.policies.conttune.history import History
+from models.policies.conttune.acquisition import acquire, improvement, known_share
+from models.policies.conttune.big import big_step, mean_reconfigurations_bound
+from models.policies.conttune.controller import Provision, backpressure_share, provision, worthwhile
+from models.policies.conttune.history import History, Known, observe
+from models.policies.conttune.options import Acquisition, Thresholds
+from models.policies.conttune.small import Answer, Question, propose
 
 PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf-8"))
 

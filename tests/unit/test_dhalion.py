@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from benchmarks.papers.dhalion_heron import dhalion_on_heron
 from include.domain.graph import JobGraph, Operator
-from models.policies.dhalion import Action, Change, Options, Reading, Symptom, resolve
 from models.policies.dhalion.observe import readings
-from models.policies.dhalion.rules import scaled_up
-from models.policies.ds2 import OperatorRates, optimum
+from models.policies.dhalion.options import Change, Options, Symptom
+from models.policies.dhalion.rules import Action, Reading, resolve, scaled_up
+from models.policies.ds2.optimum import OperatorRates, optimum
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

@@ -20,7 +20,7 @@ from benchmarks.papers.dragster.run import (
     slots_to_converge,
     throughput_map,
 )
-from models.policies.dragster import Options, Target
+from models.policies.dragster.options import Options, Target
 
 APP = word_count()
 HIGH = np.full(20, HIGH_PER_S)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
+from include.settings import Capacity, Settings
 from include.settings import Planner as PlannerSettings
-from include.settings import Settings
 from models.bundle import FleetBundle
 from models.capacity.fleet_prior import LEVEL_SD_MOST, FleetPrior, borrowed, learn_prior, posterior
 from models.capacity.kinds import KINDS, kind_of
@@ -194,7 +194,7 @@ def test_plans_borrow_from_the_prior_in_the_bundle_unless_they_are_told_not_to()
         found = _models(task, state, graph)  # type: ignore[arg-type]
         return float(found.capacity["out"].mean_per_s[15])
 
-    without = Settings(planner=PlannerSettings(fleet_prior=False))
+    without = Settings(planner=PlannerSettings(capacity=Capacity(fleet_prior=False)))
     alone = curve([4]).mean_per_s[15]
     assert at_16(kept, without) == alone
     assert at_16(plain, Settings()) == alone  # a model of before

@@ -9,26 +9,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models.policies.flink_autoscaler import (
-    Alignment,
-    AutoscalerConfig,
-    ConfigError,
-    Evaluation,
-    JobTopology,
-    Memory,
-    Plan,
-    Resources,
-    Vertex,
-    Window,
-    decide,
-    decide_from_samples,
-)
 from models.policies.flink_autoscaler.alignment import Limits, align
 from models.policies.flink_autoscaler.capacity import Demand, bounds
+from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
 from models.policies.flink_autoscaler.delay import due, recommend
-from models.policies.flink_autoscaler.gates import in_period
-from models.policies.flink_autoscaler.memory import Recommendation, Restart, Scaling
+from models.policies.flink_autoscaler.evaluate import Evaluation
+from models.policies.flink_autoscaler.gates import Resources, in_period
+from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
+from models.policies.flink_autoscaler.memory import Memory, Recommendation, Restart, Scaling
 from models.policies.flink_autoscaler.scaling import VertexState, scale_vertex
+from models.policies.flink_autoscaler.topology import JobTopology, Vertex
+from models.policies.flink_autoscaler.window import Window
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()

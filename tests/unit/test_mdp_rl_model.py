@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.papers.mdp_rl.pipeline import published_counts, responses_s
 from include.domain.graph import JobGraph, Operator
 from models.policies.mdp_rl.bellman import best_value, solve, worth
-from models.policies.mdp_rl.cost import Weights
+from models.policies.mdp_rl.options import Weights
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
 from models.policies.mdp_rl.rates import count_transitions, nearest_level, transition_probabilities, walk
 from models.policies.mdp_rl.space import Configurations

@@ -9,8 +9,8 @@ from benchmarks.papers.ds2 import convergence, flink, heron, timely
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
 from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
-from models.policies.dhalion import Dhalion
-from models.policies.ds2 import ManagerOptions
+from models.policies.dhalion.policy import Dhalion
+from models.policies.ds2.options import ManagerOptions
 from models.policies.ds2.policy import Ds2
 from models.simulation.capacity import capacity_curve
 

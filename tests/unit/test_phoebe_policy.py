@@ -12,7 +12,8 @@ from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryMo
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
-from models.policies.phoebe.policy import Phoebe, PhoebeMemory, PhoebeOptions, Twres, TwresMemory
+from models.policies.phoebe.options import PhoebeOptions
+from models.policies.phoebe.policy import Phoebe, PhoebeMemory, Twres, TwresMemory
 from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
 from models.policies.phoebe.uptime import Uptime
 from models.policies.protocol import Schedule, Situation

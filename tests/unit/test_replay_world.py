@@ -13,6 +13,7 @@ from benchmarks.replay.fleet import first_seen, prior_without
 from benchmarks.replay.replay_cases import Found, Run, merged, shares, simulate
 from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.traces import Trace
+from include.policy_catalogue import catalogue
 from models.evaluation.ablations import ABLATIONS, FLEET
 from models.evaluation.candidate_policies import PLANNED, candidate_policies, names
 from models.evaluation.conditions import Disturbances, Prices
@@ -21,7 +22,7 @@ from models.evaluation.learning import held_back, recovery_of
 from models.evaluation.replay_run import CandidateError, CandidatePolicy, Conditions, Outcome, ReplayRun
 from models.evaluation.scores import Ledger, score, span_of
 from models.evaluation.workload import Workload
-from models.policies.registry import POLICIES, policy
+from models.policies.registry import policy
 from models.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
@@ -207,7 +208,7 @@ def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
     trace = replace(TRACE, values=TRACE.values[:48])
     run_ = Run(trace, "wordcount", names(), (0,), Conditions())
     rows = merged([simulate(run_)], run_.policies).rows
-    assert {row["policy"] for row in rows} == {*POLICIES, "static_max", "static_mean", "clairvoyant"} - {"static"}
+    assert {row["policy"] for row in rows} == {*catalogue(), "static_max", "static_mean", "clairvoyant"} - {"static"}
     assert rows == merged([simulate(run_)], run_.policies).rows
     floor = [row for row in rows if row["policy"] == "clairvoyant"]
     assert all(row["cost_vs_clairvoyant"] == 1.0 for row in floor)

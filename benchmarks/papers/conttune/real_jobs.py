@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.published import PAPER, PUBLISHED
-from models.policies.conttune import Acquisition, Memory, Options, Thresholds, advance
+from models.policies.conttune.manager import Memory, advance
+from models.policies.conttune.options import Acquisition, Options, Thresholds
 from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

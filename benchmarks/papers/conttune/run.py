@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
-from models.policies.conttune import Acquisition, Question, big_step, observe, propose
-from models.policies.conttune.history import KEEP, History, largest
-from models.policies.conttune.small import ALPHA
+from models.policies.conttune.big import big_step
+from models.policies.conttune.history import History, largest, observe
+from models.policies.conttune.options import ALPHA, KEEP, Acquisition
+from models.policies.conttune.small import Question, propose
 from models.simulation.spec import FloatArray, IntArray
 from models.simulation.step import multiply
 from models.simulation.testbed import Testbed, Window

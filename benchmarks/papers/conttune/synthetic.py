@@ -11,7 +11,7 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.published import IDEAL_S, PAPER, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.run import DS2, PERMUTATIONS, RATES, Method, Outcome, run
-from models.policies.conttune import Acquisition
+from models.policies.conttune.options import Acquisition
 from models.simulation.spec import FloatArray
 
 SEEDS = 12

@@ -9,9 +9,14 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.papers.dragster.jobs import MAX_TASKS, Application
-from models.policies import dhalion, dragster
+from models.policies.dhalion import options as dhalion
 from models.policies.dhalion.observe import readings
+from models.policies.dhalion.rules import resolve
+from models.policies.dragster.engine import advance
+from models.policies.dragster.network import Network
 from models.policies.dragster.observe import observed_slot
+from models.policies.dragster.options import Options
+from models.policies.dragster.state import Memory
 from models.policies.observations import Observations
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, observations
@@ -35,15 +40,15 @@ class Tuner(Protocol):
 class DragsterTuner:
     """Dragster with the exact throughput functions, as the paper runs it."""
 
-    net: dragster.Network
-    options: dragster.Options
-    memory: dragster.Memory = field(default_factory=dragster.Memory)
+    net: Network
+    options: Options
+    memory: Memory = field(default_factory=Memory)
 
     def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
         slot = observed_slot(self.net, seen, running, limits)
-        wanted, self.memory = dragster.advance(self.options, self.net, slot, self.memory)
+        wanted, self.memory = advance(self.options, self.net, slot, self.memory)
         return wanted
 
 
@@ -51,13 +56,13 @@ class DragsterTuner:
 class DhalionTuner:
     """Dhalion as Section 6.1 describes it: one task more where records queue, one less where tasks are idle."""
 
-    net: dragster.Network
+    net: Network
     options: dhalion.Options
 
     def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
         """Scale one operator or none."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        action = dhalion.resolve(self.options, readings(self.net.graph, seen, running, limits))
+        action = resolve(self.options, readings(self.net.graph, seen, running, limits))
         return {action.operator: action.instances} if action else {}
 
 
@@ -140,7 +145,7 @@ def play(
     return Record(stacked[0], stacked[1], stacked[2], np.asarray(offered_per_s, float), stacked[3])
 
 
-def dragsters(app: Application, options: dragster.Options, runs: int) -> list[Tuner]:
+def dragsters(app: Application, options: Options, runs: int) -> list[Tuner]:
     """Return as many tuners, each with a memory of its own."""
     return [DragsterTuner(app.net, options) for _ in range(runs)]
 

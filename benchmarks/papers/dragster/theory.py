@@ -12,10 +12,10 @@ from benchmarks.papers.dragster import plots
 from benchmarks.papers.dragster.jobs import HIGH_PER_S, Application, word_count
 from benchmarks.papers.dragster.measures import ROWS, cell
 from benchmarks.papers.dragster.run import Progress, Record, Tuner, dragsters, near, play, slots_to_converge
-from models.policies.dragster import Options, Target, flow
 from models.policies.dragster.lagrangian import Problem
+from models.policies.dragster.network import flow
+from models.policies.dragster.options import Bonus, Options, Target
 from models.policies.dragster.regret import dynamic_fit, dynamic_regret
-from models.policies.dragster.ucb import Bonus
 from models.simulation.spec import FloatArray
 
 RUNS = 10

@@ -23,7 +23,7 @@ from benchmarks.papers.dragster.run import (
     slots_to_converge,
     throughput_map,
 )
-from models.policies.dragster import Options, Target
+from models.policies.dragster.options import Options, Target
 
 BUDGET_TASKS = 8  # 1.6 $/h
 RUNS = 20

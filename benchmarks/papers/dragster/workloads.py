@@ -22,7 +22,7 @@ from benchmarks.papers.dragster.jobs import (
 )
 from benchmarks.papers.dragster.measures import ROWS, SLOT_MIN, Interval, cell, published, slots
 from benchmarks.papers.dragster.run import Progress, Record, dhalions, dragsters, play
-from models.policies.dragster import Options, Target
+from models.policies.dragster.options import Options, Target
 from models.simulation.spec import FloatArray
 
 RUNS = 10

@@ -13,7 +13,7 @@ from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
 from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
-from models.policies.ds2 import ManagerOptions
+from models.policies.ds2.options import ManagerOptions
 from models.policies.ds2.policy import Ds2
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 from models.simulation.testbed import Testbed

@@ -18,7 +18,7 @@ from benchmarks.papers.mdp_rl.pipeline import (
 )
 from benchmarks.papers.mdp_rl.runs import run_centralised, run_decentralised, run_mdp, violations
 from models.job_models import Floats, Ints
-from models.policies.mdp_rl.cost import PAPER_WEIGHTS
+from models.policies.mdp_rl.options import PAPER_WEIGHTS
 from models.policies.mdp_rl.rates import walk
 
 OPERATORS = 3  # of Table 1 and Fig. 2a

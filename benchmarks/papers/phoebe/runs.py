@@ -12,7 +12,8 @@ from benchmarks.papers.phoebe import setup
 from benchmarks.papers.phoebe.setup import END_TO_END, Experiment
 from benchmarks.papers.phoebe.situations import Forecasts, Situations
 from models.job_models import Floats, Ints
-from models.policies.baselines.reactive import Reactive, ReactiveOptions
+from models.policies.baselines.options import ReactiveOptions
+from models.policies.baselines.reactive import Reactive
 from models.policies.phoebe.policy import Phoebe, PhoebeMemory, Twres
 from models.policies.phoebe.rows import Profile
 from models.policies.protocol import Policy, Situation

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from models.policies.conttune.acquisition import Acquisition
 from models.policies.conttune.driver import WindowTuner
-from models.policies.conttune.manager import Options
+from models.policies.conttune.options import Acquisition, Options
 
 OPTIONS = Options(acquisition=Acquisition.LINEAR, always_big=True)
 
@@ -12,5 +11,5 @@ OPTIONS = Options(acquisition=Acquisition.LINEAR, always_big=True)
 class BigDs2(WindowTuner):
     """The Big phase of every tuning of an under-provisioned job, then DS2's linear rule until it settles."""
 
-    def __init__(self) -> None:
-        super().__init__(OPTIONS, "Big+DS2")
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or OPTIONS, "Big+DS2")

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from models.job_models import Ints
+from models.policies.baselines.options import RandomSearchOptions
 from models.policies.conttune.reading import Reading, fresh_windows, read
 from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
-
-# The larger of the two bounds of the paper's search (the p_max that ContTune reached on the query).
-BOUND = 32
 
 
 def search_order(seed: int, operator: str, bound: int) -> Ints:
@@ -48,11 +46,11 @@ class RandomSearch:
     so the stop is where DS2's linear rule asks for what runs.  A search that has tried everything begins anew.
 
     Args:
-        bound: largest parallelism that is tried.
+        options: the settings.
     """
 
-    def __init__(self, bound: int = BOUND) -> None:
-        self._bound = bound
+    def __init__(self, options: RandomSearchOptions | None = None) -> None:
+        self._bound = (options or RandomSearchOptions()).bound
 
     def first_memory(self) -> Search:
         """Return the memory of a job that was never decided on."""

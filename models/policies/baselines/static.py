@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.policies.baselines.options import StaticOptions
 from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
 
@@ -10,13 +11,11 @@ class Static:
     """Keeps the job as it is, or brings it to a number of workers once.
 
     Args:
-        workers: parallelism of every operator; None leaves the job as it is found.
+        options: the settings.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError(f"workers must be at least 1, is {workers}")
-        self._workers = workers
+    def __init__(self, options: StaticOptions | None = None) -> None:
+        self._workers = (options or StaticOptions()).workers
 
     def first_memory(self) -> None:
         """Return no memory."""

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 import numpy as np
 from scipy.special import ndtr
 
 from models.capacity.acquisition import smallest_sufficient
 from models.job_models import Floats, Ints
-
-
-class Acquisition(StrEnum):
-    """How the next parallelism is chosen."""
-
-    FEASIBLE = "feasible"  # Eq. 5: the smallest p whose expected ability suffices
-    CEI = "cei"  # Eq. 4: constrained expected improvement
-    LINEAR = "linear"  # none: always DS2
+from models.policies.conttune.options import Acquisition
 
 
 def acquire(mean_per_s: Floats, sd_per_s: Floats, required_per_s: Floats, p_max: Ints, how: Acquisition) -> Ints:

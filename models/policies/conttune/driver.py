@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from models.policies.conttune.manager import Memory, Options, Step, advance
+from models.policies.conttune.manager import Memory, Step, advance
+from models.policies.conttune.options import Options
 from models.policies.immediate_change import feasible, now, stay
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits

@@ -7,39 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.acquisition import Acquisition
 from models.policies.conttune.big import big_step
-from models.policies.conttune.controller import Provision, Thresholds, provision, worthwhile
-from models.policies.conttune.history import KEEP, History, largest
+from models.policies.conttune.controller import Provision, provision, worthwhile
+from models.policies.conttune.history import History, largest
+from models.policies.conttune.options import Options
 from models.policies.conttune.reading import Reading, fresh_windows, learn, read
-from models.policies.conttune.small import ALPHA, Question, propose
+from models.policies.conttune.small import Question, propose
 from models.policies.observations import Observations
 
 Phase = Literal["idle", "big", "small"]
 Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "limit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings.
-
-    Attributes:
-        alpha: radius of the known region.
-        acquisition: function of the Small phase; ``LINEAR`` makes it DS2.
-        keep: K, samples per parallelism.
-        thresholds: of the controller.
-        always_big: go through the Big phase even though the rates at which records arrive are known.
-    """
-
-    alpha: int = ALPHA
-    acquisition: Acquisition = Acquisition.FEASIBLE
-    keep: int = KEEP
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    always_big: bool = False
-
-    def __post_init__(self) -> None:
-        if self.alpha < 0 or self.keep < 1:
-            raise ValueError("alpha must be 0 or more, keep 1 or more")
 
 
 @dataclass(frozen=True, slots=True)

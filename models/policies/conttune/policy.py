@@ -1,24 +1,20 @@
-"""ContTune and its baselines as policies."""
+"""ContTune as policies."""
 
 from __future__ import annotations
 
-from models.policies.baselines.big_ds2 import BigDs2
-from models.policies.baselines.random_search import RandomSearch
 from models.policies.conttune.driver import WindowTuner
-from models.policies.conttune.manager import Options
-
-__all__ = ["BigDs2", "ContTune", "ContTuneAlpha0", "RandomSearch"]
+from models.policies.conttune.options import Options
 
 
 class ContTune(WindowTuner):
     """ContTune with the known region of its main results, radius 3."""
 
-    def __init__(self) -> None:
-        super().__init__(Options(), "ContTune")
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or Options(), "ContTune")
 
 
 class ContTuneAlpha0(WindowTuner):
     """ContTune that trusts only parallelisms that it has seen: DS2 with a cache."""
 
-    def __init__(self) -> None:
-        super().__init__(Options(alpha=0), "ContTune with alpha 0")
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or Options(alpha=0), "ContTune with alpha 0")

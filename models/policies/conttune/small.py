@@ -10,13 +10,12 @@ from typing import Literal
 import numpy as np
 
 from models.capacity.acquisition import distance_to_observed
-from models.policies.conttune.acquisition import Acquisition, acquire
+from models.policies.conttune.acquisition import acquire
 from models.policies.conttune.history import History
+from models.policies.conttune.options import ALPHA, Acquisition
 from models.policies.conttune.surrogate import curves
 from models.topology import optimal_parallelism
 
-# The radius of the known region in the paper's main results.
-ALPHA = 3
 How = Literal["model", "linear", "kept"]
 
 

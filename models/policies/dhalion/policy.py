@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.policies.dhalion.observe import readings
-from models.policies.dhalion.rules import Options, resolve
+from models.policies.dhalion.options import Options
+from models.policies.dhalion.rules import resolve
 from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits

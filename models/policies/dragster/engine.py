@@ -18,8 +18,9 @@ from models.policies.dragster.lagrangian import (
     step_size,
 )
 from models.policies.dragster.network import Network, demand
+from models.policies.dragster.options import Options, Target
 from models.policies.dragster.projection import project
-from models.policies.dragster.state import Memory, Options, Sample, Slot, Target
+from models.policies.dragster.state import Memory, Sample, Slot
 from models.policies.dragster.ucb import track, upper, weight
 from models.policies.window_means import NO_LOAD_PER_S
 

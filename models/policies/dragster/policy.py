@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from models.policies.dragster.engine import advance
 from models.policies.dragster.observe import measured_network, observed_slot
-from models.policies.dragster.state import Memory, Options, Target
+from models.policies.dragster.options import Options, Target
+from models.policies.dragster.state import Memory
 from models.policies.immediate_change import now, stay
 from models.policies.protocol import Schedule, Situation
 from models.policies.window_means import NO_LOAD_PER_S
@@ -22,8 +23,8 @@ class Dragster:
         options: the settings.
     """
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options or Options()
 
     def first_memory(self) -> Memory:
         """Return the memory of a job that was never decided on."""
@@ -54,17 +55,3 @@ class Dragster:
             return f"Dragster keeps the configuration in slot {slot}: it tracks the capacity that the load asks for."
         how = "saddle point" if self._options.target is Target.SADDLE else "gradient"
         return f"Dragster's {how} asks for another capacity, or for a look at untried parallelism, in slot {slot}."
-
-
-class DragsterSaddlePoint(Dragster):
-    """The online saddle point: the target is the last slot's optimum, Eq. 14."""
-
-    def __init__(self) -> None:
-        super().__init__(Options(target=Target.SADDLE))
-
-
-class DragsterGradient(Dragster):
-    """Online gradient descent: the target of a bottleneck moves smoothly, Eq. 16."""
-
-    def __init__(self) -> None:
-        super().__init__(Options(target=Target.GRADIENT))

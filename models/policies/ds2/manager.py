@@ -14,7 +14,8 @@ from typing import Literal
 from include.domain.graph import JobGraph
 from models.policies.ds2.adjust import aggregate, is_significant, raise_to_target, rate_ratio, whole
 from models.policies.ds2.optimum import OperatorRates, optimum
-from models.policies.ds2.state import Action, ManagerOptions, ManagerState
+from models.policies.ds2.options import ManagerOptions
+from models.policies.ds2.state import Action, ManagerState
 
 Outcome = Literal[
     "reconfigure",

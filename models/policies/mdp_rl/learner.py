@@ -8,7 +8,7 @@ import numpy as np
 
 from models.job_models import Floats, Ints
 from models.policies.mdp_rl.bellman import best_value, worth
-from models.policies.mdp_rl.cost import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
+from models.policies.mdp_rl.options import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
 from models.policies.mdp_rl.rates import transition_probabilities
 
 

@@ -10,40 +10,16 @@ import numpy as np
 from models.policies.immediate_change import now, stay
 from models.policies.phoebe import latency_model, optimiser, twres, view
 from models.policies.phoebe.learned_models import LearnedModels, Profiled
-from models.policies.phoebe.optimiser import Rule, ScaleOutModels
+from models.policies.phoebe.optimiser import ScaleOutModels
+from models.policies.phoebe.options import PhoebeOptions, TwresOptions
 from models.policies.phoebe.profile import Capacity
 from models.policies.phoebe.rows import Measurement, Profile
-from models.policies.phoebe.rule import RECOVERY_TARGET_S, Candidate
-from models.policies.phoebe.uptime import EVALUATION_INTERVAL_S, Uptime
+from models.policies.phoebe.rule import Candidate
+from models.policies.phoebe.uptime import Uptime
 from models.policies.protocol import Schedule, Situation
 
 _SAMPLES_KEPT = 200
 _FEWEST_CAPACITIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class PhoebeOptions:
-    """Settings of Phoebe and TWRES; the defaults are those of the paper's evaluation.
-
-    Attributes:
-        scale_out_min: S_min; S_max is the number of slots that the job may have.
-        recovery_target_s: RC_tar.
-        evaluation_interval_s: E.
-        horizon_s: H_max.
-        bins: averaging bins of the projected load.
-        rule: the prototype's or the paper's.
-    """
-
-    scale_out_min: int = 2
-    recovery_target_s: float = RECOVERY_TARGET_S
-    evaluation_interval_s: int = EVALUATION_INTERVAL_S
-    horizon_s: int = 600
-    bins: int = 5
-    rule: Rule = "logged"
-
-    def candidates(self, slots_max: int, least: int) -> tuple[int, ...]:
-        """Return every scale-out from ``least`` to the number of slots, which is always among them."""
-        return tuple(range(min(least, slots_max), slots_max + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +77,7 @@ class Phoebe:
         if models is None:
             return stay(situation, "nothing is known yet about the capacity of any operator"), known
         current = view.scale_out(situation)
-        found, projected = self._evaluate(
-            situation, models, options.candidates(situation.slots_max, options.scale_out_min)
-        )
+        found, projected = self._evaluate(situation, models, options.candidates(situation.slots_max))
         choice = optimiser.choose(found, projected, current, rule=options.rule, target_s=options.recovery_target_s)
         why = optimiser.reason(choice, current, options.recovery_target_s)
         chosen = found.get(choice.scale_out)
@@ -148,12 +122,12 @@ class Twres:
 
     Args:
         profile: of the job; without one the pipeline's capacity curves are sampled instead.
-        options: the settings; TWRES may go down to one worker.
+        options: the settings.
     """
 
-    def __init__(self, profile: Profile | None = None, options: PhoebeOptions | None = None) -> None:
+    def __init__(self, profile: Profile | None = None, options: TwresOptions | None = None) -> None:
         self._profile = profile or Profile()
-        self._options = options or PhoebeOptions()
+        self._options = options or TwresOptions()
 
     def first_memory(self) -> TwresMemory:
         """Return the memory of a job that was never decided on: it holds the profile."""
@@ -172,16 +146,18 @@ class Twres:
         throughput = _sustainable(situation, known.profile)
         if throughput is None:
             return stay(situation, "nothing is known yet about the capacity of any operator"), known
-        records = float(view.forecast_per_s(situation, int(twres.WINDOW_S)).sum())
+        records = float(view.forecast_per_s(situation, int(options.window_s)).sum())
         seen, current = view.measured(situation), view.scale_out(situation)
         wanted = twres.choose(
             throughput,
-            options.candidates(situation.slots_max, 1),
+            tuple(range(1, situation.slots_max + 1)),
             current,
             forecast_records=records,
             latency_ms=math.nan if seen is None else seen.latency_ms,
+            window_s=options.window_s,
+            abnormal_latency_ms=options.abnormal_latency_ms,
         )
-        why = f"{records:,.0f} records are expected within {twres.WINDOW_S:.0f} s: {wanted} workers"
+        why = f"{records:,.0f} records are expected within {options.window_s:.0f} s: {wanted} workers"
         if wanted == current:
             return stay(situation, why), known
         known = replace(known, uptime=known.uptime.changed(at))

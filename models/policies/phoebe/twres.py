@@ -13,9 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from models.job_models import Floats
-
-ABNORMAL_LATENCY_MS = 2000.0
-WINDOW_S = 600.0
+from models.policies.phoebe.options import ABNORMAL_LATENCY_MS, TWRES_WINDOW_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,10 @@ def choose(
     *,
     forecast_records: float,
     latency_ms: float,
+    window_s: float = TWRES_WINDOW_S,
+    abnormal_latency_ms: float = ABNORMAL_LATENCY_MS,
 ) -> int:
-    """Return the scale-out for the next window of 600 s.
+    """Return the scale-out for the next window.
 
     The smallest that sustains the forecast, else the most capable.  When the current one sustains it already but the
     latency is abnormal, one worker is added instead.
@@ -63,14 +63,16 @@ def choose(
         current: running.
         forecast_records: that arrive in the window; NaN keeps the current scale-out.
         latency_ms: measured now.
+        window_s: length of the window.
+        abnormal_latency_ms: a higher latency is abnormal.
     """
     if not len(scale_outs) or np.isnan(forecast_records):
         return current
-    sustained = throughput.per_s(scale_outs) * WINDOW_S
+    sustained = throughput.per_s(scale_outs) * window_s
     enough = np.flatnonzero(sustained > forecast_records)
     wanted = scale_outs[int(enough[0] if len(enough) else sustained.argmax())]
-    sustains = forecast_records < float(throughput.per_s(current)) * WINDOW_S
-    if sustains and latency_ms > ABNORMAL_LATENCY_MS:
+    sustains = forecast_records < float(throughput.per_s(current)) * window_s
+    if sustains and latency_ms > abnormal_latency_ms:
         return min(current + 1, max(scale_outs))
     return wanted
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.policies.observations import Observations
-
-EVALUATION_INTERVAL_S = 600
+from models.policies.phoebe.options import EVALUATION_INTERVAL_S
 
 
 @dataclass(frozen=True, slots=True)

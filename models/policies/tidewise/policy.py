@@ -22,7 +22,6 @@ from models.scheduling.reason import sentence
 from models.scheduling.rescale_timing import Circumstances, place
 from models.scheduling.segments import Segment
 from models.scheduling.shortest_path import Paths, solve
-from models.scheduling.slot_prices import SlotPrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,10 @@ class Planner:
             DemandError: the forecast cannot be used.
             GraphError: forecast and graph do not belong together.
         """
-        return self.under(situation, memory, SlotPrices.free())
-
-    def under(
-        self, situation: Situation, memory: ControllerMemory, offer: SlotPrices
-    ) -> tuple[Schedule, ControllerMemory]:
-        """Return the same under prices of slots; see :meth:`decide`."""
         if situation.forecast.fallback is not None:
             return self._follow(situation, drop_plan(memory))
         job = build_problem(situation)
-        prices = offer.of_job(situation.seed, job.outlook.demand.bins)
+        prices = situation.slot_prices.of_job(situation.seed, job.outlook.demand.bins)
         made = schedule(situation, job, prices)
         known = learn_windows(memory, situation.graph, situation.observations)
         return made, accept_plan(known, agenda(made, situation.forecast))
@@ -104,7 +97,7 @@ def build_problem(situation: Situation) -> ScheduleProblem:
     limits = upper_limits(graph, situation.slots_max)
     current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
+    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity.lower_bound_z)
     found = candidates(asked, bounds, current, limits)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
     costs = tables(outlook, found, now, options)
@@ -122,7 +115,7 @@ def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Sche
     unmodelled = tuple(name for name in asked.operators if name not in job.outlook.bounds)
     need = Need(chosen, np.tile(short, (len(asked.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
     around = Circumstances(
-        job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.apply_every_s
+        job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.timing.apply_every_s
     )
     steps = place(segments(path, job.configurations), around)
     since = [0, *(step.begin for step in steps[:-1])]

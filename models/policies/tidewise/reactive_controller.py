@@ -24,7 +24,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.history import KEEP, capacity_near
+from models.policies.conttune.history import capacity_near
+from models.policies.conttune.options import KEEP
 from models.policies.conttune.reading import Reading, fresh_windows, learn, read
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
@@ -110,7 +111,7 @@ def _take_due(snapshot: Snapshot, memory: ControllerMemory, load_per_s: float) -
         return None, replace(memory, due=later)
     falls = max(latest.parallelism.values()) < max(snapshot.running.values())
     unexpected = load_per_s > _most_expected(snapshot, latest) or _overloads(snapshot, memory, latest)
-    behind = lag_s(snapshot.observations) > snapshot.options.late_after_s
+    behind = lag_s(snapshot.observations) > snapshot.options.costs.late_after_s
     if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
         return None, replace(memory, due=(latest, *later))
     return latest, replace(memory, due=later)
@@ -131,7 +132,7 @@ def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: Due) -> bool:
     A forecast that an event has overtaken lets the load fall back at once.
     """
     headroom_ratio = known_headroom(snapshot, memory, step.parallelism, capacity_near)
-    return headroom_ratio is not None and headroom_ratio * snapshot.options.net_utilisation < 1.0
+    return headroom_ratio is not None and headroom_ratio * snapshot.options.reactive.utilisation_max < 1.0
 
 
 def _steer(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
@@ -139,12 +140,12 @@ def _steer(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tu
         return _follow(snapshot, reading, memory)
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
     # One window's rates waver: a plan is believed until records really pile up.
-    overloaded = used > options.net_utilisation and (
-        lag_s(snapshot.observations) > options.net_lag_s or used > options.net_overload
+    overloaded = used > options.reactive.utilisation_max and (
+        lag_s(snapshot.observations) > options.reactive.lag_s or used > options.reactive.overload
     )
     if not overloaded:
         return ReactiveDecision(None, "as planned"), memory
-    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.net_hold_s)
+    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.reactive.hold_s)
 
 
 def _follow(
@@ -154,10 +155,10 @@ def _follow(
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
-    if used > options.reactive_utilisation_most:
+    if used > options.reactive.unplanned_utilisation_max:
         return _enlarge(snapshot, memory, wanted, used, 0)
     fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
-    if fall is None or lag_s(snapshot.observations) > options.late_after_s:
+    if fall is None or lag_s(snapshot.observations) > options.costs.late_after_s:
         return ReactiveDecision(None, "steered by what is seen; nothing to change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory

@@ -116,7 +116,8 @@ def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) 
 
 def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
     """Return ContTune's step for the load that is seen, at the utilisation aimed at with a plan or without one."""
-    target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
+    options = snapshot.options.reactive
+    target = options.utilisation_target if memory.planned else options.unplanned_utilisation_target
     names = snapshot.graph.names
     limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
     questions = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.policies.need_vector.options import NeedVectorOptions
 from models.policies.protocol import Decision, Schedule, Situation
 from models.scheduling.demand import at_level, demand, on_bins
 from models.scheduling.expectation import Outlook
@@ -14,7 +15,14 @@ from models.scheduling.segments import divide
 
 
 class NeedVector:
-    """Forecast quantile through the graph, against the lower capacity bound; it remembers nothing."""
+    """Forecast quantile through the graph, against the lower capacity bound; it remembers nothing.
+
+    Args:
+        options: the settings.
+    """
+
+    def __init__(self, options: NeedVectorOptions | None = None) -> None:
+        self._options = options or NeedVectorOptions()
 
     def first_memory(self) -> None:
         """Return no memory."""
@@ -33,8 +41,8 @@ class NeedVector:
             job.current,
             job.limits,
             bin_s=options.bin_s,
-            min_step_s=options.min_step_s,
-            rescale_cost_slot_s=options.rescale_cost_slot_s,
+            min_step_s=self._options.min_step_s,
+            rescale_cost_slot_s=self._options.rescale_cost_slot_s,
         )
         load = at_level(job.outlook.demand.load_per_s, options.load_quantile)
         steps = place(segments, job)
@@ -52,5 +60,5 @@ def circumstances(situation: Situation) -> Circumstances:
     current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
     bounds = job_bounds(graph, situation.models.capacity, limits, options)
     need = needs(asked, bounds, current, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
+    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity.lower_bound_z)
     return Circumstances(current, limits, need, outlook, situation.as_of_s, options)

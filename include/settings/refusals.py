@@ -1,0 +1,167 @@
+"""Faults in settings as one line each: the key, its value, why it cannot be used, and what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from include.policy_catalogue import nearest
+from include.policy_parameters import parameters_class
+
+_LONGEST = 120  # of a value that is shown
+_SECRET = re.compile(r"//[^/@\s]+@")
+_Location = Sequence[int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One key that cannot be used.
+
+    Attributes:
+        key: with its sections; empty for the whole tree.
+        reason: why, with what to write.
+        value: as it was written; None where it is part of the reason.
+    """
+
+    key: str
+    reason: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        """Return the line."""
+        shown = self.key if self.value is None else f"{self.key} = {self.value}"
+        return f"{shown}: {self.reason}" if shown else self.reason
+
+
+def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseModel] | None = None) -> list[Fault]:
+    """Return the faults of a validation, in order; none for another error.
+
+    Args:
+        error: what pydantic raised.
+        within: sections that the locations are within.
+        root: model that the locations start from; None for the parameters of the policy that ``within`` names.
+    """
+    if not isinstance(error, ValidationError):
+        return []
+    found = []
+    for one in error.errors(include_url=False):
+        place = [part for part in one["loc"] if part != "[key]"]
+        if root is None:
+            place = place[1:]  # parameters are validated within a tuple
+        found.append(_fault(one, [*within, *place], root))
+    return found
+
+
+def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
+    key = ".".join(map(_written, place))
+    kind, value = one["type"], shown(one.get("input"))
+    if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
+        siblings = keys_at(place[:-1], root)
+        return Fault(
+            key, f"there is no such key; write {nearest_key(str(place[-1]), place[:-1], siblings, root)}", value
+        )
+    message = str(one["msg"]).removeprefix("Value error, ")
+    if kind == "value_error" and isinstance(one.get("input"), Mapping | BaseModel):  # several keys together
+        return Fault(key, message)
+    if kind != "value_error":
+        message = message.replace("Input should be", "must be").replace("String should", "must")
+        message += _instead(place, root)
+    return Fault(key, message, value)
+
+
+def _instead(place: Sequence[Any], root: type[BaseModel] | None) -> str:
+    """Return what to write instead: the default."""
+    field = field_at(place, root)
+    if field is None or field.is_required() or field.default is None or isinstance(field.default, BaseModel):
+        return ""
+    default = field.get_default(call_default_factory=True)
+    return f"; write {shown(default)}, say" if not isinstance(default, Mapping) else ""
+
+
+def shown(value: object) -> str:
+    """Return a value as TOML writes it, on one line, shortened and without passwords."""
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, str):
+        text = '"' + value.encode("unicode_escape").decode("ascii") + '"'
+    elif isinstance(value, tuple | list):
+        text = f"[{', '.join(map(shown, value))}]"
+    else:
+        text = repr(value)
+    text = _SECRET.sub("//...@", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _written(part: object) -> str:
+    text = str(part)
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else shown(text)
+
+
+def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root: type[BaseModel] | None) -> str:
+    """Return the key that was probably meant: of the same section, or of that name in another one."""
+    elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
+    if elsewhere:
+        return elsewhere[0]
+    found = nearest(key, siblings)
+    return ".".join([*map(_written, section), found]) if found in siblings else found
+
+
+def keys_at(section: Sequence[Any], root: type[BaseModel] | None) -> list[str]:
+    """Return the keys of a section."""
+    fields = _fields(section, root)
+    return list(fields)
+
+
+def field_at(place: Sequence[Any], root: type[BaseModel] | None) -> FieldInfo | None:
+    """Return what is known of a key; None for one that is not a model's field."""
+    field = _fields(place[:-1], root).get(str(place[-1])) if place else None
+    return field if isinstance(field, FieldInfo) else None
+
+
+def _fields(section: Sequence[Any], root: type[BaseModel] | None) -> Mapping[str, Any]:
+    if root is None:
+        kind = parameters_class(str(section[1]))
+        for part in section[2:]:
+            kind = next(
+                (one for one in get_args(_annotations(kind).get(str(part))) if hasattr(one, "__dataclass_fields__")),
+                None,
+            )
+        return {
+            name: None
+            for name, one in getattr(kind, "__dataclass_fields__", {}).items()
+            if one.metadata.get("setting", True)
+        }
+    model: type[BaseModel] | None = root
+    for part in section:
+        field = model.model_fields.get(str(part)) if model else None
+        if field is not None:
+            model = _model_in(field.annotation)
+    return model.model_fields if model else {}
+
+
+def _annotations(kind: Any) -> dict[str, Any]:
+    from typing import get_type_hints
+
+    return get_type_hints(kind, include_extras=True) if kind else {}
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for one in get_args(annotation) if (model := _model_in(one))), None)
+
+
+def key_paths(model: type[BaseModel], within: str = "") -> Iterator[str]:
+    """Yield all keys of a tree with their sections; a table of sections has ``<name>`` in the place of each."""
+    for name, field in model.model_fields.items():
+        path = f"{within}{name}"
+        inside = _model_in(field.annotation)
+        if inside is None:
+            yield path
+        else:
+            yield from key_paths(inside, f"{path}." if inside is field.annotation else f"{path}.<name>.")
