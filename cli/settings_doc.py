@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from include.policy_catalogue import BUILT_IN, PolicyEntry
 from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
-from include.settings.refusals import shown
+from include.settings.refusals import model_in, shown
 
 PAGE = PROJECT / "docs" / "settings.md"
 _HEAD = """# Settings
@@ -77,22 +77,14 @@ def sections(model: type[BaseModel], path: str = "") -> Iterator[str]:
         yield _sentence(model)
         yield _keys(own)
     for name, field in model.model_fields.items():
-        inside = section_in(field.annotation)
+        inside = model_in(field.annotation)
         if inside is not None:
             table = "" if field.annotation is inside else ".<name>"
             yield from sections(inside, f"{path}.{name}{table}".lstrip("."))
 
 
-def section_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a key holds, alone or in a table of them; None for any other key."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    parts = get_args(annotation) if get_origin(annotation) in {dict, Annotated} else ()
-    return next((one for part in parts if (one := section_in(part)) is not None), None)
-
-
 def _setting(name: str, field: FieldInfo) -> Key | None:
-    if section_in(field.annotation) is not None:
+    if model_in(field.annotation) is not None:
         return None
     default = field.get_default(call_default_factory=True)
     return Key(name, _value(default), _allowed(field.annotation, field.metadata), field.description or "")

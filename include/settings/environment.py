@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from include.settings.refusals import Fault, key_paths, nearest_key, shown
+from include.settings.refusals import Fault, key_paths, model_in, nearest_key, shown
 from include.settings.section import Section
 
 PREFIX = "TIDEWISE__"
@@ -66,7 +66,7 @@ def _put(
             raise EnvironmentFaultError(Fault(variable, f"there is no such {what} {part!r}; write {_variable(meant)}"))
         place.append(part)
         annotation = kind.model_fields[part].annotation
-        inside = _section_in(annotation)
+        inside = model_in(annotation)
         if parts and get_origin(annotation) is dict:
             own = _own_name(variable, parts.pop(0), part, names.get(part, {}))
             place.append(own)
@@ -78,7 +78,7 @@ def _put(
                 while parts:
                     at, part = at.setdefault(part, {}), parts.pop(0).lower()
         if not parts:
-            if inside is not None and _section_in(annotation) is not None and get_origin(annotation) is None:
+            if inside is not None and model_in(annotation) is not None and get_origin(annotation) is None:
                 raise EnvironmentFaultError(
                     Fault(
                         variable,
@@ -123,13 +123,7 @@ def _value(variable: str, text: str, annotation: Any) -> Any:
 
 
 def _is_composed(annotation: Any) -> bool:
-    return get_origin(annotation) in {dict, tuple, list} or _section_in(annotation) is not None
-
-
-def _section_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((one for part in get_args(annotation) if (one := _section_in(part))), None)
+    return get_origin(annotation) in {dict, tuple, list} or model_in(annotation) is not None
 
 
 def _variable(path: str) -> str:

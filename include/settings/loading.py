@@ -17,6 +17,7 @@ from include.settings.tree import Settings, SettingsError
 SETTINGS_FILE_VARIABLE = "TIDEWISE_SETTINGS"
 PROJECT = Path(__file__).resolve().parents[2]  # the checkout; meaningless inside a zip
 _FILE = "tidewise.toml"
+_TOO_DEEP = "values are nested too deeply; write sections and keys of docs/settings.md"
 
 
 def settings_file() -> Path:
@@ -45,9 +46,11 @@ def load_settings() -> Settings:
     tables = {table: written[table] for table in ("clusters", "policies") if isinstance(written.get(table), Mapping)}
     try:
         given = read_environment(os.environ, Settings, tables)
+        return check_settings(_merged(written, given))
     except EnvironmentFaultError as error:
         raise SettingsError(f"settings refused: {error}") from error
-    return check_settings(_merged(written, given))
+    except RecursionError as error:
+        raise SettingsError(f"{path}: {_TOO_DEEP}") from error
 
 
 def check_settings(values: Mapping[str, Any]) -> Settings:
@@ -67,9 +70,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except RecursionError as error:
-        raise SettingsError(
-            f"{path}: values are nested too deeply; write sections and keys of docs/settings.md"
-        ) from error
+        raise SettingsError(f"{path}: {_TOO_DEEP}") from error
     except (ValueError, OSError) as error:
         raise SettingsError(
             f"{path} is no TOML file: {' '.join(str(error).split())}; write [section] and key = value"

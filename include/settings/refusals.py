@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from include.policy_catalogue import nearest
-from include.policy_parameters import parameters_class
+from include.policy_parameters import read_parameters
 
 _LONGEST = 120  # of a value that is shown
 _SECRET = re.compile(r"//[^/@\s]+@")
-_Location = Sequence[int | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,15 @@ def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseMod
     return found
 
 
+def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
+    """Return the faults of a policy's parameters."""
+    place = f"policies.{policy}"
+    found = faults_of(error, ("policies", policy)) or [Fault(place, str(error))]
+    see = f"; write what docs/settings.md allows under [{place}]"
+    told = ("; write", "; remove")
+    return [one if any(map(one.reason.__contains__, told)) else replace(one, reason=one.reason + see) for one in found]
+
+
 def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
     key = ".".join(map(_written, place))
     kind, value = one["type"], shown(one.get("input"))
@@ -68,19 +76,18 @@ def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | Non
     message = str(one["msg"]).removeprefix("Value error, ")
     if kind == "value_error" and isinstance(one.get("input"), Mapping | BaseModel):  # several keys together
         return Fault(key, message)
-    if kind != "value_error":
-        message = message.replace("Input should be", "must be").replace("String should", "must")
-        message += _instead(place, root)
-    return Fault(key, message, value)
+    message = message.replace("Input should be", "must be").replace("String should", "must")
+    if kind in {"model_type", "dict_type"}:
+        message = f"must be a section; write [{key}] and its keys below"
+    return Fault(key, message if "; write" in message else message + _instead(place, root), value)
 
 
 def _instead(place: Sequence[Any], root: type[BaseModel] | None) -> str:
     """Return what to write instead: the default."""
-    field = field_at(place, root)
-    if field is None or field.is_required() or field.default is None or isinstance(field.default, BaseModel):
-        return ""
-    default = field.get_default(call_default_factory=True)
-    return f"; write {shown(default)}, say" if not isinstance(default, Mapping) else ""
+    default = _defaults(place[:-1], root).get(str(place[-1])) if place else None
+    if default is None:
+        return "; remove it" if place else ""
+    return f"; write {shown(default)}, say"
 
 
 def shown(value: object) -> str:
@@ -89,8 +96,12 @@ def shown(value: object) -> str:
         text = str(value).lower()
     elif isinstance(value, str):
         text = '"' + value.encode("unicode_escape").decode("ascii") + '"'
+    elif isinstance(value, Enum):
+        text = shown(value.value)
     elif isinstance(value, tuple | list):
-        text = f"[{', '.join(map(shown, value))}]"
+        text = f"[{', '.join('[...]' if isinstance(one, tuple | list) else shown(one) for one in value[:20])}]"
+    elif isinstance(value, Mapping):
+        text = "{...}" if value else "{}"
     else:
         text = repr(value)
     text = _SECRET.sub("//...@", text)
@@ -113,54 +124,39 @@ def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root:
 
 def keys_at(section: Sequence[Any], root: type[BaseModel] | None) -> list[str]:
     """Return the keys of a section."""
-    fields = _fields(section, root)
-    return list(fields)
+    return list(_defaults(section, root))
 
 
-def field_at(place: Sequence[Any], root: type[BaseModel] | None) -> FieldInfo | None:
-    """Return what is known of a key; None for one that is not a model's field."""
-    field = _fields(place[:-1], root).get(str(place[-1])) if place else None
-    return field if isinstance(field, FieldInfo) else None
-
-
-def _fields(section: Sequence[Any], root: type[BaseModel] | None) -> Mapping[str, Any]:
+def _defaults(section: Sequence[Any], root: type[BaseModel] | None) -> Mapping[str, Any]:
+    """Return key -> default of a section; None for a key whose default cannot be written down."""
     if root is None:
-        kind = parameters_class(str(section[1]))
+        made: Any = read_parameters(str(section[1]), {})
         for part in section[2:]:
-            kind = next(
-                (one for one in get_args(_annotations(kind).get(str(part))) if hasattr(one, "__dataclass_fields__")),
-                None,
-            )
-        return {
-            name: None
-            for name, one in getattr(kind, "__dataclass_fields__", {}).items()
-            if one.metadata.get("setting", True)
-        }
+            made = getattr(made, str(part), None)
+        settable = [one for one in fields(made) if one.metadata.get("setting", True)] if is_dataclass(made) else []
+        return {one.name: getattr(made, one.name) for one in settable}
     model: type[BaseModel] | None = root
     for part in section:
         field = model.model_fields.get(str(part)) if model else None
         if field is not None:
-            model = _model_in(field.annotation)
-    return model.model_fields if model else {}
+            model = model_in(field.annotation)
+    found = model.model_fields if model else {}
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in found.items()}
+    return {name: None if isinstance(one, BaseModel | Mapping) else one for name, one in defaults.items()}
 
 
-def _annotations(kind: Any) -> dict[str, Any]:
-    from typing import get_type_hints
-
-    return get_type_hints(kind, include_extras=True) if kind else {}
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a key holds, alone or in a table of them; None for any other key."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((model for one in get_args(annotation) if (model := _model_in(one))), None)
+    return next((model for one in get_args(annotation) if (model := model_in(one))), None)
 
 
 def key_paths(model: type[BaseModel], within: str = "") -> Iterator[str]:
     """Yield all keys of a tree with their sections; a table of sections has ``<name>`` in the place of each."""
     for name, field in model.model_fields.items():
         path = f"{within}{name}"
-        inside = _model_in(field.annotation)
+        inside = model_in(field.annotation)
         if inside is None:
             yield path
         else:

@@ -12,7 +12,7 @@ from include.policy_parameters import read_parameters
 from include.settings.clusters import Cluster, ClusterName, Ingest
 from include.settings.learning import Forecast, Training
 from include.settings.planner import Planner
-from include.settings.refusals import Fault, faults_of
+from include.settings.refusals import faults_of_parameters
 from include.settings.section import HOUR_S, Section
 from include.settings.stages import Apply, Backtest, Profiling, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
@@ -81,8 +81,7 @@ class Settings(Section):
             try:
                 read_parameters(name, given)
             except ValueError as error:
-                faults = faults_of(error, ("policies", name)) or [Fault(f"policies.{name}", str(error))]
-                raise ValueError("; ".join(map(str, faults))) from error
+                raise ValueError("; ".join(map(str, faults_of_parameters(error, name)))) from error
         return self
 
     @model_validator(mode="after")

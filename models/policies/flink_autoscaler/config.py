@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -66,7 +67,7 @@ class AutoscalerConfig:
         float, Field(ge=0, le=1, description="share of the heap in use above which nothing is scaled")
     ] = 1.0
     metrics_busy_time_aggregator: Annotated[
-        str, Field(description="how the busy time of subtasks becomes one: MAX, AVG or MIN")
+        Literal["MAX", "AVG", "MIN"], Field(description="how the busy time of subtasks becomes one")
     ] = "MAX"
     metrics_window_s: Annotated[
         float, Field(ge=0, le=366 * DAY_S, description="s; window over which metrics are averaged")
@@ -209,6 +210,10 @@ class AutoscalerConfig:
         for key, (holds, wanted) in ranges.items():
             if not holds:
                 raise ConfigError(f"autoscaler option {PREFIX}{key} must be {wanted}")
+        from models.policies.flink_autoscaler.gates import in_period  # which reads these settings
+
+        for period in self.excluded_periods:
+            in_period(period, datetime(2024, 1, 1, tzinfo=UTC))
 
     def utilization_bounds(self) -> tuple[float, float]:
         """Return lowest and highest utilisation without a scaling: as given, else target -+ boundary (rule 7)."""
