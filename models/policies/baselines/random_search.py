@@ -50,7 +50,7 @@ class RandomSearch:
     """
 
     def __init__(self, options: RandomSearchOptions | None = None) -> None:
-        self._bound = (options or RandomSearchOptions()).bound
+        self._options = options or RandomSearchOptions()
 
     def first_memory(self) -> Search:
         """Return the memory of a job that was never decided on."""
@@ -74,12 +74,12 @@ class RandomSearch:
         if not misfits:
             return stay(situation, "Random search finds the running parallelism right."), replace(known, tried={})
         limits = dict(zip(graph.names, upper_limits(graph, situation.slots_max).tolist(), strict=True))
-        exhausted = any(known.tried.get(name, 0) >= min(self._bound, limits[name]) for name in misfits)
+        exhausted = any(known.tried.get(name, 0) >= min(self._options.bound, limits[name]) for name in misfits)
         if not known.tried or exhausted:
             known = replace(known, seed=situation.seed, tried={})
         wanted, tried = {}, dict(known.tried)
         for name in misfits:
-            order = search_order(known.seed, name, min(self._bound, limits[name]))
+            order = search_order(known.seed, name, min(self._options.bound, limits[name]))
             wanted[name] = int(order[tried.get(name, 0)])
             tried[name] = tried.get(name, 0) + 1
         known = replace(known, tried=tried)

@@ -15,7 +15,7 @@ class Static:
     """
 
     def __init__(self, options: StaticOptions | None = None) -> None:
-        self._workers = (options or StaticOptions()).workers
+        self._options = options or StaticOptions()
 
     def first_memory(self) -> None:
         """Return no memory."""
@@ -26,7 +26,8 @@ class Static:
         Raises:
             DemandError: the forecast cannot be used.
         """
-        if self._workers is None:
+        workers = self._options.workers
+        if workers is None:
             return stay(situation, "a static job keeps its parallelism"), memory
-        wanted = dict.fromkeys(situation.graph.names, self._workers)
-        return now(situation, wanted, f"a static job runs on {self._workers} workers"), memory
+        wanted = dict.fromkeys(situation.graph.names, workers)
+        return now(situation, wanted, f"a static job runs on {workers} workers"), memory
