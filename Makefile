@@ -65,6 +65,10 @@ test: setup  ## everything: lint, types, layers, unit, Spark, DAG, end to end
 check: setup  ## the fast part, before a commit: lint, types, layers, unit
 	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
 
+.PHONY: mutate
+mutate: setup  ## mutation score of the pure modules; ARGS="--module step_guard --sample 0" for one in full
+	@nice -n 10 $(PY) -m cli.mutate $(ARGS)
+
 .PHONY: lint
 lint: setup  ## mend what ruff can mend, then show what remains for ruff, mypy and import-linter
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports

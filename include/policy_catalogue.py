@@ -71,50 +71,50 @@ class PolicyCatalogueError(ValueError):
 
 
 _P = "models.policies"
-_CONTTUNE = f"{_P}.conttune.options:Options"
-_DRAGSTER = f"{_P}.dragster.options:Options"
-_DS2 = f"{_P}.ds2.options:ManagerOptions"
+_CONTTUNE = f"{_P}.conttune.conttune_options:Options"
+_DRAGSTER = f"{_P}.dragster.dragster_options:Options"
+_DS2 = f"{_P}.ds2.ds2_options:ManagerOptions"
 _AUTOSCALER = f"{_P}.flink_autoscaler.config:AutoscalerConfig"
 
 
 def _learning_agent(kind: str, title: str, options: str) -> PolicyEntry:
     return PolicyEntry(
-        f"{_P}.mdp_rl.policy:{kind}",
+        f"{_P}.mdp_rl.mdp_rl_policy:{kind}",
         title,
         Decides.WITH_PLANS,
         reads_models=True,
         learns_nightly=True,
-        parameters=f"{_P}.mdp_rl.options:{options}",
+        parameters=f"{_P}.mdp_rl.mdp_rl_options:{options}",
     )
 
 
 BUILT_IN: Mapping[str, PolicyEntry] = {
     "planner": PolicyEntry(
-        f"{_P}.tidewise.policy:Planner",
+        f"{_P}.tidewise.tidewise_policy:Planner",
         "Tidewise: schedule by optimisation",
         Decides.AHEAD,
-        slot_problem=f"{_P}.tidewise.policy:build_problem",
+        slot_problem=f"{_P}.tidewise.tidewise_policy:build_problem",
     ),
     "need_vector": PolicyEntry(
-        f"{_P}.need_vector.policy:NeedVector",
+        f"{_P}.need_vector.need_vector_policy:NeedVector",
         "schedule that covers a forecast quantile",
         Decides.AHEAD,
         observes=False,
-        parameters=f"{_P}.need_vector.options:NeedVectorOptions",
+        parameters=f"{_P}.need_vector.need_vector_options:NeedVectorOptions",
     ),
-    "ds2": PolicyEntry(f"{_P}.ds2.policy:Ds2", "DS2", parameters=_DS2, preset={"warm_up_intervals": 1}),
+    "ds2": PolicyEntry(f"{_P}.ds2.ds2_policy:Ds2", "DS2", parameters=_DS2, preset={"warm_up_intervals": 1}),
     "ds2_timely": PolicyEntry(
-        f"{_P}.ds2.policy:Ds2",
+        f"{_P}.ds2.ds2_policy:Ds2",
         "DS2, one number of workers per job",
         parameters=_DS2,
         preset={"warm_up_intervals": 1, "shared_workers": True},
     ),
-    "conttune_a3": PolicyEntry(f"{_P}.conttune.policy:ContTune", "ContTune, alpha 3", parameters=_CONTTUNE),
+    "conttune_a3": PolicyEntry(f"{_P}.conttune.conttune_policy:ContTune", "ContTune, alpha 3", parameters=_CONTTUNE),
     "conttune_a0": PolicyEntry(
-        f"{_P}.conttune.policy:ContTuneAlpha0", "ContTune, alpha 0", parameters=_CONTTUNE, preset={"alpha": 0}
+        f"{_P}.conttune.conttune_policy:ContTuneAlpha0", "ContTune, alpha 0", parameters=_CONTTUNE, preset={"alpha": 0}
     ),
     "big_ds2": PolicyEntry(
-        f"{_P}.baselines.big_ds2:BigDs2",
+        f"{_P}.conttune.conttune_policy:BigDs2",
         "Big phase, then DS2",
         parameters=_CONTTUNE,
         preset={"acquisition": "linear", "always_big": True},
@@ -122,46 +122,48 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     "random_search": PolicyEntry(
         f"{_P}.baselines.random_search:RandomSearch",
         "random search",
-        parameters=f"{_P}.baselines.options:RandomSearchOptions",
+        parameters=f"{_P}.baselines.baseline_options:RandomSearchOptions",
     ),
     "dragster_saddle": PolicyEntry(
-        f"{_P}.dragster.policy:Dragster",
+        f"{_P}.dragster.dragster_policy:Dragster",
         "Dragster, online saddle point",
         reads_models=True,
         parameters=_DRAGSTER,
         preset={"target": "saddle"},
     ),
     "dragster_gradient": PolicyEntry(
-        f"{_P}.dragster.policy:Dragster",
+        f"{_P}.dragster.dragster_policy:Dragster",
         "Dragster, online gradient descent",
         reads_models=True,
         parameters=_DRAGSTER,
         preset={"target": "gradient"},
     ),
-    "dhalion": PolicyEntry(f"{_P}.dhalion.policy:Dhalion", "Dhalion", parameters=f"{_P}.dhalion.options:Options"),
+    "dhalion": PolicyEntry(
+        f"{_P}.dhalion.dhalion_policy:Dhalion", "Dhalion", parameters=f"{_P}.dhalion.dhalion_options:Options"
+    ),
     "mdp": _learning_agent("CentralisedMdp", "centralised MDP", "CentralisedOptions"),
     "rl_plus": _learning_agent("CentralisedRlPlus", "centralised RL, response model known", "CentralisedOptions"),
     "rl": _learning_agent("CentralisedRl", "centralised RL", "CentralisedOptions"),
     "rl_decentralised": _learning_agent("DecentralisedRl", "decentralised RL", "DecentralisedOptions"),
     "phoebe": PolicyEntry(
-        f"{_P}.phoebe.policy:Phoebe",
+        f"{_P}.phoebe.phoebe_policy:Phoebe",
         "Phoebe",
         Decides.AHEAD,
         needs_profile=True,
-        parameters=f"{_P}.phoebe.options:PhoebeOptions",
+        parameters=f"{_P}.phoebe.phoebe_options:PhoebeOptions",
     ),
     "twres": PolicyEntry(
-        f"{_P}.phoebe.policy:Twres",
+        f"{_P}.phoebe.twres:Twres",
         "TWRES",
         Decides.AHEAD,
         needs_profile=True,
-        parameters=f"{_P}.phoebe.options:TwresOptions",
+        parameters=f"{_P}.phoebe.phoebe_options:TwresOptions",
     ),
     "flink_autoscaler": PolicyEntry(
-        f"{_P}.flink_autoscaler.policy:FlinkAutoscaler", "Flink autoscaler, defaults", parameters=_AUTOSCALER
+        f"{_P}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler", "Flink autoscaler, defaults", parameters=_AUTOSCALER
     ),
     "flink_autoscaler_tuned": PolicyEntry(
-        f"{_P}.flink_autoscaler.policy:FlinkAutoscaler",
+        f"{_P}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler",
         "Flink autoscaler, tuned",
         parameters=_AUTOSCALER,
         preset={"utilization_target": 0.8, "target_utilization_boundary": 0.1},
@@ -169,13 +171,13 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
     "reactive": PolicyEntry(
         f"{_P}.baselines.reactive:Reactive",
         "Flink reactive mode with a CPU rule",
-        parameters=f"{_P}.baselines.options:ReactiveOptions",
+        parameters=f"{_P}.baselines.baseline_options:ReactiveOptions",
     ),
     "static": PolicyEntry(
         f"{_P}.baselines.static:Static",
         "no rescale at all",
         observes=False,
-        parameters=f"{_P}.baselines.options:StaticOptions",
+        parameters=f"{_P}.baselines.baseline_options:StaticOptions",
     ),
 }
 

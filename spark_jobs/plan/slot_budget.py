@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.policy_catalogue import entry_of, import_object
-from models.job_models import Floats
-from models.scheduling.cost_model import Tables
-from models.scheduling.shortest_path import solve, useful
+from models.arrays import Floats
+from models.scheduling.cost_model import CostTables
+from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
@@ -74,7 +74,7 @@ class Fleet:
             self.own + (prices * self.minutes)[:, :, None] * self.slots[:, None, :],
             self.switch,
             np.zeros(len(self.number), np.int64),
-        ).chosen
+        ).choice
         taken = np.take_along_axis(self.slots, path, axis=1)
         cost = np.take_along_axis(self.own, path[:, :, None], axis=2)[:, :, 0]
         before = np.concatenate([np.zeros((len(path), 1), np.int64), path[:, :-1]], axis=1)
@@ -144,8 +144,8 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
         return _fixed(task, state)
 
 
-def _priced(state: JobState, costs: Tables, number: float) -> dict[str, object]:
-    kept = useful(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
+def _priced(state: JobState, costs: CostTables, number: float) -> dict[str, object]:
+    kept = drop_dominated(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
     return {
         "cluster": state.cluster,
         "job": state.job,

@@ -6,18 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.papers.conttune import real_jobs, synthetic
+from benchmarks.papers.conttune import real_jobs, synthetic_jobs
 from benchmarks.papers.conttune.accounting import dragster, random_search
-from benchmarks.papers.conttune.curves import fit_physical, fit_relative, scaling
-from benchmarks.papers.conttune.published import IDEAL_S, PUBLISHED, QUERIES
+from benchmarks.papers.conttune.conttune_experiments import DS2, Method, run, workload
+from benchmarks.papers.conttune.conttune_published import IDEAL_S, PUBLISHED, QUERIES
+from benchmarks.papers.conttune.measured_curves import fit_physical, fit_relative, scaling
 from benchmarks.papers.conttune.queries import query
-from benchmarks.papers.conttune.run import DS2, Method, run, workload
 
 GAINS = {"q1": (517572.445, 0.0474740873, -0.000591689188), "q2": (755204.251, 0.0601142861, -0.000863804906)}
 
 
 def test_published_end_to_end_times_are_the_sum_of_their_parts() -> None:
-    cells = synthetic.identities()
+    cells = synthetic_jobs.identities()
     assert len(cells) == 36
     assert max(abs(cell.ours - cell.published) for cell in cells) < 0.05
     assert IDEAL_S == 600 * 120
@@ -25,7 +25,7 @@ def test_published_end_to_end_times_are_the_sum_of_their_parts() -> None:
 
 def test_tuning_times_are_reconfigurations_times_a_constant_of_the_query() -> None:
     constants = [21.4, 14.4, 14.5, 16.4, 17.7, 18.1]
-    assert [synthetic.seconds_per_reconfiguration(name) for name in QUERIES] == pytest.approx(constants, rel=0.03)
+    assert [synthetic_jobs.seconds_per_reconfiguration(name) for name in QUERIES] == pytest.approx(constants, rel=0.03)
     for row in ("DS2", "ContTune_a0", "ContTune_a3"):
         for name, constant in zip(QUERIES, constants, strict=True):
             charged = 120 * PUBLISHED["table4a_avg_reconfigurations"][row][name] * constant
@@ -83,7 +83,7 @@ def test_table_4a_and_5_without_noise(name: str) -> None:
     published = [PUBLISHED["table4a_avg_reconfigurations"][method][name] for method in methods]
     assert means == pytest.approx(published, rel=0.1)
     cores = PUBLISHED["table5_cores_at_10Wu_second_time"]["ContTune_a3"][name]
-    assert set(synthetic.peak_cores(found["ContTune_a3"])) == {cores}
+    assert set(synthetic_jobs.peak_cores(found["ContTune_a3"])) == {cores}
 
 
 def test_a_charged_big_phase_costs_more_and_reaches_a_power_of_two() -> None:

@@ -34,7 +34,7 @@ POLICY = '''
 
     from pydantic import Field
 
-    from models.policies.immediate_change import now
+    from models.policies.immediate_change import rescale_now
 
     @dataclass(frozen=True)
     class Options:
@@ -54,7 +54,7 @@ POLICY = '''
         def decide(self, situation, memory):
             wanted = dict.fromkeys(situation.graph.names, self._options.workers)
             after = replace(memory, decisions=memory.decisions + 1)
-            return now(situation, wanted, f"{self._options.workers} workers, decision {after.decisions}"), after
+            return rescale_now(situation, wanted, f"{self._options.workers} workers, decision {after.decisions}"), after
 '''
 ENTRY = '''
     """What Tidewise has to know of it."""

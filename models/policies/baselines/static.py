@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from models.policies.baselines.options import StaticOptions
-from models.policies.immediate_change import now, stay
+from models.policies.baselines.baseline_options import StaticOptions
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 
 
 class Static:
-    """Keeps the job as it is, or brings it to a number of workers once.
+    """Keeps the job as it is, or rescales it to a number of workers once.
 
     Args:
         options: the settings.
@@ -28,6 +28,6 @@ class Static:
         """
         workers = self._options.workers
         if workers is None:
-            return stay(situation, "a static job keeps its parallelism"), memory
+            return hold(situation, "a static job keeps its parallelism"), memory
         wanted = dict.fromkeys(situation.graph.names, workers)
-        return now(situation, wanted, f"a static job runs on {workers} workers"), memory
+        return rescale_now(situation, wanted, f"a static job runs on {workers} workers"), memory

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from models.policies.conttune.options import Thresholds
+from models.policies.conttune.conttune_options import Thresholds
 
 
 class Provision(StrEnum):
-    """What a job is."""
+    """State of a job."""
 
     UNDER = "under-provisioned"
     OVER = "over-provisioned"
@@ -40,7 +40,7 @@ def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) ->
     return Provision.BALANCED
 
 
-def worthwhile(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
+def is_worth_restart(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
     """Return whether a suggestion is applied: the job's level changes by a factor of 1 + decisionThr or more.
 
     The level of a job is its largest parallelism, since operators share slots.  Deviation: where the level stays, the

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from models.job_models import Floats
+from models.arrays import Floats
+from models.policies.dragster.dragster_options import Bonus
 from models.policies.dragster.gaussian import Posterior
-from models.policies.dragster.options import Bonus
 
 
 def weight(slot: int, candidates: int, delta: float = 2.0) -> float:
