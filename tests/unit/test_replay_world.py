@@ -13,9 +13,9 @@ from benchmarks.replay.fleet import first_seen, prior_without
 from benchmarks.replay.replay_cases import Found, Run, merged, shares, simulate
 from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.traces import Trace
-from include.policy_catalogue import catalogue
+from include.policy_catalogue import Decides, catalogue
 from models.evaluation.ablations import ABLATIONS, FLEET
-from models.evaluation.candidate_policies import PLANNED, candidate_policies, names
+from models.evaluation.candidate_policies import candidate_policies, deciding, names
 from models.evaluation.conditions import Disturbances, Prices
 from models.evaluation.drivers import PlannedDriver, View
 from models.evaluation.learning import held_back, recovery_of
@@ -231,7 +231,7 @@ def test_policies_are_dealt_evenly() -> None:
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(ValueError, match="no policy is called"):
         candidate_policies(["nothing"], workload(0.1), Conditions())
-    assert set(names()) >= PLANNED
+    assert set(names()) >= {*deciding(Decides.AHEAD)} == {"need_vector", "phoebe", "twres"}
 
 
 def test_a_fleet_never_holds_the_job_that_is_new_and_knows_more_than_one_window() -> None:

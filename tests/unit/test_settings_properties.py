@@ -19,7 +19,7 @@ from include.settings.refusals import model_in
 from include.spark.submission import anchored
 from include.stages import Stage, StageRequest
 from models.evaluation.candidate_policies import check_names
-from models.policies.phoebe.ranges import profiling_options
+from models.policies.phoebe.profiling import profiling_options
 from models.policies.registry import policy
 from spark_jobs.backtest.stage import history_frame
 from spark_jobs.forecast.stage import forecast_task
