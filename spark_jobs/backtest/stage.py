@@ -17,7 +17,7 @@ from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
 from include.version import code_version
-from models.backtest.replay import BIN_S, DAY_BINS
+from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs

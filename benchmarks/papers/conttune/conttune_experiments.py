@@ -12,7 +12,6 @@ from models.policies.conttune.capacity_history import History, add_observation, 
 from models.policies.conttune.conttune_options import ALPHA, KEEP, Acquisition
 from models.policies.conttune.small import Question, propose
 from models.policies.conttune.tuning_loop import big_step
-from models.simulation.step import multiply
 from models.simulation.testbed import Testbed, Window
 
 PERMUTATIONS = 6
@@ -131,7 +130,7 @@ def _tune(bed: Testbed, rate: Floats, states: list[_Job], method: Method, into: 
         into["most_cores"][:] = np.maximum(into["most_cores"], cores)
         if left_s > 0:
             _step(bed, window, rate, states, method)
-    load = multiply(bed.fleet.gain, rate)
+    load = bed.fleet.network.compute_load(rate)
     with np.errstate(divide="ignore"):
         spare = np.where(load > 0, bed.fleet.capacity(bed.state.parallelism) / load, np.inf).min(axis=1)
     into["backlog_s"][:] = bed.state.backlog.sum(axis=1) / (rate.sum(axis=1) * spare)
@@ -144,7 +143,7 @@ def _tune(bed: Testbed, rate: Floats, states: list[_Job], method: Method, into: 
 
 def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method: Method) -> None:
     """Let every job that is not settled observe and take one step."""
-    required = multiply(bed.fleet.gain, rate)
+    required = bed.fleet.network.compute_load(rate)
     requested: list[int] = []
     questions: list[Question] = []
     for job, state in enumerate(states):

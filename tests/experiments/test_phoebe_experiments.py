@@ -15,10 +15,9 @@ PUBLISHED = json.loads((phoebe_setup.DATA / "phoebe.json").read_text())
 
 @pytest.fixture(scope="module")
 def short() -> object:
-    """Two failures of TSW under two systems, once."""
+    """The first two of the eight failures of TSW under every system, once."""
     experiment = phoebe_setup.tsw()
-    chosen = [system for system in SYSTEMS if system.name in {"Static24", "Static4", "Phoebe"}]
-    return Bench(experiment, run_profiling(experiment, 1), chosen).run(lambda _: None, 4800)
+    return Bench(experiment, run_profiling(experiment, 1), SYSTEMS).run(lambda _: None, 4800)
 
 
 def test_failures_are_equidistant_over_six_hours() -> None:
@@ -53,19 +52,34 @@ def test_forecast_sees_nothing_of_the_future() -> None:
     assert (Forecasts(training, known).ahead(4000) == Forecasts(training, other).ahead(4000)).all()
 
 
-def test_static_24_recovers_as_published(short: phoebe_measures.Runs) -> None:
-    recovered = phoebe_measures.recovery_s(short, 2000.0)[short.of("Static24")[0], :2]
-    assert recovered == pytest.approx(PUBLISHED["recovery_s"]["TSW"]["Static24"][:2], rel=0.2)
+@pytest.mark.parametrize("system", ["Static24", "Static12", "Static4", "Phoebe", "TWRES"])
+def test_systems_recover_as_published(short: phoebe_measures.Runs, system: str) -> None:
+    """Table II says 6m+ where a recovery takes longer than six minutes."""
+    recovered = phoebe_measures.recovery_s(short, 2000.0)[short.of(system)[0], :2]
+    published = [seconds or phoebe_setup.SIX_MINUTES_S for seconds in PUBLISHED["recovery_s"]["TSW"][system][:2]]
+    assert recovered == pytest.approx(published, rel=0.2)
 
 
-def test_phoebe_recovers_near_its_target_and_static_4_in_more_than_six_minutes(short: phoebe_measures.Runs) -> None:
+def test_phoebe_recovers_within_its_target_as_it_predicted(short: phoebe_measures.Runs) -> None:
     recovered = phoebe_measures.recovery_s(short, 2000.0)
     phoebe = short.of("Phoebe")[0]
     assert (recovered[phoebe, :2] < 1.2 * 180.0).all()
-    assert (recovered[short.of("Static4")[0], :2] == phoebe_setup.SIX_MINUTES_S).all()
-    off = np.abs(recovered[phoebe, :2] / short.expected_recovery_s[phoebe, :2] - 1.0)
-    assert off.max() < 0.2
+    error = phoebe_measures.prediction_error_percent(short.expected_recovery_s[:, :2], recovered[:, :2])
+    published = PUBLISHED["recovery_error_percent"]["TSW"]
+    assert 0.0 < error[phoebe] < 2.0 * published
     assert 20.0 < phoebe_measures.saving_percent(short)[phoebe] < 70.0
+
+
+@pytest.mark.parametrize("system", ["Static24", "Phoebe"])
+def test_share_of_near_optimal_latency_is_as_published(short: phoebe_measures.Runs, system: str) -> None:
+    ours = phoebe_measures.near_optimal_percent(short)[short.of(system)[0]]
+    assert ours == pytest.approx(PUBLISHED["near_optimal_latency_percent"]["TSW"][system], abs=10.0)
+
+
+def test_phoebe_rescales_least_and_the_reactive_mode_most(short: phoebe_measures.Runs) -> None:
+    published = PUBLISHED["reconfigurations"]["TSW"]
+    ours = {system: short.reconfigurations[short.of(system)[0]] for system in published}
+    assert sorted(ours, key=ours.__getitem__) == sorted(published, key=published.__getitem__)
 
 
 def test_only_systems_that_scale_reconfigure(short: phoebe_measures.Runs) -> None:

@@ -1,4 +1,7 @@
-"""A stage that is killed at any moment and run again leaves the tables of an undisturbed run."""
+"""A stage that is killed at any moment and run again leaves the tables of an undisturbed run.
+
+Random moments in real processes; every write of every stage stands in ``tests/spark/test_stages_survive_kills.py``.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ REQUESTS = (
     StageRequest(Stage.APPLY, AS_OF),
 )
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
 @pytest.fixture
