@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.replay.tables import PAGE, format_page, summarise
 from include.control.step_guard import Refusal
-from models.policies.registry import POLICIES
+from include.policy_catalogue import BUILT_IN
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -104,9 +104,9 @@ def test_runbook_has_every_reason_of_the_quarantine() -> None:
     assert named == faults | files | damaged | values
 
 
-def test_runbook_has_every_policy() -> None:
-    text = (DOCS / "runbook.md").read_text().split("## Choosing a policy")[1].split("\n## ")[0]
-    assert set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.MULTILINE)) == set(POLICIES)
+def test_settings_have_every_policy() -> None:
+    text = (DOCS / "settings.md").read_text().split("## Policies")[1].split("\n### ")[0]
+    assert set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.MULTILINE)) == set(BUILT_IN)
 
 
 def test_tables_of_the_replay_are_what_the_command_writes() -> None:
