@@ -15,7 +15,9 @@ from include.settings import SettingsError, load_settings
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m cli.collect", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=0.0, help="poll the live clusters for so long (default: once)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="seconds of polling the live clusters (default: once)"
+    )
     parser.add_argument("--files", type=Path, help="copy the files of this folder (cluster=/date=/hour=) instead")
     return parser.parse_args(argv)
 

@@ -157,7 +157,7 @@ def collect_once(settings: Settings, clock: Clock) -> Delivery:
     """Poll every cluster that has a REST address once, one file each; an unreachable one does not stop the others.
 
     Returns:
-        All files together; unreachable clusters stand under ``refused`` by name and in the log as errors.
+        All files together; unreachable clusters are in ``refused`` by name, and logged as errors.
     """
     total = Delivery()
     for name, cluster in settings.clusters.items():

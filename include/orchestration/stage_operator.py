@@ -1,4 +1,4 @@
-"""The Airflow operator of a Spark stage, and what is said when a task fails."""
+"""The Airflow operator of a Spark stage, and the message of a task that failed."""
 
 from __future__ import annotations
 
