@@ -55,11 +55,17 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 	@$(PY) -m benchmarks.replay $(ARGS)
 
 ##@ Work on it
+# Tests of live clusters and of whole processes mostly wait: a third worker keeps two cores busy meanwhile.
+WORKERS ?= 3
 .PHONY: test
-test: setup  ## everything: lint, types, layers, unit, Spark, DAG, end to end
-	@$(PY) -m pytest tests/unit -n 2 --durations=5 $(ARGS)
-	@$(PY) -m pytest tests/dags tests/live --durations=5 $(ARGS)
-	@$(PY) -m pytest tests/e2e tests/spark -n 2 --dist loadfile --no-loadscope-reorder --durations=25 $(ARGS)
+test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
+	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
+	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/dags tests/experiments -n $(WORKERS) --dist loadgroup \
+	  --no-loadscope-reorder --durations=20 $(ARGS)
+
+.PHONY: test-long
+test-long: setup  ## the long random form of the kill tests, about half an hour
+	@$(PY) -m pytest tests/long -m long --durations=20 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.replay.replay_cases import Row
-from benchmarks.replay.table import mean
+from benchmarks.replay.replay_tables import compute_mean
 from include.settings import PROJECT
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -46,9 +46,10 @@ def summarise(rows: Sequence[Row], segment: str) -> list[list[str]]:
     for policy in sorted({str(row["policy"]) for row in kept}):
         own = [row for row in kept if row["policy"] == policy]
         costs = [
-            mean([row for row in own if (row["trace"], row["job"]) == pair], "cost_vs_clairvoyant") for pair in pairs
+            compute_mean([row for row in own if (row["trace"], row["job"]) == pair], "cost_vs_clairvoyant")
+            for pair in pairs
         ]
-        rates = [f"{mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
+        rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
         average = float(np.mean(costs))
         found.append((average, [policy, *(f"{cost:.3f}" for cost in costs), f"{average:.3f}", *rates]))
     headings = ["policy", *(f"{job}: {trace}" for trace, job in pairs), "mean", "rescales / day", "late min / day"]

@@ -8,12 +8,12 @@ looks into the tables, which alone decide.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from include.atomic_write import write_json
 from include.settings import Settings
 from include.utc import IntervalError, format_utc, parse_utc
 
@@ -32,14 +32,6 @@ class Agenda:
 
     as_of: datetime
     apply_at: tuple[datetime, ...]
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write a JSON file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    temporary.replace(path)
 
 
 def write_agenda(settings: Settings, as_of: datetime, apply_at: Iterable[datetime]) -> None:

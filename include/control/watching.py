@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from include.control.agenda import write_json
+from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory
 from include.settings import Settings
 from include.utc import IntervalError, floor_hour, format_utc, parse_utc

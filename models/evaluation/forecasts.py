@@ -18,7 +18,7 @@ from models.simulation.spec import FloatArray
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Forecasts of one load, the same for every contender, since arrivals are counted at the broker.
+    """Forecasts of one load, the same for every row, since arrivals are counted at the broker.
 
     All of them are made when the first is asked for; each from nothing but what came before its origin.
 

@@ -18,7 +18,7 @@ def job_generator(seed: int, job: str, purpose: str) -> np.random.Generator:
 
 
 def capacity_noise(spec: JobSpec, width: int, steps: int, step_s: float, seed: int) -> FloatArray:
-    """Return factors on the processing ability, (steps, width): AR(1) around 1, ten minutes of memory, padding 1."""
+    """Return factors on the capacity, (steps, width): AR(1) around 1, ten minutes of memory, padding 1."""
     memory = float(np.exp(-step_s / 600.0))
     own = len(spec.operators)
     draws = job_generator(seed, spec.name, "capacity").standard_normal((steps, own))

@@ -1,4 +1,4 @@
-"""What a poller of Flink's REST API sees of a fleet, and the recorder that collects it."""
+"""What a poller of Flink's REST API observes of a fleet, and the recorder that collects it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import Fleet
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.state import KEPT_CHECKPOINTS, FleetState
@@ -17,7 +18,7 @@ GAUGE_S = 60.0  # Flink's meters and time gauges are means over the last minute
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What was seen at K polls; leading axis K, then (J, O) or (J,).
+    """What was observed at K polls; leading axis K, then (J, O) or (J,).
 
     Attributes:
         at_s: (K,) time of the poll.
@@ -70,7 +71,7 @@ class Samples:
 
     @property
     def down(self) -> BoolArray:
-        """(K, J): whether the job stands still at the poll."""
+        """(K, J): whether the job is down at the poll."""
         at = self.at_s[:, None]
         return (at >= self.down_from) & (at < self.down_until)
 
@@ -99,17 +100,7 @@ _FROM_STATE = {  # field of a sample -> field of the state
 }
 
 
-def wait_s(fleet: Fleet, busy: FloatArray) -> FloatArray:
-    """Return (J,) seconds that a record waits at the source without a backlog: grows with the busiest operator.
-
-    A source fetches in batches, and waiting grows as u^2 / (1 - u) like that of a queue with one server.
-    """
-    u = np.minimum(busy.max(axis=1), 0.97)
-    waits: FloatArray = fleet.fetch_delay_s * (1.0 + 0.5 * u * u / (1.0 - u))
-    return waits
-
-
-class Recorder:
+class SampleRecorder:
     """Collects gauges between polls and samples at polls."""
 
     def __init__(self, fleet: Fleet, polls: int) -> None:
@@ -119,14 +110,14 @@ class Recorder:
         self._steps = 0
 
     def add(self, time_s: float, flow: Flow) -> None:
-        """Add one step that began at ``time_s``; the gauges begin anew every minute."""
+        """Add one step that began at ``time_s``; the gauges begin again every minute."""
         if time_s % GAUGE_S == 0.0:
             self._sums[:], self._steps = 0.0, 0
         self._sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
         self._steps += 1
 
     def poll(self, index: int, state: FleetState) -> None:
-        """Keep what a poll at the state's time sees."""
+        """Keep what a poll at the state's time observes."""
         rate, busy, backpressured, idle = self._sums / self._steps
         kept, fleet = self.samples, self._fleet
         kept.at_s[index] = state.time_s
@@ -135,4 +126,6 @@ class Recorder:
         kept.in_per_s[index] = np.where(fleet.is_source, 0.0, rate)  # Flink's sources count no records in
         kept.out_per_s[index] = rate * fleet.selectivity
         kept.busy[index], kept.backpressured[index], kept.idle[index] = busy, backpressured, idle
-        kept.pending[index] = state.backlog + np.where(fleet.is_source, rate, 0.0) * wait_s(fleet, busy)[:, None]
+        kept.pending[index] = (
+            state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
+        )

@@ -14,7 +14,7 @@ NEVER = -1.0e18
 KEPT_CHECKPOINTS = 10  # as many as Flink keeps
 
 
-class Restart(StrEnum):
+class RestartKind(StrEnum):
     """Why a job stopped and came back."""
 
     RESCALE = "rescale"
@@ -22,7 +22,7 @@ class Restart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Restart:
     """One restart of one job; times in seconds of simulation.
 
     Attributes:
@@ -32,7 +32,7 @@ class Event:
     """
 
     job: int
-    kind: Restart
+    kind: RestartKind
     down_from_s: float
     down_until_s: float
     checkpoint_age_s: float
@@ -45,7 +45,7 @@ class Event:
 class FleetState:
     """Arrays that :func:`models.simulation.step.advance` updates in place.
 
-    Conservation: ``emitted - replayed + backlog == owed`` for every source at every time.
+    Conservation: ``emitted - replayed + backlog == due_records`` for every source at every time.
 
     Attributes:
         time_s: now.
@@ -107,7 +107,7 @@ class FleetState:
         state.trigger_next[:] = fleet.interval_s
         state.state_bytes[:] = rate_per_s.sum(axis=1) * fleet.bytes_per_record * fleet.retention_s
         state.checkpoints[..., 0] = -fleet.interval_s[:, None] * np.arange(KEPT_CHECKPOINTS)
-        state.checkpoints[..., 1] = checkpoint_duration_s(fleet, state)[:, None]
+        state.checkpoints[..., 1] = compute_checkpoint_duration(fleet, state)[:, None]
         state.checkpoints[..., 2] = state.state_bytes[:, None]
         return state
 
@@ -134,23 +134,23 @@ _ROWS = (
 )
 
 
-def downtime_s(fleet: Fleet, job: int, state_bytes: float, kind: Restart, noise: float) -> float:
+def compute_downtime(fleet: Fleet, job: int, state_bytes: float, kind: RestartKind, noise: float) -> float:
     """Return D of one restart: base + state / restore rate (+ detection for a failure), times (1 + noise)."""
     spec = fleet.specs[job]
     planned = spec.restart_base_s + state_bytes / spec.restore_bytes_per_s
-    return max(1.0, (planned + (spec.detection_s if kind is Restart.FAILURE else 0.0)) * (1.0 + noise))
+    return max(1.0, (planned + (spec.detection_s if kind is RestartKind.FAILURE else 0.0)) * (1.0 + noise))
 
 
 def begin_restart(
-    fleet: Fleet, state: FleetState, job: int, kind: Restart, *, at_s: float, target: IntArray, noise: float
-) -> Event:
+    fleet: Fleet, state: FleetState, job: int, kind: RestartKind, *, at_s: float, target: IntArray, noise: float
+) -> Restart:
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
     A failure rewinds the sources to the last completed checkpoint; a rescale waits for a checkpoint of its own
     (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
-    if kind is Restart.FAILURE:
+    if kind is RestartKind.FAILURE:
         rewind = state.emitted[job] - state.replayed[job] - state.done_position[job]
         state.replayed[job] += rewind
         state.backlog[job] += rewind
@@ -158,16 +158,16 @@ def begin_restart(
         age_s = at_s - float(state.checkpoints[job, 0, 0])
     else:
         state.done_position[job] = state.emitted[job] - state.replayed[job]
-        taken_s = checkpoint_duration_s(fleet, state)[[job]]
+        taken_s = compute_checkpoint_duration(fleet, state)[[job]]
         state.complete_checkpoint(np.array([job]), at_s - taken_s, taken_s)
-    duration = downtime_s(fleet, job, float(state.state_bytes[job]), kind, noise)
+    duration = compute_downtime(fleet, job, float(state.state_bytes[job]), kind, noise)
     state.parallelism[job] = np.where(fleet.present[job], np.clip(target, 1, fleet.p_max[job]), 0)
     state.down_from[job], state.down_until[job] = at_s, at_s + duration
     state.trigger_next[job], state.pending_done[job] = at_s + duration + fleet.interval_s[job], np.inf
     for counter in COUNTERS:
         getattr(state, counter)[job] = 0.0
     state.restarts[job] += 1
-    return Event(
+    return Restart(
         job,
         kind,
         at_s,
@@ -179,6 +179,6 @@ def begin_restart(
     )
 
 
-def checkpoint_duration_s(fleet: Fleet, state: FleetState) -> FloatArray:
+def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> FloatArray:
     """Return (J,) how long a checkpoint takes now; at most half the interval, so that checkpoints never overlap."""
     return np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)

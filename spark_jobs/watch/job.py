@@ -1,4 +1,4 @@
-"""One evaluation of one job: its memory takes a newer plan, the state machine decides, a row says what goes out."""
+"""One look at one job: its memory meets a newer plan, the state machine decides, and a row says what goes out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.policies.memory import dump
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
-from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, look, unseen
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.policies.tidewise.tidewise_policy import Planner
 from models.recovery import UNTRAINED
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.policy_memory import recall
@@ -49,11 +49,11 @@ class NotSeenError(Exception):
 
 @dataclass(frozen=True)
 class WatchTask:
-    """What all evaluations of a run share; shipped to the executors once.
+    """What all looks of a run share; shipped to the executors once.
 
     Attributes:
         settings: of the run.
-        as_of: the time of the evaluation.
+        as_of: the moment of looking.
         bundle: models of the fleet, for downtimes; None when there is no champion.
     """
 
@@ -63,7 +63,7 @@ class WatchTask:
 
     @property
     def as_of_s(self) -> int:
-        """Epoch seconds of the evaluation, rounded up."""
+        """Epoch seconds of the moment of looking, rounded up."""
         return math.ceil(self.as_of.timestamp())
 
     def recovery(self, cluster: str, job: str) -> RecoveryModel:
@@ -86,8 +86,8 @@ class JobView:
         operators: the graph.
         seen_job_id, state, polled_at_s, running, restarting, windows: see :func:`spark_jobs.watch.seen.what_is_seen`.
         plan_as_of_s, steps: see :func:`spark_jobs.watch.inputs.newest_steps`.
-        plan_memory: what that plan left for the controller; None when it was refused.
-        look_memory, look_plan_as_of_s: what the last evaluation left, and which plan it knew.
+        plan_memory: what that plan left for the net; None when it was refused.
+        look_memory, look_plan_as_of_s: what the look before left, and which plan it knew.
     """
 
     cluster: str
@@ -130,22 +130,22 @@ def watcher(task: WatchTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def look_row(task: WatchTask, view: JobView) -> Row:
-    """Return the row of one job's evaluation."""
+    """Return the row of one job's look."""
     memory = memory_of(task, view)
     seen_until_s = None
     try:
         snapshot = take_snapshot(task, view)
         seen = snapshot.observations
         seen_until_s = int(seen.window_start_s[-1]) + seen.window_s if len(seen) else None
-        told, after = look(snapshot, memory)
+        told, after = evaluate_job(snapshot, memory)
         is_seen = True
     except NotSeenError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
-        (told, after), is_seen = unseen(memory, task.as_of_s), False
-    except Exception as error:  # a fault in one job must not stop the others
-        log.exception("evaluation of %s/%s failed", view.cluster, view.job)
-        (told, after), is_seen = unseen(memory, task.as_of_s), False
-        told = replace(told, reason=f"the evaluation failed ({type(error).__name__}: {error}); {told.reason}")
+        (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
+    except Exception as error:  # one job's look must not keep the others from theirs
+        log.exception("look at %s/%s", view.cluster, view.job)
+        (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
+        told = replace(told, reason=f"the look failed ({type(error).__name__}: {error}); {told.reason}")
     return {
         "cluster": view.cluster,
         "job": view.job,
@@ -162,9 +162,9 @@ def look_row(task: WatchTask, view: JobView) -> Row:
 
 
 def memory_of(task: WatchTask, view: JobView) -> ControllerMemory:
-    """Return the memory of the last evaluation, with a newer plan accepted.
+    """Return the memory of the look before, with a newer plan accepted.
 
-    This memory has one writer; a plan hands over its steps and what it learned. So neither overwrites what the
+    The net's memory has this one writer; a plan hands over its steps and what it learnt. So neither overwrites what the
     other knows, whichever ends first.
     """
     planner = Planner()
@@ -175,7 +175,7 @@ def memory_of(task: WatchTask, view: JobView) -> ControllerMemory:
         return drop_plan(memory)
     if of_look is not None and view.plan_as_of_s == view.look_plan_as_of_s:
         return memory
-    if (of_plan.seen_until_s or 0) > (memory.seen_until_s or 0):  # the evaluations missed what ingestion has seen
+    if (of_plan.seen_until_s or 0) > (memory.seen_until_s or 0):  # the looks missed what ingestion has seen
         memory = replace(memory, seen_until_s=of_plan.seen_until_s, histories=of_plan.histories)
     return accept_plan(memory, of_plan.due)
 
@@ -227,7 +227,7 @@ def _released(task: WatchTask, view: JobView, told: ReactiveDecision) -> Row:
     wanted = dict(told.wanted)
     target = now | {"parallelism_to": _text(wanted), "slots": max(wanted.values())}
     if told.due is not None:
-        # None where the plan was replaced meanwhile: the steps of the new one are due at the next evaluation.
+        # None where the plan was replaced meanwhile: the steps of the new one are looked at next time.
         own = _id_of(view, told.due)
         return target | {"decision": "due", "step_id": own, "apply_at_s": told.due.apply_at_s} if own else now
     if wanted == running:
@@ -246,14 +246,14 @@ def _held(task: WatchTask, view: JobView, memory: ControllerMemory) -> str | Non
     return _id_of(view, due_steps[-1]) if due_steps else None
 
 
-def _id_of(view: JobView, due: Due) -> str | None:
+def _id_of(view: JobView, due: PendingStep) -> str | None:
     """Return the id under which the newest plan has a step."""
     wanted = (due.apply_at_s, dict(due.parallelism))
     return next((one["step_id"] for one in view.steps if (one["apply_at_s"], one["parallelism_to"]) == wanted), None)
 
 
 def step_id(view: JobView, as_of: datetime, parallelism_to: str) -> str:
-    """Return the id of a step of the controller's own: a rerun of the evaluation gives the same."""
+    """Return the id of a step of the net's own: the same look made again has the same."""
     parts = ("look", view.cluster, view.job, parallelism_to, format_utc(as_of))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 

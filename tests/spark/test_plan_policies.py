@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
@@ -39,8 +40,8 @@ def write_hours(lake: Lake) -> None:
     seen = [row for job in names for row in fleet.busy_rows(job, OVERLOADED, at=LATER, windows=36)]
     forecasts = [row for job in names for row in fleet.forecast_rows(job, [OVERLOADED] * 26)]
     for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
-        fleet.write(lake, table, rows)
-    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+        write_rows(lake, table, rows)
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 
 
 def contents(lake: Lake, table: tables.Table) -> list[str]:

@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
@@ -45,8 +46,8 @@ def write_hours(lake: Lake) -> None:
     seen = [row for job in JOBS for row in fleet.busy_rows(job, LOAD, at=LATER, windows=48)]
     forecasts = [row for job in JOBS for row in fleet.forecast_rows(job, [LOAD] * 27, EARLIER)]
     for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
-        fleet.write(lake, table, rows)
-    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+        write_rows(lake, table, rows)
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 
 
 def contents(lake: Lake) -> list[list[str]]:
@@ -138,7 +139,7 @@ def test_a_job_without_use_for_a_profile_is_refused(
 def test_a_job_that_does_not_run_is_refused_and_one_without_load_counted(
     spark: SparkSession, profiled: Settings, lake: Lake
 ) -> None:
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("phoebe"))
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("phoebe"))
     with pytest.raises(ValueError, match="not seen in the two days"):
         profile.run(spark, profiled, StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/twres"))
     assert profile.run(spark, profiled, PROFILE) == {"jobs": 1, "profiled": 0, "refused": {"no_load": 1}}
