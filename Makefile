@@ -71,6 +71,10 @@ test-long: setup  ## the long random form of the kill tests, about half an hour
 check: setup  ## the fast part, before a commit: lint, types, layers, unit
 	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
 
+.PHONY: mutate
+mutate: setup  ## mutation score of the pure modules; ARGS="--module step_guard --sample 0" for one in full
+	@nice -n 10 $(PY) -m cli.mutate $(ARGS)
+
 .PHONY: lint
 lint: setup  ## mend what ruff can mend, then show what remains for ruff, mypy and import-linter
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports

@@ -1,6 +1,6 @@
 """One hourly pass of a large fleet: ingest, forecast and plan as the ``spark-submit`` applications that the DAGs start.
 
-Then the safety net's look at it, which the DAGs start every five minutes.
+Then the reactive controller's evaluation, which the DAGs start every five minutes.
 
 Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
 rates in ``silver.observations``, the first of the two hours ingested, the fleet trained.

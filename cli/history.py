@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import multiprocessing
@@ -18,9 +17,13 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import models.simulation
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable, whole_number
+from cli.out_lock import hold_folder
 from cli.traces import TRACES, load_traces, week_second
+from cli.workers import end_with_parent, exit_on_sigterm
+from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
-from include.utc import IntervalError, floor_hour, format_utc, parse_utc
+from include.utc import IntervalError, floor_hour, format_utc
 from models.simulation.catalogue import CatalogueJob, assemble
 from models.simulation.fleet import Fleet, pack
 from models.simulation.history import History, RunOptions, fitting_parallelism, simulate
@@ -38,6 +41,7 @@ POLL_BEFORE_WINDOW_END_S = 10  # so that the difference of two polls belongs to 
 HOURS_PER_TASK = 12
 JOBS_PER_FILE = 100
 STEP_S = 60.0
+MOST_DAYS = 3660
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +196,7 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
         "bytes": size,
         "restarts": len(history.events),
     }
-    temporary = manifest.with_suffix(".tmp")
-    temporary.write_text(json.dumps(summary, indent=1))
-    temporary.replace(manifest)
+    write_json(manifest, summary)
     times = {"simulated_s": round(simulated_s, 1), "seconds": round(time.monotonic() - started, 1)}
     return {**summary, **times, "skipped": False}
 
@@ -204,7 +206,7 @@ def _write_all(tasks: Sequence[_Task], workers: int) -> tuple[int, int]:
     lines = size = 0
     columns = (TextColumn("history"), BarColumn(), MofNCompleteColumn(), TextColumn("file hours"), TimeElapsedColumn())
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with context.Pool(min(workers, len(tasks))) as pool, Progress(*columns) as progress:
+    with context.Pool(min(workers, len(tasks)), end_with_parent) as pool, Progress(*columns) as progress:
         bar = progress.add_task("history", total=sum(len(task.hours) for task in tasks))
         for done, some_lines, some_bytes in pool.imap_unordered(_write, tasks):
             progress.advance(bar, done)
@@ -213,17 +215,19 @@ def _write_all(tasks: Sequence[_Task], workers: int) -> tuple[int, int]:
 
 
 def _parse(argv: Sequence[str] | None) -> tuple[HistoryRequest, int | None]:
-    parser = argparse.ArgumentParser(prog="python -m cli.history", description=__doc__)
-    parser.add_argument("--days", type=int, default=21)
-    parser.add_argument("--hours", type=int, help="length in hours instead of --days")
-    parser.add_argument("--end", type=parse_utc, required=True, help="ISO 8601, a full hour, UTC")
+    parser = CommandParser(prog="history", description=__doc__)
+    parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21)
+    parser.add_argument("--hours", type=whole_number(1, 24 * MOST_DAYS), help="length in hours instead of --days")
+    parser.add_argument("--end", type=moment, required=True, help="ISO 8601, a full hour, UTC")
     parser.add_argument("--out", type=Path, default=Path("out/raw"), help="raw root")
     parser.add_argument("--cluster", default="simulated")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--scale-jobs", type=int, default=0, help="this many random jobs instead of the catalogue")
-    parser.add_argument("--operators", type=int, default=8, help="of each random job")
-    parser.add_argument("--window-s", type=int, default=300, help="seconds between polls")
-    parser.add_argument("--workers", type=int, help="processes that write (default: all cores)")
+    parser.add_argument("--seed", type=whole_number(0), default=7)
+    parser.add_argument(
+        "--scale-jobs", type=whole_number(0), default=0, help="this many random jobs instead of the catalogue"
+    )
+    parser.add_argument("--operators", type=whole_number(1), default=8, help="of each random job")
+    parser.add_argument("--window-s", type=whole_number(1, 3600), default=300, help="seconds between polls")
+    parser.add_argument("--workers", type=whole_number(1, 256), help="processes that write (default: all cores)")
     a = parser.parse_args(argv)
     hours = a.hours if a.hours is not None else 24 * a.days
     request = HistoryRequest(hours, a.end, a.out, a.cluster, a.seed, a.scale_jobs, a.operators, a.window_s)
@@ -232,12 +236,18 @@ def _parse(argv: Sequence[str] | None) -> tuple[HistoryRequest, int | None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write a history and print its counts as one JSON line."""
+    exit_on_sigterm()
     try:
         request, workers = _parse(argv)
-        print(json.dumps(write_history(request, workers)))
-    except (SpecError, IntervalError) as error:
-        print(f"tidewise: no history written: {error}", file=sys.stderr)
-        return 1
+        with hold_folder(request.raw.parent, "history", f".{request.raw.name}.lock"):
+            require_writable(request.raw)
+            print(json.dumps(write_history(request, workers)))
+    except (SpecError, IntervalError, UsageError) as error:
+        print(f"history: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("history: stopped; the next call writes it from the beginning", file=sys.stderr)
+        return 130
     return 0
 
 

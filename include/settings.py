@@ -144,7 +144,7 @@ class Planner(_Section):
     rescale_weight: float = Field(0.4, ge=0, description="cost of a rescale")
     rescale_margin: float = Field(3.0, ge=1, description="a planned one must promise to save so many times that")
     late_after_s: float = Field(60.0, gt=0, description="a job is late while a record waits for longer")
-    failures_per_day: float = Field(1.0, ge=0, description="expected of a job; their catch-up needs head-room")
+    failures_per_day: float = Field(1.0, ge=0, description="expected of a job; their catch-up needs headroom")
     failure_margin: float = Field(2.0, ge=1, description="lateness after a failure counts so many times in a plan")
     overload_tolerance: float = Field(0.0, ge=0, lt=1, description="share above capacity that makes no job late")
     overload_late_share: float = Field(0.06, gt=0, le=1, description="late share of an hour until the net ends it")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from models.arrays import Floats, Ints
+from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves, scaling_error, widen
-from models.capacity.samples import Samples, pack
-from models.job_models import CapacityCurve, Floats, Ints, JobModels, LatencyModel, RecoveryModel
-from models.policies.conttune.history import History
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.policies.conttune.capacity_history import History
 
 # Reconfigurations take no time in ContTune's experiment, and nothing fails in it.
 _RECOVERY = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)

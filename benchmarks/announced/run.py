@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 
 from benchmarks.announced.learning import models_of
+from benchmarks.papers.conttune.conttune_experiments import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
+from benchmarks.papers.conttune.conttune_experiments import run as tune
 from benchmarks.papers.conttune.queries import SLOTS, Query
-from benchmarks.papers.conttune.run import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
-from benchmarks.papers.conttune.run import run as tune
 from include.settings import Planner as Settings
-from models.policies.conttune.history import History
-from models.policies.conttune.reading import fresh_windows, learn
+from models.policies.conttune.capacity_history import History
+from models.policies.conttune.reading import learn_histories, select_new_windows
 from models.policies.protocol import Situation
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import look
+from models.policies.tidewise.reactive_controller import evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations
@@ -60,7 +60,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a contender did; S seeds, six permutations, 20 rates; all (S, 6, 20).
+    """What a candidate policy did; S seeds, six permutations, 20 rates; all (S, 6, 20).
 
     Attributes:
         reconfigurations: while each rate lasted, the one with which it began included.
@@ -128,8 +128,8 @@ def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUT
     """Run the planner: what it knows of the job is what it has observed since the permutation began.
 
     It plans 30 s before a rate ends, from all that is announced; the first time as soon as it has seen a window.  The
-    safety net looks every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and what is left
-    when a rate ends is dropped.
+    reactive controller evaluates every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and
+    what is left when a rate ends is dropped.
 
     Args:
         query: the job.
@@ -172,14 +172,14 @@ def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, setti
     if not state.windows:
         return 0
     seen = observations(state.windows, job, len(graph.names))
-    state.histories = learn(state.histories, graph, fresh_windows(seen, state.learned_until_s), KEPT)
+    state.histories = learn_histories(state.histories, graph, select_new_windows(seen, state.learned_until_s), KEPT)
     state.learned_until_s = bed.time_s
     running = dict(zip(graph.names, bed.state.parallelism[job].tolist(), strict=True))
     models = models_of(state.histories, SLOTS) if plans or not state.memory.planned else None
     if models is not None:
         situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, seen, expects=False)
         _, state.memory = Planner().decide(situation, state.memory)
-    told, state.memory = look(Snapshot(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
+    told, state.memory = evaluate_job(Snapshot(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
     if told.wanted is None or dict(told.wanted) == running:
         return 0
     bed.rescale(job, np.array([told.wanted[name] for name in graph.names], np.int64), downtime_s=0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.policies import dhalion
-from models.policies.dhalion.observe import readings
+from models.policies.dhalion.dhalion_inputs import readings
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
@@ -24,7 +24,7 @@ _LIMIT = 64
 
 @dataclass(frozen=True, slots=True)
 class HeronRun:
-    """What Dhalion did.
+    """Outcome of Dhalion.
 
     Attributes:
         path: instances of (split, count) after each action, the start first.

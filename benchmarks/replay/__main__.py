@@ -16,7 +16,10 @@ from benchmarks.replay.replay_cases import Row, Run, run_all, windows_of
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, job_of
 from benchmarks.replay.table import tables_of, write
 from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
+from cli.arguments import CommandParser, number, require_writable_file, whole_number
+from cli.workers import exit_on_sigterm
 from include.settings import Planner
+from include.utc import HOUR_S
 from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
 from models.evaluation.conditions import Cadence, ConditionsError, Prices
 from models.evaluation.replay_run import CandidateError, Conditions
@@ -27,13 +30,12 @@ TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal
 # Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
 PLAN_AFTER_S = 900
-HOUR_S = 3600
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandParser:
     """Return the command line."""
-    found = argparse.ArgumentParser(
-        prog="python -m benchmarks.replay",
+    found = CommandParser(
+        prog="replay",
         description=__doc__,
         epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(names())}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -51,37 +53,42 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         action="extend",
         metavar="NAME",
-        help="contenders (default: all); clairvoyant always runs",
+        help="candidate policies (default: all); clairvoyant always runs",
     )
     found.add_argument(
         "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
     )
-    found.add_argument("--seeds", type=_positive, default=3, metavar="N", help="runs per contender (default: 3)")
-    found.add_argument("--days", type=float, metavar="N", help="only the first N days of each trace")
+    found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
+    found.add_argument(
+        "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
+    )
     found.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
     found.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
     prices, cadence = Prices(), Cadence()
-    found.add_argument("--lag-target-s", type=float, default=prices.lag_target_s, help="late beyond it (default: 60)")
-    found.add_argument("--late-weight", type=float, default=prices.late, help="cost of a late minute (default: 0.4)")
-    found.add_argument("--tick", type=int, default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)")
     found.add_argument(
-        "--plan-every", type=int, default=cadence.plan_every_s, metavar="S", help="between plans (default: 3600)"
+        "--lag-target-s", type=number(0, 1e9), default=prices.lag_target_s, help="late beyond it (default: 60)"
+    )
+    found.add_argument(
+        "--late-weight", type=number(0, 1e9), default=prices.late, help="cost of a late minute (default: 0.4)"
+    )
+    found.add_argument(
+        "--tick", type=whole_number(1), default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)"
+    )
+    found.add_argument(
+        "--plan-every",
+        type=whole_number(1),
+        default=cadence.plan_every_s,
+        metavar="S",
+        help="between plans (default: 3600)",
     )
     found.add_argument(
         "--plan-after",
-        type=int,
+        type=whole_number(0),
         metavar="S",
         help="from the last window that a plan knows to the plan (default: 900, the DAG's; one tick for shorter plans)",
     )
-    found.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes")
+    found.add_argument("-j", "--jobs", type=whole_number(1), default=os.cpu_count() or 1, metavar="N", help="processes")
     return found
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
 
 
 def conditions_of(options: argparse.Namespace) -> Conditions:
@@ -106,7 +113,7 @@ def conditions_of(options: argparse.Namespace) -> Conditions:
 
 
 def facts(conditions: Conditions, seeds: int) -> list[str]:
-    """Return what is fixed for every contender, as lines."""
+    """Return what is fixed for every candidate policy, as lines."""
     cadence, prices, around = conditions.cadence, conditions.prices, conditions.around
     least, most = around.rescale_downtime_s
     planned, slow = ", ".join(sorted(PLANNED)), ", ".join(sorted(WITH_PLANS))
@@ -114,11 +121,11 @@ def facts(conditions: Conditions, seeds: int) -> list[str]:
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",
         f"plans every {cadence.plan_every_s} s, from windows up to {cadence.plan_after_s} s before ({planned} and the "
-        f"planner); due steps, safety net and reactive policies every {cadence.tick_s} s, generous to the latter; "
-        f"{slow} act with the plans, by windows up to that moment",
-        f"models nightly at 02:30 UTC from a contender's own windows (up to {conditions.training.lookback_days} days); "
+        f"planner); due steps, reactive controller and reactive policies every {cadence.tick_s} s, generous to the "
+        f"latter; {slow} act with the plans, by windows up to that moment",
+        f"models nightly at 02:30 UTC from a candidate's own windows (up to {conditions.training.lookback_days} days); "
         "cold start",
-        f"{seeds} seeds, the same for all contenders: {around.failures_per_day} failure a day of about "
+        f"{seeds} seeds, the same for all candidates: {around.failures_per_day} failure a day of about "
         f"{around.failure_downtime_s:g} s and what came since the last checkpoint ({around.checkpoint_interval_s:g} s "
         f"interval); rescales {least:g}-{most:g} s; measured rates +-{around.measurement_noise:.0%}, true capacity "
         f"+-{around.capacity_noise:.0%}; {conditions.apply.cooldown_s:g} s between rescales",
@@ -130,6 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = parser()
     options = command.parse_args(argv)
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    exit_on_sigterm()
     try:
         conditions = conditions_of(options)
         chosen = list(dict.fromkeys(options.policy or names()))
@@ -139,6 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for job in jobs:
             job_of(job)
         traces = [read_trace(path).first_days(options.days) for path in options.trace or default_traces()]
+        for path, option in ((options.json, "--json"), (options.plot, "--plot")):
+            if path is not None:
+                require_writable_file(path, option)
     except (ConditionsError, TraceError, SpecError, ValueError) as error:
         command.error(str(error))
     for line in facts(conditions, options.seeds):
@@ -179,7 +190,7 @@ def replay(run: Run, options: argparse.Namespace, console: Console) -> list[Row]
         task = progress.add_task(f"{run.trace.name}, {run.job}", total=windows_of(run.trace, run.conditions))
         found = run_all(run, options.jobs, lambda windows: progress.update(task, completed=windows))
     console.print(*tables_of(found.rows, SEGMENTS), sep="\n")
-    console.print(f"{time.monotonic() - began:.0f} s for {len(run.policies)} contenders x {len(run.seeds)} seeds")
+    console.print(f"{time.monotonic() - began:.0f} s for {len(run.policies)} policies x {len(run.seeds)} seeds")
     busy = {name: count for name, count in found.refused.items() if count}
     if busy:
         told = ", ".join(f"{name} {count}" for name, count in busy.items())

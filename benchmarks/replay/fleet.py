@@ -13,13 +13,15 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.replay.replay_jobs import JOBS, SLOTS, job_of
+from models.arrays import Floats, Ints
+from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import SCALING_ERROR_PRIOR, fit_curves, widen
-from models.capacity.fleet_prior import FleetPrior, learn_prior, posterior
+from models.capacity.fleet_prior import FleetPrior
 from models.capacity.kinds import KINDS, kind_of
-from models.capacity.samples import Samples, pack
+from models.capacity.prior_learning import learn_prior
+from models.capacity.prior_posterior import posterior
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import curves_per_s
-from models.job_models import Floats, Ints
 from models.simulation.jobs import company
 from models.simulation.spec import JobSpec
 
@@ -61,7 +63,7 @@ def prior_of(specs: Sequence[JobSpec], around: Disturbances) -> FleetPrior:
         samples.parallelism.ravel(),
         samples.mean_per_s.ravel(),
         length_scale=fitted.length_scale,
-        teaches=np.ones(len(samples), bool),
+        eligible=np.ones(len(samples), bool),
     )
 
 

@@ -1,4 +1,4 @@
-"""A replay as a picture: load and slots over time, and what each contender cost."""
+"""A replay as a picture: load and slots over time, and what each candidate policy cost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def draw(found: Found, run: Run, path: Path) -> None:
 
 
 def shown_of(found: Found) -> list[str]:
-    """Return the contenders that are shown over time."""
+    """Return the candidate policies that are shown over time."""
     by_cost = sorted(found.slots, key=lambda name: _cost(found, name, "all"))
     return [*(name for name in _FIRST if name in found.slots), *(name for name in by_cost if name not in _FIRST)][
         :SHOWN
@@ -73,13 +73,13 @@ def _over_time(axes: Axes, found: Found, run: Run, shown: list[str], days: float
 
 
 def _costs(axes: Axes, found: Found, segment: str) -> None:
-    """Draw the cost of each contender in its parts, cheapest above."""
+    """Draw the cost of each candidate policy in its parts, cheapest above."""
     names = sorted(found.slots, key=lambda name: _cost(found, name, segment))
     costs = [_cost(found, name, segment) for name in names]
     least = _cost(found, FLOOR, segment)
     axes.barh(names, costs, color=["tab:green" if name in _FIRST else "tab:blue" for name in names])
     axes.invert_yaxis()
-    # A contender that was late all the time would squeeze all the others.
+    # A candidate policy that was late all the time would squeeze all the others.
     axes.set_xlim(0, min(max(costs), 4.0 * min(costs)) * 1.12)
     for place, cost in enumerate(costs):
         inside = min(cost, axes.get_xlim()[1] * 0.9)

@@ -1,4 +1,4 @@
-"""Runs of the replay: a trace and a job are a run, whose contenders are split over processes."""
+"""Runs of the replay: a trace and a job are a run, whose candidate policies are split over processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing.managers import SyncManager
 from queue import Empty, Queue
 from typing import Any
 
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.replay.fleet import prior_without
 from benchmarks.replay.replay_jobs import job_of
 from benchmarks.replay.traces import BIN_S, Trace
+from cli.workers import end_with_parent, stop_workers
 from models.evaluation.ablations import FLEET
 from models.evaluation.candidate_policies import candidate_policies
 from models.evaluation.replay_run import Conditions, ReplayRun
@@ -22,7 +24,7 @@ from models.simulation.spec import FloatArray, IntArray
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
-# Seconds that a contender takes for three days of the 8-operator graph, roughly, so that the processes end together.
+# Rough seconds that a candidate policy takes for three days of the 8-operator graph: the processes should end together.
 _COSTS = {
     "rl_decentralised": 8.0,
     "dragster_gradient": 4.0,
@@ -44,7 +46,7 @@ class Run:
 
     Attributes:
         trace, job: the trace and the name or file of the job.
-        policies: contenders.
+        policies: candidate policies.
         seeds: of each.
         conditions: of the run.
     """
@@ -85,7 +87,7 @@ def shares(policies: Sequence[str], processes: int) -> list[tuple[str, ...]]:
 
 
 def simulate(run: Run, progress: Callable[[int], None] | None = None) -> Found:
-    """Run some contenders.
+    """Run some candidate policies.
 
     Args:
         run: what to do.
@@ -156,7 +158,7 @@ def windows_of(trace: Trace, conditions: Conditions) -> int:
 
 
 def run_all(run: Run, processes: int, progress: Callable[[int], None] | None = None) -> Found:
-    """Run all contenders, in several processes if there are several contenders.
+    """Run all candidate policies, in several processes if there are several candidate policies.
 
     Args:
         run: with all policies.
@@ -168,9 +170,11 @@ def run_all(run: Run, processes: int, progress: Callable[[int], None] | None = N
     if len(parts) == 1:
         return merged([simulate(parts[0], progress)], run.policies)
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
+    manager = SyncManager(ctx=context)
+    manager.start(end_with_parent)
+    with manager:
         done: Queue[tuple[int, int]] = manager.Queue()
-        with ProcessPoolExecutor(len(parts), mp_context=context) as pool:
+        with ProcessPoolExecutor(len(parts), mp_context=context, initializer=end_with_parent) as pool, stop_workers():
             waiting = [pool.submit(_in_process, part, place, done) for place, part in enumerate(parts)]
             reached = [0] * len(parts)
             while not all(future.done() for future in waiting):

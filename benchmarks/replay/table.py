@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.replay.replay_cases import Row
+from include.atomic_write import write_text
 from models.evaluation.scores import SEGMENTS
 
 _COLUMNS = {
@@ -69,7 +70,4 @@ def _spread(rows: Sequence[Row]) -> float:
 
 def write(rows: Sequence[Row], path: Path) -> None:
     """Write the rows as a JSON list, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(list(rows), indent=1, allow_nan=False), encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, json.dumps(list(rows), indent=1, allow_nan=False))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from include.settings import Forecast
 from models.evaluation.forecasts import Forecasts
-from models.forecasting.engine import default_registry
+from models.forecasting.batch import default_registry
 from models.simulation.spec import FloatArray
 
 

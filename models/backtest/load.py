@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from include.utc import DAY_S
 from models.simulation.spec import BoolArray, FloatArray, IntArray
 
-DAY_S = 86_400
 SHORT_GAP_S = 3600
 
 

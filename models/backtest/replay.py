@@ -12,10 +12,11 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from include.settings import Settings
+from include.utc import DAY_S
 from models.backtest.forecasts import later_forecasts
 from models.backtest.load import in_steps
 from models.evaluation.candidate_policies import candidate_policies
-from models.evaluation.conditions import DAY_S, Cadence, Disturbances, Prices
+from models.evaluation.conditions import Cadence, Disturbances, Prices
 from models.evaluation.drivers import Driver, View
 from models.evaluation.forecasts import Forecasts
 from models.evaluation.replay_run import CandidatePolicy, Conditions, ReplayRun

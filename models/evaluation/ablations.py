@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.capacity.fleet_prior import FleetPrior, borrowed
+from models.capacity.fleet_prior import FleetPrior
+from models.capacity.partial_pooling import pool_models
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import agenda
-from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.pending_steps import list_pending_steps
 from models.policies.tidewise.reactive_controller import accept_plan
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, MEDIAN
 
 FLEET = "planner_fleet"
@@ -36,7 +37,7 @@ class Certain(Planner):
             models=replace(models, capacity=sure),
         )
         made, after = super().decide(known, memory)
-        return made, accept_plan(after, agenda(made, forecast))
+        return made, accept_plan(after, list_pending_steps(made, forecast))
 
 
 class WithoutRecovery(Planner):
@@ -60,7 +61,7 @@ class Borrowing(Planner):
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan of a job whose hardly seen operators borrow."""
-        models = borrowed(situation.models, situation.graph, self.prior, situation.slots_max)
+        models = pool_models(situation.models, situation.graph, self.prior, situation.slots_max)
         return super().decide(replace(situation, models=models), memory)
 
 

@@ -10,8 +10,8 @@ from include.settings import Planner
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import Workload, curves_per_s, limits, sufficient
 from models.job_models import CapacityCurve, RecoveryModel
-from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import CurrentState, tables
+from models.scheduling.candidates import list_candidates
+from models.scheduling.cost_model import CurrentState, compute_costs
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
@@ -54,9 +54,9 @@ def clairvoyant_script(
     recovery = RecoveryModel(downtime_s, 0.0, around.failure_downtime_s, 0.0, replay_s, 0)
     outlook = Outlook(asked, bounds, recovery, known.capacity_z)
     begin = sufficient(spec, rates_per_s[0], known.target_utilisation)
-    found = candidates(asked, bounds, begin, limits(spec))
-    costs = tables(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
-    path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, np.int64)).chosen[0]
+    found = list_candidates(asked, bounds, begin, limits(spec))
+    costs = compute_costs(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
+    path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
     changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
     return job.start_s + changes * window_s, found[path[changes]]
 

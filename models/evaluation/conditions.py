@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import lfilter
 
+from include.utc import DAY_S
 from models.simulation.spec import FloatArray, IntArray
 
-DAY_S = 86_400
 _LEAST_FACTOR = 0.05
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.settings import Training
+from models.capacity.capacity_samples import pack, recent_means
 from models.capacity.curves import Curves, fit_curves, scaling_error, widen
-from models.capacity.samples import pack, recent_means
 from models.evaluation.engine import Event
 from models.evaluation.recorder import Recorder
 from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
@@ -44,7 +44,7 @@ class JobShape:
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """Capacities of n rows x O operators reduced per parallelism; see ``models.capacity.samples.pack``."""
+    """Capacities of n rows x O operators reduced per parallelism; see ``models.capacity.capacity_samples.pack``."""
 
     owner: IntArray
     parallelism: IntArray

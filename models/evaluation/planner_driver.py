@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from models.evaluation.drivers import View
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import drop_plan, look
+from models.policies.tidewise.reactive_controller import drop_plan, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.recovery import UNTRAINED
 
 SEEN_H = 0.5  # what a look needs: the windows since the last one, and some for a restart in between
@@ -46,7 +46,7 @@ class PlannerDriver:
             options=view.options.model_copy(update=dict(self.changed)),
             recovery=UNTRAINED if view.models is None else view.models.recovery,
         )
-        told, after = look(snapshot, memory)
+        told, after = evaluate_job(snapshot, memory)
         return told.wanted, after
 
     def plan(self, view: View, memory: ControllerMemory) -> ControllerMemory:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from include.settings import Apply, Forecast, Planner, Training
+from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
-from models.evaluation.conditions import DAY_S, Cadence, Disturbances, Prices, RandomDraws
+from models.evaluation.conditions import Cadence, Disturbances, Prices, RandomDraws
 from models.evaluation.drivers import Driver, View, untrained
 from models.evaluation.engine import Engine, Metrics, Setting
 from models.evaluation.forecasts import Forecasts

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluation.conditions import DAY_S, Prices
+from include.utc import DAY_S
+from models.evaluation.conditions import Prices
 from models.simulation.spec import FloatArray, IntArray
 
 SEGMENTS = ("all", "first_day", "last_third")

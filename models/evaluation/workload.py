@@ -9,8 +9,6 @@ import numpy as np
 from models.simulation.capacity import capacity_curve, gains, needed_parallelism
 from models.simulation.spec import FloatArray, IntArray, JobSpec
 
-DAY_S = 86_400
-
 
 @dataclass(frozen=True, slots=True)
 class Workload:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import at_level, demand, on_bins
-from models.scheduling.expectation import Outlook
-from models.scheduling.need import job_bounds, needs, upper_limits
-from models.scheduling.reason import sentence
-from models.scheduling.rescale_timing import Circumstances, place
+from models.scheduling.demand import quantile_at_level
+from models.scheduling.need import compute_needs
+from models.scheduling.reason import explain_step
+from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import divide
 
 
@@ -26,7 +24,7 @@ class NeedVector:
             DemandError: the forecast cannot be used.
             GraphError: forecast and graph do not belong together.
         """
-        job = circumstances(situation)
+        job = derive_conditions(situation)
         options = situation.options
         segments = divide(
             job.need.parallelism,
@@ -36,21 +34,16 @@ class NeedVector:
             min_step_s=options.min_step_s,
             rescale_cost_slot_s=options.rescale_cost_slot_s,
         )
-        load = at_level(job.outlook.demand.load_per_s, options.load_quantile)
-        steps = place(segments, job)
+        load = quantile_at_level(job.outlook.demand.load_per_s, options.load_quantile)
+        steps = place_steps(segments, job)
         since = [0, *(step.begin for step in steps[:-1])]
-        reasons = (sentence(step, first, job, load) for step, first in zip(steps, since, strict=True))
+        reasons = (explain_step(step, first, job, load) for step, first in zip(steps, since, strict=True))
         return Schedule(situation.graph.names, tuple(map(Decision, steps, reasons))), memory
 
 
-def circumstances(situation: Situation) -> Circumstances:
+def derive_conditions(situation: Situation) -> JobConditions:
     """Derive demand, capacity bounds and needs of a job."""
-    options, graph = situation.options, situation.graph
-    forecast = on_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600)
-    asked = demand(graph, situation.models.selectivity, forecast)
-    limits = upper_limits(graph, situation.slots_max)
-    current = np.array([situation.parallelism[name] for name in graph.names], dtype=np.int64)
-    bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    need = needs(asked, bounds, current, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
-    return Circumstances(current, limits, need, outlook, situation.as_of_s, options)
+    job = build_outlook(situation)
+    outlook, options = job.outlook, situation.options
+    need = compute_needs(outlook.demand, outlook.bounds, job.current, job.limits, options)
+    return JobConditions(job.current, job.limits, need, outlook, situation.as_of_s, options)

@@ -1,4 +1,4 @@
-"""One protocol for every system that can decide a job's schedule.
+"""The protocol of a policy, which decides a job's schedule.
 
 A policy is a pure function of a situation and its own memory: the same input gives the same schedule, so a retry plans
 the same and all policies can be replayed on one history.
@@ -22,19 +22,19 @@ MemoryT = TypeVar("MemoryT")
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a policy may look at.
+    """Input of a policy.
 
     Attributes:
-        as_of_s: the moment of deciding, epoch seconds.
+        as_of_s: time of the decision, epoch seconds.
         graph: the job.
         parallelism: operator -> running parallelism.
-        models: what was learnt about the job.
+        models: of the job, from training.
         forecast: of its sources.
         slots_max: most slots that the job may have.
         options: the planner's settings.
-        observations: the latest windows; none for a policy that does not ask for them.
-        seed: from the job and the moment, for a policy that draws.
-        expects: whether someone reads what a step expects; an evaluation of thousands of steps does not.
+        observations: the latest windows; none for a policy that does not need them.
+        seed: from the job and the time, for a policy that draws random numbers.
+        expects: whether the expectation of a step is needed; a replay of thousands of steps does not need it.
     """
 
     as_of_s: int
@@ -72,7 +72,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a policy may learn from between decisions: weeks of windows, and what is known of the job at their end.
+    """Input of a policy's learning between decisions: weeks of windows, and the models of the job at their end.
 
     Attributes:
         as_of_s: their end, epoch seconds.

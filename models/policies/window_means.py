@@ -1,10 +1,10 @@
-"""Means over the windows of a job that say something about its present configuration."""
+"""Means over the windows of a job's present configuration."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.observations import Observations
 
 # One record in 17 minutes: less is no load, and ratios to it would leave the range of floating point.

@@ -17,14 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from include.domain.graph import JobGraph, Operator
+from models.arrays import Bools, Floats, Ints
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+FloatArray = Floats
+IntArray = Ints
+BoolArray = Bools
 
 
 class SpecError(ValueError):

@@ -14,6 +14,7 @@ from pyspark.broadcast import Broadcast
 
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
+from models.arrays import Floats
 from models.backtest.load import without_gaps
 from models.backtest.replay import (
     BIN_S,
@@ -28,7 +29,6 @@ from models.backtest.replay import (
     recommended,
 )
 from models.bundle import BundleError, FleetBundle
-from models.simulation.spec import FloatArray
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.source_series import average_in_bins
 
@@ -48,11 +48,11 @@ class NoLoadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BacktestTask:
-    """What every job's comparison shares; shipped to the executors once.
+    """Common inputs of every job's comparison; shipped to the executors once.
 
     Attributes:
         settings: of the run.
-        first_bin_s, bins: the history that is looked at, in bins of :data:`models.backtest.replay.BIN_S`.
+        first_bin_s, bins: the history that is used, in bins of :data:`models.backtest.replay.BIN_S`.
         bundle: models of the fleet.
     """
 
@@ -62,7 +62,7 @@ class BacktestTask:
     bundle: Broadcast[FleetBundle]
 
 
-def backtester(task: BacktestTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_backtester(task: BacktestTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the sources of each job."""
 
     def backtest(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def _subject(task: BacktestTask, state: dict[Any, Any]) -> Subject:
     return Subject(cluster, job, graph, models, slots_max, task.first_bin_s + begin * BIN_S, filled)
 
 
-def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> FloatArray:
+def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
     seen = {
         one["operator"]: average_in_bins(
@@ -161,6 +161,6 @@ def _span_columns(spans: Spans | None, settings: Settings) -> dict[str, object]:
     if days < options.days - 1.0 / 24.0 or learning < options.learning_days:
         note = (
             f"{(spans.before + spans.learning + spans.scored) / DAY_BINS:.1f} days of history: {days:.1f} days scored, "
-            f"{learning:.1f} days to learn from before, {options.days} and {options.learning_days:g} are asked for"
+            f"{learning:.1f} days to learn from before, {options.days} and {options.learning_days:g} are configured"
         )
     return {"days": days, "learning_days": learning, "note": note}

@@ -1,4 +1,4 @@
-"""What one job's policy learns from its history."""
+"""Learning of one job's policy from its history."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
 
 @dataclass(frozen=True, slots=True)
 class LearnTask:
-    """What every job's learning shares; shipped to the executors once."""
+    """Common inputs of every job's learning; shipped to the executors once."""
 
     settings: Settings
     as_of: datetime
     bundle: Broadcast[FleetBundle]
 
 
-def learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+def make_learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the windows of each job."""
 
     def learn(states: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:

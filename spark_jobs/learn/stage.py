@@ -1,6 +1,6 @@
 """Learn stage: weeks of silver.observations -> what the policies of jobs know, in ``gold.policy_memory``.
 
-Each policy learns its whole look-back anew and from nothing, so a rerun writes the same rows; the plans after it go on
+Each policy learns its whole look-back from the beginning, so a rerun writes the same rows; the plans after it go on
 from there with the windows that it has not seen.  A job that cannot be learnt from keeps the memory that it has.
 """
 
@@ -20,7 +20,7 @@ from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
 from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
 from spark_jobs.job_inputs.windows import has_policy, windows_between
 from spark_jobs.lake import Lake
-from spark_jobs.learn.job_learning import ROW_SCHEMA, LearnTask, learner
+from spark_jobs.learn.job_learning import ROW_SCHEMA, LearnTask, make_learner
 from spark_jobs.model_store import champion
 
 
@@ -40,7 +40,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     states = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of).where(learns)
     windows = windows_between(lake.read(tables.OBSERVATIONS), since, as_of).where(learns)
     task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
-    made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
+    made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(make_learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
     rows = made.localCheckpoint()
     lake.replace(tables.POLICY_MEMORY, memory_rows(rows, Stage.LEARN, as_of), own_memories(Stage.LEARN, as_of))
     found = Counter(row["refusal"] for row in rows.select("refusal").collect())

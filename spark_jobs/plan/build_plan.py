@@ -90,7 +90,7 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     if budgets(task):  # they are read once for the prices and once for the plans
         states = states.localCheckpoint()
     found = allocations(states, task)
-    rows = decided(states, replace(task, offers={name: one.offer for name, one in found.items()}))
+    rows = decided(states, replace(task, offers={name: one.prices for name, one in found.items()}))
     return Made(rows, planned(rows, task, versions), sorted(name for name, one in found.items() if not one.fits))
 
 

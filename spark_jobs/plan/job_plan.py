@@ -15,12 +15,13 @@ from pyspark.broadcast import Broadcast
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
-from models.capacity.fleet_prior import FleetPrior, borrowed
+from models.capacity.fleet_prior import FleetPrior
+from models.capacity.partial_pooling import pool_models
 from models.job_models import JobModels
 from models.policies.memory import dump
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
-from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 from spark_jobs.job_inputs.job_state import JobState, graph_of
@@ -151,7 +152,7 @@ def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
         raise PlanRefusedError("no_model", str(error)) from error
     if task.settings.planner.fleet_prior:
         slots_max = task.settings.cluster(state.cluster).slots_max
-        models = borrowed(models, graph, FleetPrior.of(task.bundle.value.arrays), slots_max)
+        models = pool_models(models, graph, FleetPrior.from_arrays(task.bundle.value.arrays), slots_max)
     if not models.capacity.keys() & state.parallelism.keys():
         raise PlanRefusedError("no_model", "none of its operators has a capacity model; busy time was never measured")
     return models

@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from models.job_models import Floats
-from models.policies.tidewise.policy import ScheduleProblem, build_problem
-from models.scheduling.shortest_path import solve, useful
+from models.arrays import Floats
+from models.policies.tidewise.tidewise_policy import ScheduleProblem, build_problem
+from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
@@ -73,7 +73,7 @@ class Fleet:
             self.own + (prices * self.minutes)[:, :, None] * self.slots[:, None, :],
             self.switch,
             np.zeros(len(self.number), np.int64),
-        ).chosen
+        ).choice
         taken = np.take_along_axis(self.slots, path, axis=1)
         cost = np.take_along_axis(self.own, path[:, :, None], axis=2)[:, :, 0]
         before = np.concatenate([np.zeros((len(path), 1), np.int64), path[:, :-1]], axis=1)
@@ -145,7 +145,7 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
 
 def _priced(state: JobState, job: ScheduleProblem, number: float) -> dict[str, object]:
     costs = job.costs
-    kept = useful(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
+    kept = drop_dominated(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
     return {
         "cluster": state.cluster,
         "job": state.job,

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.control.agenda import remove_agenda, write_agenda, write_json
+from include.atomic_write import write_json
+from include.control.agenda import remove_agenda, write_agenda
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.utc import parse_utc

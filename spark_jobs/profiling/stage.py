@@ -1,6 +1,6 @@
 """Profiling stage: Phoebe's profiling phase of jobs whose policy uses a profile -> ``gold.profiles``, policy memories.
 
-A job keeps the rest of what its policy remembers.  The stage may be killed and run again: the same moment gives the
+A job keeps the rest of what its policy remembers.  The stage may be killed and run again: the same time gives the
 same rows, as far as the adapter measures the same.
 """
 
@@ -25,7 +25,7 @@ from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.profiling.adapters import adapter
-from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, profiler
+from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, make_profiler
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 
@@ -98,7 +98,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Profile one job or all.
 
     Raises:
-        ValueError: the settings name an adapter or a policy that there is not, the job was not seen or its policy uses
+        ValueError: the settings name an unknown adapter or policy, the job was not observed or its policy uses
             no profile.
         NoChampionError: there are no models yet.
     """
@@ -111,8 +111,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake = Lake(spark, settings.paths.lake)
     task = ProfileTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
-    spread = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
-    rows = spread.groupBy(*JOB).applyInPandas(profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    partitioned = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
+    rows = partitioned.groupBy(*JOB).applyInPandas(make_profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     found = Counter(row["refusal"] for row in rows.where("kind IS NULL").select("refusal").collect())
     if request.job and not found:
         raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.papers.dragster.jobs import HIGH_PER_S, LOW_PER_S, YAHOO_PER_S, word_count, yahoo
-from benchmarks.papers.dragster.measures import Interval, slots, usual_configuration
-from benchmarks.papers.dragster.run import (
+from benchmarks.papers.dragster.dragster_experiments import (
     DHALION,
     DHALION_BACKPRESSURE,
     Record,
@@ -20,6 +18,8 @@ from benchmarks.papers.dragster.run import (
     slots_to_converge,
     throughput_map,
 )
+from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, YAHOO_PER_S, word_count, yahoo
+from benchmarks.papers.dragster.dragster_measures import Interval, slots, usual_configuration
 from models.policies.dragster import Options, Target
 
 APP = word_count()

@@ -5,12 +5,12 @@ import functools
 import numpy as np
 import pytest
 
-from benchmarks.papers.conttune import real_jobs, synthetic
+from benchmarks.papers.conttune import real_jobs, synthetic_jobs
 from benchmarks.papers.conttune.accounting import random_search
-from benchmarks.papers.conttune.curves import fit_physical, fit_relative, scaling
-from benchmarks.papers.conttune.published import IDEAL_S, PUBLISHED, QUERIES, TUNINGS
+from benchmarks.papers.conttune.conttune_experiments import DS2, Method, Outcome, run, workload
+from benchmarks.papers.conttune.conttune_published import IDEAL_S, PUBLISHED, QUERIES, TUNINGS
+from benchmarks.papers.conttune.measured_curves import fit_physical, fit_relative, scaling
 from benchmarks.papers.conttune.queries import query
-from benchmarks.papers.conttune.run import DS2, Method, Outcome, run, workload
 from models.policies.conttune import Acquisition
 
 METHODS = {"DS2": DS2, "ContTune_a0": Method(alpha=0), "ContTune_a3": Method()}
@@ -62,7 +62,7 @@ def test_table_4a_and_5_without_noise(name: str) -> None:
     published = [PUBLISHED["table4a_avg_reconfigurations"][method][name] for method in METHODS]
     assert means == pytest.approx(published, rel=0.1)
     cores = PUBLISHED["table5_cores_at_10Wu_second_time"]["ContTune_a3"][name]
-    assert set(synthetic.peak_cores(found["ContTune_a3"])) == {cores}
+    assert set(synthetic_jobs.peak_cores(found["ContTune_a3"])) == {cores}
 
 
 @pytest.mark.parametrize("name", ["WordCount", "Q1", "Q2", "Q8"])
@@ -70,7 +70,7 @@ def test_table_4a_and_5_without_noise(name: str) -> None:
 def test_tuning_and_end_to_end_times_of_tables_4c_and_4d(name: str, method: str) -> None:
     """A reconfiguration of a query takes as long with every method; the backlog of our run is added to them."""
     one = one_seed(name, method)
-    tuning_s = TUNINGS * one.mean_per_seed[0] * synthetic.seconds_per_reconfiguration(name)
+    tuning_s = TUNINGS * one.mean_per_seed[0] * synthetic_jobs.seconds_per_reconfiguration(name)
     assert tuning_s == pytest.approx(PUBLISHED["table4d_tuning_s"][method][name], rel=0.1)
     whole_s = IDEAL_S + tuning_s + one.backlog_s.sum()
     assert whole_s == pytest.approx(PUBLISHED["table4c_end_to_end_s"][method][name], rel=0.015)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers.ds2 import convergence, flink, heron, timely
+from benchmarks.papers.ds2 import convergence, flink_wordcount, heron_wordcount, timely
 from benchmarks.papers.ds2.drive import Driver
+from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
-from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
 from models.policies.dhalion import Dhalion
 from models.policies.ds2 import ManagerOptions
-from models.policies.ds2.policy import Ds2
+from models.policies.ds2.ds2_policy import Ds2
 from models.simulation.capacity import capacity_curve
 
 ANY = (1, 2, *convergence.STARTS, SLOTS)
@@ -23,21 +23,21 @@ def indicated() -> convergence.Runs:
 
 
 def test_heron_is_sized_in_one_step_and_dhalion_takes_more() -> None:
-    driver = heron.sized_by(Ds2(AS_PUBLISHED))
+    driver = heron_wordcount.run_from_one_instance(Ds2(AS_PUBLISHED))
     assert [action.parallelism for action in driver.actions[0]] == [(1, 10, 20)]
     assert driver.actions[0][0].at_s == 60.0
-    assert len(heron.sized_by(Dhalion()).actions[0]) > 1
+    assert len(heron_wordcount.run_from_one_instance(Dhalion()).actions[0]) > 1
 
 
 def test_skew_ends_at_the_optimum_without_skew_and_misses_the_target() -> None:
-    driver = heron.skewed(0.5)
+    driver = heron_wordcount.run_skewed(0.5)
     assert driver.parallelism(0) == (1, 10, 20)
     # the hottest of 20 instances gets 0.5 + 0.5 / 20 of the words: it limits the job to 1 / 0.525 instances' worth
-    assert driver.windows[-1].in_per_s[0, 0] / heron.SENTENCES_PER_S == pytest.approx(1 / 0.525 / 20)
+    assert driver.windows[-1].in_per_s[0, 0] / heron_wordcount.SENTENCES_PER_S == pytest.approx(1 / 0.525 / 20)
 
 
 def test_word_count_on_flink_takes_the_published_steps_but_the_last() -> None:
-    actions, rows = flink.run()
+    actions, rows = flink_wordcount.run()
     published = [tuple(action[1:]) for action in PUBLISHED["flink_wordcount"]["actions"]]
     assert [action.parallelism[1:] for action in actions] == published[:3]
     assert actions[0].at_s == 40.0  # three intervals of warm-up and one
@@ -46,7 +46,7 @@ def test_word_count_on_flink_takes_the_published_steps_but_the_last() -> None:
 
 
 def test_contention_gives_the_rates_that_the_published_steps_ask_for() -> None:
-    flatmap, count = flink.OPERATORS["FlatMap"], flink.OPERATORS["Count"]
+    flatmap, count = flink_wordcount.OPERATORS["FlatMap"], flink_wordcount.OPERATORS["Count"]
     found = [
         np.ceil(rate * p / operator.capacity_per_s(rate, p))
         for operator, p, rate in ((flatmap, 10, 2e6), (flatmap, 14, 2e6), (flatmap, 19, 2e6), (flatmap, 19, 1e6))
@@ -94,9 +94,9 @@ def test_timely_finds_the_same_smallest_number_of_workers_from_every_start() -> 
 def test_warm_up_delays_a_simulated_job_and_a_degraded_one_is_rolled_back() -> None:
     """After the first step the disks get slow: the job achieves a quarter of what it did, and goes back."""
     options = ManagerOptions(warm_up_intervals=2)
-    spec = heron.word_count("job")
+    spec = heron_wordcount.word_count("job")
     driver = Driver([spec], np.array([[1, 5, 10]]), Ds2(options), window_s=60.0, redeploy_s=(60.0,), step_s=10.0)
-    rates = np.array([[heron.SENTENCES_PER_S, 0.0, 0.0]])
+    rates = np.array([[heron_wordcount.SENTENCES_PER_S, 0.0, 0.0]])
     for _ in range(3):
         driver.interval(rates)
     assert [(action.at_s, action.parallelism) for action in driver.actions[0]] == [(180.0, (1, 10, 20))]

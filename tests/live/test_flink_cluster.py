@@ -17,7 +17,8 @@ from waiting import is_running, wait_until
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
 from include.control.step_guard import DueStep
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
-from include.flink.poller import RestSource, collect_once
+from include.flink.collection import collect_for
+from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.settings import Apply, Cluster, Paths, Settings
 from spark_jobs.apply.flink import look, send
@@ -162,12 +163,12 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile(flink_
     client.wait_for_parallelism(job_id, {ENRICH: 1}, timeout_s=60)
 
 
-def test_collect_once_writes_the_live_cluster_and_names_the_dead_one(flink_cluster, tmp_path):
+def test_collecting_writes_the_live_cluster_and_names_the_dead_one(flink_cluster, tmp_path):
     settings = Settings(
         paths=Paths(raw=str(tmp_path)),
         clusters={"dead": Cluster(rest_url="http://127.0.0.1:1"), "live": Cluster(rest_url=flink_cluster.rest_url)},
     )
-    delivery = collect_once(settings, time.time)
+    delivery = collect_for(settings, 0.0, time.time, time.sleep)
     assert list(delivery.refused) == ["dead"]
     (path,) = delivery.written
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]

@@ -19,8 +19,8 @@ from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
 from spark_jobs.report.outcomes import due_steps
@@ -109,7 +109,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
         "parallelism_to": target or RUNNING,
         "date": PLANNED.date(),
     }
-    due = Due(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
+    due = PendingStep(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
     memory = dump(ControllerMemory(due=(due,) if target else (), planned=True))
     key = {"stage": "plan", "as_of": made, "cluster": cluster, "job": "orders", "date": made.date()}
     return row, key | {"policy": "planner", "memory": memory}
@@ -117,7 +117,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
 
 @dataclass
 class Failing(PolledJob):
-    """Has hardly any head-room, and fails shortly before the moment of looking; Flink then shows other parallelism."""
+    """Has hardly any headroom, and fails shortly before the moment of looking; Flink then shows other parallelism."""
 
     busy_ms: float = 950.0
     failed_at: datetime = NOW - timedelta(seconds=80)
@@ -230,7 +230,7 @@ def test_apply_deals_with_what_was_released(spark: SparkSession, watched: Watche
     written = [watched.lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.LOOKS)]
     shown = due_steps(*written, PLANNED, NOW + timedelta(minutes=1)).collect()
     assert {row["cluster"]: row["outcome"] for row in shown} == {
-        "overloaded": "safety net, dry_run",
+        "overloaded": "reactive controller, dry_run",
         "rises": "dry_run",
         "unseen": "dry_run",
         "as_wanted": "refused: superseded",

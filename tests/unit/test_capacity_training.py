@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from models.bundle import FleetBundle
-from spark_jobs.train.bundle import assemble
+from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.fits import CAPACITY_COLUMNS, batches, capacity_rows
-from spark_jobs.train.plots import capacity_figure, operator_table, recovery_figure
-from spark_jobs.train.scores import capacity_at, judge, recovery_errors
+from spark_jobs.train.holdout_scores import capacity_at, judge, recovery_errors
+from spark_jobs.train.training_plots import capacity_figure, operator_table, recovery_figure
 
 KEYS = ["cluster", "job", "operator"]
 

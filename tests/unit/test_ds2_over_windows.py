@@ -13,7 +13,7 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.ds2 import Aggregation, ManagerOptions, ManagerState
-from models.policies.ds2.policy import Ds2, timely
+from models.policies.ds2.ds2_policy import Ds2, timely
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation

@@ -13,8 +13,8 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.flink_autoscaler import AutoscalerConfig
-from models.policies.flink_autoscaler.policy import FlinkAutoscaler, WindowMemory, tuned
-from models.policies.flink_autoscaler.samples import latest_run, samples_of
+from models.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler, WindowMemory, tuned
+from models.policies.flink_autoscaler.window_samples import latest_run, samples_of
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation

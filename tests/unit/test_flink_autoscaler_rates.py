@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.policies.flink_autoscaler import AutoscalerConfig, JobTopology, Vertex, Window, evaluate
-from models.policies.flink_autoscaler.capacity import (
+from models.policies.flink_autoscaler.target_capacity import (
     Demand,
     Observation,
     bounds,
@@ -14,7 +14,7 @@ from models.policies.flink_autoscaler.capacity import (
     scaling_coefficient,
     target_capacity,
 )
-from models.policies.flink_autoscaler.rates import (
+from models.policies.flink_autoscaler.true_rates import (
     busy_time_rate,
     choose_rate,
     edge_ratio,

@@ -238,5 +238,5 @@ def test_wrong_requests_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
         HistoryRequest(1, END.replace(minute=5), tmp_path)
     with pytest.raises(SpecError, match="whole minutes"):
         HistoryRequest(1, END, tmp_path, window_s=7)
-    assert main(["--end", "2026-11-20T18:30:00Z", "--out", str(tmp_path)]) == 1
+    assert main(["--end", "2026-11-20T18:30:00Z", "--out", str(tmp_path)]) == 2
     assert "full hour" in capsys.readouterr().err

@@ -14,9 +14,9 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.mdp_rl import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
-from models.policies.mdp_rl.history import LEVELS, learn
+from models.policies.mdp_rl.agent_learning import LEVELS, learn
 from models.policies.mdp_rl.job_planning import share_parallelism
-from models.policies.mdp_rl.memory import AgentsMemory, Knowledge
+from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
 from models.scheduling.demand import SourceForecast

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.need_vector import circumstances
+from models.policies.need_vector import derive_conditions
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
 from models.scheduling.demand import SourceForecast
@@ -141,7 +141,7 @@ def test_every_schedule_is_feasible_covers_its_needs_and_is_made_again_the_same(
 ) -> None:
     found = situation(load, parallelism, spread=spread, min_step_s=min_step_s, rescale_cost_slot_s=cost)
     schedule, again = decide(found), decide(found)
-    job = circumstances(found)
+    job = derive_conditions(found)
     covered = np.tile(job.current[:, None], job.need.parallelism.shape[1])
     for decision, same in zip(schedule.decisions, again.decisions, strict=True):
         step = decision.step

@@ -54,7 +54,7 @@ def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[s
         "no policy is called": ["--policy", "best"],
         "no job is called": ["--job", "none"],
         "a tick must hold": ["--tick", "400"],
-        "must be 1 or more": ["--seeds", "0"],
+        "expected a whole number of 1 or more, not '0'": ["--seeds", "0"],
     }
     for why, arguments in wrong.items():
         with pytest.raises(SystemExit):

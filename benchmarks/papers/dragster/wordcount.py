@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster import plots
-from benchmarks.papers.dragster.jobs import HIGH_PER_S, LOW_PER_S, word_count
-from benchmarks.papers.dragster.measures import ROWS, Interval, cell, published, slots, usual_configuration
-from benchmarks.papers.dragster.run import (
+from benchmarks.papers.dragster import dragster_plots
+from benchmarks.papers.dragster.dragster_experiments import (
     DHALION,
     DHALION_BACKPRESSURE,
     Progress,
@@ -23,6 +21,8 @@ from benchmarks.papers.dragster.run import (
     slots_to_converge,
     throughput_map,
 )
+from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, word_count
+from benchmarks.papers.dragster.dragster_measures import ROWS, Interval, cell, published, slots, usual_configuration
 from models.policies.dragster import Options, Target
 
 BUDGET_TASKS = 8  # 1.6 $/h
@@ -64,7 +64,7 @@ def search_paths(progress: Progress, out: Path) -> list[Cell]:
     first = int((tight["Dhalion"].tasks[0] == tight["Dhalion"].tasks[0, -1]).all(axis=1).argmax()) + 1
     shown = paper["budget"]["Dhalion_nonoptimal_at"]
     cells.append(cell("Fig. 4", "Dhalion", "budget: stuck from slot", first, "slot", paper_value=shown))
-    plots.search_paths(out / "dragster_fig4.png", throughput_map(word_count()), free, tight)
+    dragster_plots.search_paths(out / "dragster_fig4.png", throughput_map(word_count()), free, tight)
     return cells
 
 
@@ -105,7 +105,7 @@ def changing_load(progress: Progress, out: Path) -> list[Cell]:
                     paper_value=paper["usd_per_1e9"][name][index],
                 ),
             ]
-    plots.over_time(out / "dragster_fig6.png", records, "WordCount, load changing every 200 minutes (Fig. 6)")
+    dragster_plots.over_time(out / "dragster_fig6.png", records, "WordCount, load changing every 200 minutes (Fig. 6)")
     return cells
 
 

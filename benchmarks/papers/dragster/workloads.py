@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster import plots
-from benchmarks.papers.dragster.jobs import (
+from benchmarks.papers.dragster import dragster_plots
+from benchmarks.papers.dragster.dragster_experiments import Progress, Record, dhalions, dragsters, play
+from benchmarks.papers.dragster.dragster_jobs import (
     HIGH_PER_S,
     LOW_PER_S,
     YAHOO_PER_S,
@@ -20,15 +21,14 @@ from benchmarks.papers.dragster.jobs import (
     word_count,
     yahoo,
 )
-from benchmarks.papers.dragster.measures import ROWS, SLOT_MIN, Interval, cell, published, slots
-from benchmarks.papers.dragster.run import Progress, Record, dhalions, dragsters, play
+from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, published, slots
+from models.arrays import Floats
 from models.policies.dragster import Options, Target
-from models.simulation.spec import FloatArray
 
 RUNS = 10
 _SLOTS = 30  # 300 min
 # Two readings of "converge": throughput stays near the best from then on, or is there for the first time.
-MEASURES: dict[str, Callable[[Interval], FloatArray]] = {
+MEASURES: dict[str, Callable[[Interval], Floats]] = {
     "convergence": lambda interval: SLOT_MIN * interval.converged_slot.astype(float),
     "arrival": lambda interval: SLOT_MIN * interval.arrived_slot.astype(float),
 }
@@ -52,7 +52,7 @@ def convergence(progress: Progress, out: Path) -> list[Cell]:
     for label, group, key in (("one operator", one, "one_operator"), ("two operators", two, "two_operator")):
         cells += _means(label, [played[app.name] for app in group], paper[key])
     staying = MEASURES["convergence"]
-    plots.bars(
+    dragster_plots.bars(
         out / "dragster_fig5.png",
         {workload: {name: staying(found[name]) for name in ROWS} for workload, found in played.items()},
     )
@@ -104,7 +104,7 @@ def yahoo_benchmark(progress: Progress, out: Path) -> list[Cell]:
     for name, shown in zip(("saddle", "gradient"), figures, strict=True):
         ratio = float(minutes["Dhalion"].mean() / minutes[name].mean())
         cells.append(cell("Fig. 5", ROWS[name], "Yahoo: speed-up over Dhalion", ratio, "ratio", paper_value=shown))
-    plots.over_time(out / "dragster_fig7.png", records, "Yahoo benchmark, rate raised at 300 minutes (Fig. 7)")
+    dragster_plots.over_time(out / "dragster_fig7.png", records, "Yahoo benchmark, rate raised at 300 minutes (Fig. 7)")
     return cells
 
 
@@ -114,7 +114,7 @@ def _intervals(app: Application) -> dict[str, Interval]:
     return {name: Interval(_play(app, offered, name)) for name in ROWS}
 
 
-def _play(app: Application, offered: FloatArray, name: str) -> Record:
+def _play(app: Application, offered: Floats, name: str) -> Record:
     if name == "Dhalion":
         return play(app, offered, dhalions(app), noise=0.0)
     return play(app, offered, dragsters(app, Options(target=Target(name)), RUNS), seed=3)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.settings import PROJECT
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.cost import PAPER_WEIGHTS
 from models.policies.mdp_rl.queueing import response_s, utilisation
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from models.policies.immediate_change import now, stay
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 
 
 class Static:
-    """Keeps the job as it is, or brings it to a number of workers once.
+    """Keeps the job as it is, or rescales it to a number of workers once.
 
     Args:
         workers: parallelism of every operator; None leaves the job as it is found.
@@ -28,6 +28,6 @@ class Static:
             DemandError: the forecast cannot be used.
         """
         if self._workers is None:
-            return stay(situation, "a static job keeps its parallelism"), memory
+            return hold(situation, "a static job keeps its parallelism"), memory
         wanted = dict.fromkeys(situation.graph.names, self._workers)
-        return now(situation, wanted, f"a static job runs on {self._workers} workers"), memory
+        return rescale_now(situation, wanted, f"a static job runs on {self._workers} workers"), memory

@@ -4,28 +4,27 @@ Source: Lian et al., "ContTune: Continuous Tuning by Conservative Bayesian Optim
 Processing Systems", PVLDB 16(13), 2023 [ContTune].  Its controller, acquisition code and thresholds are not public.
 """
 
-from models.policies.conttune.acquisition import Acquisition, known_share
-from models.policies.conttune.big import big_step
-from models.policies.conttune.controller import Provision, Thresholds, provision, worthwhile
-from models.policies.conttune.history import Known, observe
-from models.policies.conttune.manager import Memory, Options, Step, advance
+from models.policies.conttune.acquisition_functions import Acquisition, known_share
+from models.policies.conttune.capacity_history import ObservedCapacity, add_observation
+from models.policies.conttune.controller import Provision, Thresholds, is_worth_restart, provision
 from models.policies.conttune.small import Answer, Question, propose
+from models.policies.conttune.tuning_loop import Memory, Options, Step, advance, big_step
 
 __all__ = [
     "Acquisition",
     "Answer",
-    "Known",
     "Memory",
+    "ObservedCapacity",
     "Options",
     "Provision",
     "Question",
     "Step",
     "Thresholds",
+    "add_observation",
     "advance",
     "big_step",
+    "is_worth_restart",
     "known_share",
-    "observe",
     "propose",
     "provision",
-    "worthwhile",
 ]

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Provision(StrEnum):
-    """What a job is."""
+    """State of a job."""
 
     UNDER = "under-provisioned"
     OVER = "over-provisioned"
@@ -59,7 +59,7 @@ def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) ->
     return Provision.BALANCED
 
 
-def worthwhile(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
+def is_worth_restart(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
     """Return whether a suggestion is applied: the job's level changes by a factor of 1 + decisionThr or more.
 
     The level of a job is its largest parallelism, since operators share slots.  Deviation: where the level stays, the

@@ -9,10 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from models.capacity.acquisition import distance_to_observed
-from models.policies.conttune.acquisition import Acquisition, acquire
-from models.policies.conttune.history import History
-from models.policies.conttune.surrogate import curves
+from models.arrays import Floats
+from models.capacity.capacity_samples import Samples, pack
+from models.capacity.curves import fit_curves
+from models.policies.conttune.acquisition_functions import Acquisition, acquire, distance_to_observed
+from models.policies.conttune.capacity_history import History
 from models.topology import optimal_parallelism
 
 # The radius of the known region in the paper's main results.
@@ -41,11 +42,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to run.
+    """A suggested parallelism.
 
     Attributes:
         parallelism: suggested.
-        how: by the model (fast exploitation), linearly as DS2 (conservative exploration), or kept for want of a rate.
+        how: by the model (fast exploitation), linearly as DS2 (conservative exploration), or kept without a rate.
     """
 
     parallelism: int
@@ -75,7 +76,7 @@ def propose(
     near = [False] * len(questions)
     if acquisition is not Acquisition.LINEAR:
         p_max = np.array([question.p_max for question in questions], np.int64)
-        mean, sd = curves([question.history for question in questions], p_max.tolist())
+        mean, sd = fit_surrogate([question.history for question in questions], p_max.tolist())
         acquired = acquire(mean, sd, required, p_max, acquisition)
         near = [_near(int(p), question.history, alpha) for p, question in zip(acquired, questions, strict=True)]
     return [
@@ -98,3 +99,40 @@ def _answer(question: Question, acquired: int, linear: int) -> Answer:
         return Answer(acquired, "model")
     known = math.isfinite(question.capacity_per_s) and question.capacity_per_s > 0
     return Answer(linear, "linear") if known else Answer(question.parallelism, "kept")
+
+
+def fit_surrogate(histories: Sequence[History], p_max: Sequence[int]) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of PA on the grid 1..max(p_max), both (B, P) records/s.
+
+    Deviation: the published model has a zero mean, so that it falls beyond the data and dips between distant points,
+    and its optimiser ends at a length scale of nearly 0.  The project's capacity model is used: a line through the
+    origin plus a Gaussian process with bounded length scale.
+
+    Args:
+        histories: of B operators; one without observations gives NaN.
+        p_max: (B,) largest parallelism of the operator's job; bounds the length scale.
+    """
+    top = max(p_max, default=1)
+    mean, sd = np.full((len(histories), top), np.nan), np.full((len(histories), top), np.nan)
+    points = np.array([len(history) for history in histories], np.int64)
+    # Operators observed at a single parallelism are a line; fitted separately they need no padding.
+    for rows in (np.flatnonzero(points == 1), np.flatnonzero(points > 1)):
+        if rows.size:
+            fitted = fit_curves(_samples([histories[row] for row in rows.tolist()]), np.array(p_max, float)[rows], top)
+            mean[rows], sd[rows] = fitted.mean_per_s, fitted.sd_per_s
+    return mean, sd
+
+
+def _samples(histories: Sequence[History]) -> Samples:
+    rows = [
+        (owner, known.parallelism, len(known.recent_per_s), known.capacity_per_s, _squares(known.recent_per_s))
+        for owner, history in enumerate(histories)
+        for known in history
+    ]
+    owner, parallelism, count, mean, squares = zip(*rows, strict=True)
+    return pack(owner, parallelism, count, mean, squares)
+
+
+def _squares(values: tuple[float, ...]) -> float:
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values)

@@ -18,7 +18,7 @@ _CEIL_SLACK = 1e-9
 
 
 class Symptom(StrEnum):
-    """What tells which operator is too slow.
+    """The measure that shows which operator is too slow.
 
     BACKPRESSURE: an operator above is in backpressure while it is not itself, as in Heron and Flink.
     PENDING: its input queue grows.  With queues between operators the FIRST slow operator shows this, whatever is
@@ -41,7 +41,7 @@ class Options:
     """Settings.
 
     Attributes:
-        symptom: what tells which operator is too slow.
+        symptom: the measure that shows which operator is too slow.
         change: by how much it is scaled.
         backpressured_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
         idle_utilisation: busy share below which an operator is over-provisioned; the papers give none.
@@ -86,7 +86,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is done: one operator gets another number of instances."""
+    """An action: one operator gets another number of instances."""
 
     operator: str
     instances: int
@@ -104,13 +104,13 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     if slow is not None:
         name, share = slow
         now = readings[name]
-        wanted = now.instances + 1 if options.change is Change.ONE else scaled_up(now.instances, share)
-        wanted = min(wanted, now.limit, now.instances + _left(options, readings))
+        wanted = now.instances + 1 if options.change is Change.ONE else scale_up(now.instances, share)
+        wanted = min(wanted, now.limit, now.instances + _remaining_budget(options, readings))
         return Action(name, wanted, f"it holds up {share:.0%} of its input") if wanted > now.instances else None
     idle = {
         name: one.busy for name, one in readings.items() if one.busy < options.idle_utilisation and one.instances > 1
     }
-    if not idle or any(_suffers(options, one) for one in readings.values()):
+    if not idle or any(_has_symptom(options, one) for one in readings.values()):
         return None
     name = min(idle, key=lambda each: idle[each])
     current = readings[name].instances
@@ -118,13 +118,13 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     return Action(name, wanted, f"it works {idle[name]:.0%} of the time")
 
 
-def scaled_up(instances: int, backpressured: float) -> int:
+def scale_up(instances: int, backpressured: float) -> int:
     """Return ceil(p (1 + bp / (1 - bp))), at least one instance more; bp is the backpressured share, at most 0.9."""
     share = min(max(backpressured, 0.0), MAX_BACKPRESSURED)
     return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) - _CEIL_SLACK))
 
 
-def _suffers(options: Options, one: Reading) -> bool:
+def _has_symptom(options: Options, one: Reading) -> bool:
     if options.symptom is Symptom.PENDING:
         return one.short > 0
     return one.backpressured_above >= options.backpressured_min
@@ -133,7 +133,7 @@ def _suffers(options: Options, one: Reading) -> bool:
 def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str, float] | None:
     """Return the first operator that causes the symptom and the share that it holds up."""
     for name, one in readings.items():
-        if not _suffers(options, one):
+        if not _has_symptom(options, one):
             continue
         if options.symptom is Symptom.PENDING:
             return name, one.short
@@ -142,7 +142,7 @@ def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str,
     return None
 
 
-def _left(options: Options, readings: Mapping[str, Reading]) -> int:
+def _remaining_budget(options: Options, readings: Mapping[str, Reading]) -> int:
     """Return the instances that the budget leaves."""
     used = sum(one.instances for one in readings.values())
     return max(options.budget - used, 0) if options.budget is not None else max(one.limit for one in readings.values())

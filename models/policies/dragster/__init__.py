@@ -13,10 +13,10 @@ No code of it is public; equation numbers are those of the paper.
 | lambda_i | ``multipliers`` | price of that excess | 1 |
 """
 
-from models.policies.dragster.engine import advance
+from models.policies.dragster.dragster_memory import Memory, Options, Slot, Target
+from models.policies.dragster.dragster_policy import Dragster, DragsterGradient, DragsterSaddlePoint
+from models.policies.dragster.dragster_slot import advance
 from models.policies.dragster.network import Network, demand, flow, network
-from models.policies.dragster.policy import Dragster, DragsterGradient, DragsterSaddlePoint
-from models.policies.dragster.state import Memory, Options, Slot, Target
 from models.policies.dragster.throughput import Linear, Minimum, Tanh
 
 __all__ = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.dragster.gaussian import Posterior
 
 
 class Bonus(StrEnum):
-    """What uncertainty is worth: Eq. 18 has beta sigma^2, the proof (Eq. 21-23) has sqrt(beta) sigma."""
+    """The bonus for uncertainty: Eq. 18 has beta sigma^2, the proof (Eq. 21-23) has sqrt(beta) sigma."""
 
     VARIANCE = "variance"
     DEVIATION = "deviation"

@@ -5,9 +5,9 @@ streaming dataflows", OSDI 2018 [DS2], and the behaviour of its code (github.com
 """
 
 from models.policies.ds2.adjust import Aggregation
-from models.policies.ds2.manager import Interval, Step, advance
+from models.policies.ds2.ds2_memory import ManagerOptions, ManagerState
 from models.policies.ds2.optimum import OperatorRates, Optimum, optimum, source_target
-from models.policies.ds2.state import ManagerOptions, ManagerState
+from models.policies.ds2.scaling_manager import Interval, Step, advance
 
 __all__ = [
     "Aggregation",

@@ -16,7 +16,7 @@ class ConfigError(ValueError):
 
 
 class Alignment(StrEnum):
-    """How a parallelism is aligned to key groups or partitions; the legacy modes are those of release 1.15.0."""
+    """Alignment of a parallelism to key groups or partitions; the legacy modes are those of release 1.15.0."""
 
     BALANCED = "BALANCED"
     EVENLY_SPREAD = "EVENLY_SPREAD"

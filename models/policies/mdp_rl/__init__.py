@@ -4,6 +4,6 @@ Source: Russo Russo, "Towards Decentralized Auto-Scaling Policies for Data Strea
 (http://ceur-ws.org/Vol-2072/paper8.pdf).
 """
 
-from models.policies.mdp_rl.policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
+from models.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
 
 __all__ = ["CentralisedMdp", "CentralisedRl", "CentralisedRlPlus", "DecentralisedRl"]

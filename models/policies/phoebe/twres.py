@@ -1,10 +1,11 @@
 """TWRES, the baseline of Phoebe's evaluation: enough throughput for the forecast, nothing about recovery.
 
-Its maximum sustainable throughput is fitted on the same profile: MST(s) = w . [1, s, 1/s, 1/s^2] with w >= 0.
+The maximum sustainable throughput is fitted on the same profile: MST(s) = w . [1, s, 1/s, 1/s^2] with w >= 0.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from models.job_models import Floats
+from models.arrays import Floats
+from models.policies.phoebe import phoebe_inputs
+from models.policies.phoebe.learned_models import NO_CAPACITY, LearnedModels
+from models.policies.phoebe.rows import MIN_CAPACITIES, Profile
+from models.policies.phoebe.settling_policy import SettlingMemory, SettlingPolicy
+from models.policies.protocol import Situation
 
 ABNORMAL_LATENCY_MS = 2000.0
 WINDOW_S = 600.0
@@ -44,6 +50,32 @@ class SustainableThroughput:
         return np.asarray(_features(scale_out) @ self.weights, float)
 
 
+class Twres(SettlingPolicy[SettlingMemory]):
+    """The smallest scale-out whose maximum sustainable throughput covers the forecast, one more when it is late.
+
+    Without a profile the pipeline's capacity curves are sampled instead.  TWRES may go down to one worker.
+    """
+
+    def first_memory(self) -> SettlingMemory:
+        """Return the memory of a job that was never decided on: it holds the profile."""
+        return SettlingMemory(profile=self._profile)
+
+    def _choose(self, situation: Situation, memory: SettlingMemory) -> tuple[int | None, str, SettlingMemory]:
+        throughput = _sustainable_throughput(situation, memory.profile)
+        if throughput is None:
+            return None, NO_CAPACITY, memory
+        records = float(phoebe_inputs.forecast_per_s(situation, int(WINDOW_S)).sum())
+        sample = phoebe_inputs.measure(situation)
+        workers = choose(
+            throughput,
+            self._options.candidates(situation.slots_max, 1),
+            phoebe_inputs.scale_out(situation),
+            forecast_records=records,
+            latency_ms=math.nan if sample is None else sample.latency_ms,
+        )
+        return workers, f"{records:,.0f} records are expected within {WINDOW_S:.0f} s: {workers} workers", memory
+
+
 def choose(
     throughput: SustainableThroughput,
     scale_outs: Sequence[int],
@@ -68,11 +100,21 @@ def choose(
         return current
     sustained = throughput.per_s(scale_outs) * WINDOW_S
     enough = np.flatnonzero(sustained > forecast_records)
-    wanted = scale_outs[int(enough[0] if len(enough) else sustained.argmax())]
+    scale_out = scale_outs[int(enough[0] if len(enough) else sustained.argmax())]
     sustains = forecast_records < float(throughput.per_s(current)) * WINDOW_S
     if sustains and latency_ms > ABNORMAL_LATENCY_MS:
         return min(current + 1, max(scale_outs))
-    return wanted
+    return scale_out
+
+
+def _sustainable_throughput(situation: Situation, profile: Profile) -> SustainableThroughput | None:
+    if len(profile.capacity) >= MIN_CAPACITIES:
+        return SustainableThroughput.fit(*profile.capacities)
+    learned = LearnedModels.of(situation)
+    if learned is None:
+        return None
+    workers = np.arange(1, situation.slots_max + 1)
+    return SustainableThroughput.fit(workers, learned.capacity_per_s(workers.tolist()))
 
 
 def _features(scale_out: npt.ArrayLike) -> Floats:
