@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -130,9 +129,7 @@ def test_a_stage_killed_at_any_write_is_made_good_by_the_next_run(
 ) -> None:
     for point in pipeline.points[stage]:
         world = World(point.disk, pipeline.world.raw)
-        started = time.monotonic()
         run_stage(spark, world, stage)
-        print(stage, point.name, round(time.monotonic() - started, 2), flush=True)
         assert_same(written(world), pipeline.written[stage], f"after {stage} was killed at {point.name}")
 
 

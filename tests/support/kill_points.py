@@ -75,11 +75,18 @@ class KillPoints:
             self._depth -= 1
             self._lock.release()
 
-    def on_file(self, event: str, path: Path) -> None:
-        """Count what Python does to a file of the world; files of tables and models are written by counted calls."""
+    def on_file(self, event: str, path: Path, renamed: Path | None = None) -> None:
+        """Count what Python does to a file of the world; files of tables and models are written by counted calls.
+
+        Writing a file and renaming it is one write: before the renaming the temporary file is there as a whole.
+        """
         if not path.is_relative_to(self.world) or path.relative_to(self.world).parts[0] in _WRITTEN_BY_CALLS:
             return
+        if event == "os.remove" and not path.exists():
+            return
         below = path.relative_to(self.world)
+        if renamed is not None and self.found and self.found[-1].name == f"open {renamed.relative_to(self.world)}":
+            shutil.rmtree(self.found.pop().disk)
         leave = (lambda disk: _leave_half_a_file(disk / below)) if event == "open" else None
         self.do(f"{event} {below}", lambda: None, leave)
 
@@ -129,7 +136,7 @@ class _Audit:
         if isinstance(path, str | os.PathLike):
             points, self.points = self.points, None  # the copy itself opens files
             try:
-                points.on_file(event, Path(path))
+                points.on_file(event, Path(path), Path(arguments[0]) if event == "os.rename" else None)
             finally:
                 self.points = points
 
