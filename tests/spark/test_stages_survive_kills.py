@@ -110,6 +110,7 @@ def pipeline(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
     pipeline = Pipeline(world, root / "copies")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEWISE__PLANNER__POLICIES", '{"simulated/job-0001": "rl_decentralised"}')
+        patch.setenv("TIDEWISE__SPARK__SHUFFLE_PARTITIONS", "2")
         # No other process makes the table whose creation was cut short.
         patch.setattr("spark_jobs.lake.CREATED_WITHIN_S", 0.1)
         for stage in REQUESTS:
