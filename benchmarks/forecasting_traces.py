@@ -8,7 +8,6 @@ The seasonal naives get quantiles in the same way, from their own past errors.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,8 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from cli.arguments import CommandParser, UsageError, readable_file, require_writable_file
+from include.atomic_write import write_text
 from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
@@ -207,13 +208,18 @@ def show(scores: Sequence[Score], published: Sequence[Mapping[str, float | str]]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Score all traces and write what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasting_traces", description=__doc__.split("\n")[0])
-    parser.add_argument("--trace", type=Path, nargs="+", default=sorted((DATA / "traces").glob("*.csv.gz")))
+    parser = CommandParser(prog="forecasting_traces", description=__doc__.split("\n")[0])
+    parser.add_argument("--trace", type=readable_file, nargs="+", default=sorted((DATA / "traces").glob("*.csv.gz")))
     parser.add_argument("--published", type=Path, default=PUBLISHED, help="published forecasts of the taxi trace")
     parser.add_argument("--json", type=Path, default=Path("out/forecasting.json"))
     parser.add_argument("--plot", type=Path, default=Path("out/forecasting.png"))
     parser.add_argument("--only-ours", action="store_true", help="leave the other methods out")
     chosen = parser.parse_args(argv)
+    try:
+        require_writable_file(chosen.json, "--json")
+        require_writable_file(chosen.plot, "--plot")
+    except UsageError as error:
+        parser.error(str(error))
     console = Console()
     scores: list[Score] = []
     published: list[dict[str, float | str]] = []
@@ -235,8 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     published = against_published(rates, calendar, chosen.published)
             console.print(f"{name} done")
     show(scores, published, console)
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps({"scores": list(map(asdict, scores)), "published": published}, indent=1))
+    write_text(chosen.json, json.dumps({"scores": list(map(asdict, scores)), "published": published}, indent=1))
     plot(chosen.plot, drawn, scores)
     console.print(f"written: {chosen.json}, {chosen.plot}")
     return 0

@@ -27,12 +27,14 @@ HOURS = 2
 MASTER = "local[*]"
 
 
-def write_archive(target: Path, out: Path) -> int:
-    """Ingest below ``out`` and write the archive; returns the exit code of the run.
+def write_archive(target: Path, out: Path) -> None:
+    """Ingest below ``out`` and write the archive.
 
     Raises:
-        FileNotFoundError: the run ended without writing one.
+        CalledProcessError: the ingest failed.
+        FileNotFoundError: it ended without writing an archive.
     """
+    target.unlink(missing_ok=True)  # a driver that starts from an archive writes none
     os.environ.update(below(out))
     settings = load_settings()
     FileSource(RECORDING).deliver(Path(settings.paths.raw))
@@ -44,8 +46,7 @@ def write_archive(target: Path, out: Path) -> int:
         submission.conf[JAVA_OPTIONS] = f"{submission.conf[JAVA_OPTIONS]} {make_archive(str(temporary))}"
         command = submission.command(request.to_argv())
         environment = dict(os.environ) | submission.environment | {"SPARK_LOCAL_IP": LOOPBACK}
-        done = subprocess.run(command, env=environment, cwd=out, check=False)
-    return done.returncode
+        subprocess.run(command, env=environment, cwd=out, check=True)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,10 +54,11 @@ def main(argv: Sequence[str]) -> int:
     (target,) = argv
     with tempfile.TemporaryDirectory(prefix="tidewise-classes-") as folder:
         try:
-            return write_archive(Path(target).resolve(), Path(folder))
-        except FileNotFoundError as error:
-            print(f"class_archive: Java wrote no archive: {error}", file=sys.stderr)
+            write_archive(Path(target).resolve(), Path(folder))
+        except (subprocess.CalledProcessError, FileNotFoundError) as error:
+            print(f"class_archive: no archive was written: {error}", file=sys.stderr)
             return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import models.simulation
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable, whole_number
 from cli.out_lock import hold_folder
+from cli.simulated_jobs import SIMULATED_JOBS, load_simulated_jobs
 from cli.traces import TRACES, load_traces, week_second
 from cli.workers import end_with_parent, exit_on_sigterm
 from include.atomic_write import write_json
@@ -26,16 +27,15 @@ from include.flink.raw_format import hour_directory, write_lines
 from include.utc import IntervalError, floor_hour, format_utc
 from models.simulation.catalogue import CatalogueJob, assemble
 from models.simulation.fleet import Fleet, pack
-from models.simulation.history import History, RunOptions, fitting_parallelism, simulate
-from models.simulation.jobs import company
+from models.simulation.history import RunOptions, SimulatedHistory, find_fitting_parallelism, simulate
+from models.simulation.random_jobs import generate_fleet
 from models.simulation.randomness import job_generator
+from models.simulation.rest.job_timeline import Origin
 from models.simulation.rest.lines import LineWriter
-from models.simulation.rest.views import Origin
 from models.simulation.samples import Samples
+from models.simulation.source_load import draw_source_rates
 from models.simulation.spec import SpecError
-from models.simulation.state import Event
-from models.simulation.synthetic import generate_fleet
-from models.simulation.workload import source_rates
+from models.simulation.state import Restart
 
 POLL_BEFORE_WINDOW_END_S = 10  # so that the difference of two polls belongs to the window of the second
 HOURS_PER_TASK = 12
@@ -83,18 +83,18 @@ class HistoryRequest:
 
     def jobs(self) -> list[CatalogueJob]:
         """Return the jobs to simulate."""
-        return generate_fleet(self.scale_jobs, self.operators, self.seed) if self.scale_jobs else company()
+        return generate_fleet(self.scale_jobs, self.operators, self.seed) if self.scale_jobs else load_simulated_jobs()
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that the bytes depend on: the request, the code, the traces."""
+        """Return a hash of everything that the bytes depend on: the request, the code, the jobs, the traces."""
         digest = hashlib.sha256(json.dumps({**asdict(self), "raw": None}, default=str, sort_keys=True).encode())
         code = sorted(Path(models.simulation.__path__[0]).rglob("*.py"))
-        for path in [Path(__file__), *code, *sorted(TRACES.glob("*.csv.gz"))]:
+        for path in [Path(__file__), *code, *sorted(SIMULATED_JOBS.glob("*.toml")), *sorted(TRACES.glob("*.csv.gz"))]:
             digest.update(path.read_bytes())
         return digest.hexdigest()
 
 
-def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, History]:
+def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, SimulatedHistory]:
     """Simulate the request; polls lie a little before the ends of windows, so the run begins that much earlier."""
     fleet, control = assemble(jobs)
     traces, begin = load_traces(), request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
@@ -102,10 +102,10 @@ def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, H
     rates = np.zeros((steps, *fleet.shape))
     for row, job in enumerate(jobs):
         generator = job_generator(request.seed, job.spec.name, "load")
-        own = source_rates(job.loads, traces, week_s, steps=steps, step_s=STEP_S, generator=generator)
+        own = draw_source_rates(job.loads, traces, week_s, steps=steps, step_s=STEP_S, generator=generator)
         rates[:, row, np.flatnonzero(fleet.is_source[row])] = own.T
     options = RunOptions(step_s=STEP_S, poll_s=request.window_s, week_s=week_s, seed=request.seed)
-    return fleet, simulate(fleet, rates, fitting_parallelism(fleet, rates[0], 0.65), control, options)
+    return fleet, simulate(fleet, rates, find_fitting_parallelism(fleet, rates[0], 0.65), control, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +116,25 @@ class _Task:
     block: int
     fleet: Fleet
     samples: Samples
-    events: tuple[Event, ...]
+    restarts: tuple[Restart, ...]
     origin: Origin
     first_poll: int
     hours: tuple[datetime, ...]
 
 
-def _tasks(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, history: History) -> Iterator[_Task]:
+def _tasks(
+    request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, history: SimulatedHistory
+) -> Iterator[_Task]:
     begin = request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
     epoch_ms = round(begin.timestamp() * 1000)
     hours = [request.start + timedelta(hours=hour) for hour in range(request.hours)]
     for block, first in enumerate(range(0, len(jobs), JOBS_PER_FILE)):
         some = slice(first, min(first + JOBS_PER_FILE, len(jobs)))
         part = fleet if some == slice(0, len(jobs)) else pack(fleet.specs[some])
-        events = tuple(
-            replace(event, job=event.job - some.start)
-            for event in history.events
-            if some.start <= event.job < some.stop
+        restarts = tuple(
+            replace(restart, job=restart.job - some.start)
+            for restart in history.restarts
+            if some.start <= restart.job < some.stop
         )
         origin = Origin(
             request.cluster, epoch_ms, tuple(epoch_ms - round(job.age_days * 86_400_000) for job in jobs[some])
@@ -141,12 +143,12 @@ def _tasks(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, 
             chosen = tuple(hours[at : at + HOURS_PER_TASK])
             low = max(at * request.polls_per_hour - 1, 0)  # one poll more, to see what changed since
             samples = history.samples.cut(slice(low, (at + len(chosen)) * request.polls_per_hour), some)
-            yield _Task(request, block, part, samples, events, origin, at * request.polls_per_hour - low, chosen)
+            yield _Task(request, block, part, samples, restarts, origin, at * request.polls_per_hour - low, chosen)
 
 
 def _write(task: _Task) -> tuple[int, int, int]:
     """Write the files of a task; returns hours, lines and bytes."""
-    writer = LineWriter(task.fleet, task.samples, task.events, task.origin)
+    writer = LineWriter(task.fleet, task.samples, task.restarts, task.origin)
     lines = size = 0
     for index, hour in enumerate(task.hours):
         first = task.first_poll + index * task.request.polls_per_hour
@@ -194,7 +196,7 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
         "end": format_utc(request.end),
         "lines": lines,
         "bytes": size,
-        "restarts": len(history.events),
+        "restarts": len(history.restarts),
     }
     write_json(manifest, summary)
     times = {"simulated_s": round(simulated_s, 1), "seconds": round(time.monotonic() - started, 1)}

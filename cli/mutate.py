@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cli.arguments import CommandParser, number, whole_number
 from include.settings import PROJECT
 
 # What mutmut says of a mutant that the tests noticed; without tests or surviving it counts as not noticed.
@@ -202,13 +203,13 @@ def run(options: argparse.Namespace, modules: Sequence[Module]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure; bad arguments and failures are one line."""
     modules = read_modules()
-    parser = argparse.ArgumentParser(prog="make mutate ARGS=...", description=__doc__)
+    parser = CommandParser(prog="mutate", description=__doc__)
     parser.add_argument(
         "--module", nargs="+", choices=[module.name for module in modules], help="which modules; default: all"
     )
-    parser.add_argument("--sample", type=int, default=60, help="mutants per module, 0 for all (hours); default: 60")
-    parser.add_argument("--minutes", type=float, help="begin no further module after this time")
-    parser.add_argument("--children", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    parser.add_argument("--sample", type=whole_number(0), default=60, help="mutants per module, 0: all (default: 60)")
+    parser.add_argument("--minutes", type=number(0, 10_080, above=True), help="begin no further module after this time")
+    parser.add_argument("--children", type=whole_number(1, 256), default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument("--commit", help="measure the files of this commit instead of the working tree's")
     try:
         return run(parser.parse_args(argv), modules)

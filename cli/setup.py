@@ -167,10 +167,9 @@ def _archive_stamp(jdk: Jdk) -> str:
 
 def archive_classes(jdk: Jdk) -> None:
     """Write an archive of the classes that Spark loads; without one its applications start some 5 s slower."""
-    archive, stamp = JARS / CLASS_ARCHIVE, JARS / f"{CLASS_ARCHIVE}.stamp"
-    archive.unlink(missing_ok=True)
+    stamp = JARS / f"{CLASS_ARCHIVE}.stamp"
     try:
-        run([VENV / "bin" / "python", "-m", "cli.class_archive", archive], "nothing to be done")
+        run([VENV / "bin" / "python", "-m", "cli.class_archive", JARS / CLASS_ARCHIVE], "nothing to be done")
     except SetupError as error:
         print(f"setup: no archive of classes, Spark starts without: {error}", flush=True)
     write_text(stamp, _archive_stamp(jdk))

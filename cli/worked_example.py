@@ -5,7 +5,6 @@ It prints ``docs/worked_example.md``.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -20,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from cli.arguments import CommandParser, folder
 from cli.embedded import below
 from include.flink.endpoints import requirements_body
 from include.settings import PROJECT, Settings, load_settings
@@ -227,8 +227,8 @@ def render(values: Mapping[str, Any]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m cli.worked_example", description=__doc__)
-    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` has written")
+    parser = CommandParser(prog="worked_example", description=__doc__)
+    parser.add_argument("--out", type=folder, default=PROJECT / "out", help="where `make run` has written")
     os.environ.update(below(parser.parse_args(argv).out) | {"TZ": "UTC"})
     settings = load_settings()
     spark = start_session(settings, "worked-example")

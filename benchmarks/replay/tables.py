@@ -7,7 +7,6 @@ NAME_whole_trace.csv.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -18,7 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.replay.replay_cases import Row
-from benchmarks.replay.table import mean
+from benchmarks.replay.replay_tables import compute_mean
+from cli.arguments import CommandParser, readable_file
+from include.atomic_write import write_text
 from include.settings import PROJECT
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -46,9 +47,10 @@ def summarise(rows: Sequence[Row], segment: str) -> list[list[str]]:
     for policy in sorted({str(row["policy"]) for row in kept}):
         own = [row for row in kept if row["policy"] == policy]
         costs = [
-            mean([row for row in own if (row["trace"], row["job"]) == pair], "cost_vs_clairvoyant") for pair in pairs
+            compute_mean([row for row in own if (row["trace"], row["job"]) == pair], "cost_vs_clairvoyant")
+            for pair in pairs
         ]
-        rates = [f"{mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
+        rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
         average = float(np.mean(costs))
         found.append((average, [policy, *(f"{cost:.3f}" for cost in costs), f"{average:.3f}", *rates]))
     headings = ["policy", *(f"{job}: {trace}" for trace, job in pairs), "mean", "rescales / day", "late min / day"]
@@ -79,15 +81,14 @@ def format_page(published: Path = PUBLISHED) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page, or CSV files from the rows of a replay."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay.tables", description=__doc__)
-    parser.add_argument("--rows", type=Path, metavar="JSON", help="rows that `make replay` has written")
+    parser = CommandParser(prog="replay.tables", description=__doc__)
+    parser.add_argument("--rows", type=readable_file, metavar="JSON", help="rows that `make replay` has written")
     parser.add_argument("--name", help="how the CSV files of --rows begin")
     options = parser.parse_args(argv)
     if (options.rows is None) != (options.name is None):
         parser.error("--rows and --name go together")
     if options.rows is None:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(format_page())
+        write_text(PAGE, format_page())
         print(f"written: {PAGE}")
         return 0
     rows: list[Row] = json.loads(options.rows.read_text())

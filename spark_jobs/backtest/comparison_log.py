@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from include.settings import Settings
 from include.utc import format_utc
 from include.version import code_version
-from models.backtest.replay import REFERENCES
+from models.backtest.comparison import REFERENCES
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 
 SUFFIX = "-backtest"

@@ -15,8 +15,7 @@ from pyspark.broadcast import Broadcast
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from models.arrays import Floats
-from models.backtest.load import without_gaps
-from models.backtest.replay import (
+from models.backtest.comparison import (
     BIN_S,
     DAY_BINS,
     FLOOR,
@@ -26,9 +25,10 @@ from models.backtest.replay import (
     Spans,
     Subject,
     compare,
-    recommended,
+    recommend,
 )
 from models.bundle import BundleError, FleetBundle
+from models.evaluation.rate_series import fill_gaps
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.source_series import average_in_bins
 
@@ -52,7 +52,7 @@ class BacktestTask:
 
     Attributes:
         settings: of the run.
-        first_bin_s, bins: the history that is used, in bins of :data:`models.backtest.replay.BIN_S`.
+        first_bin_s, bins: the history that is used, in bins of :data:`models.backtest.comparison.BIN_S`.
         bundle: models of the fleet.
     """
 
@@ -107,7 +107,7 @@ def _subject(task: BacktestTask, state: dict[Any, Any]) -> Subject:
     rates = _rates(graph, state["sources"], task.bins)
     known = np.isfinite(rates)
     begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())
-    filled = np.stack([without_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
+    filled = np.stack([fill_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
     slots_max = task.settings.cluster(cluster).slots_max
     return Subject(cluster, job, graph, models, slots_max, task.first_bin_s + begin * BIN_S, filled)
 
@@ -128,7 +128,7 @@ def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
 
 def _rows(results: Sequence[Result], spans: Spans | None, in_use: str, settings: Settings) -> list[dict[str, object]]:
     floor = next((one.score.cost for one in results if one.policy == FLOOR and one.score is not None), None)
-    best = recommended(results, in_use, settings.backtest.margin)
+    best = recommend(results, in_use, settings.backtest.margin)
     shared = _span_columns(spans, settings)
     rows: list[dict[str, object]] = []
     for one in results:

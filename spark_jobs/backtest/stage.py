@@ -17,7 +17,7 @@ from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
 from include.version import code_version
-from models.backtest.replay import BIN_S, DAY_BINS
+from models.backtest.comparison import BIN_S, DAY_BINS
 from models.evaluation.candidate_policies import check_names
 from models.policies.registry import check_names as check_policies
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means

@@ -12,7 +12,7 @@ from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job
 from models.policies.dhalion import Dhalion
 from models.policies.ds2 import ManagerOptions
 from models.policies.ds2.ds2_policy import Ds2
-from models.simulation.capacity import capacity_curve
+from models.simulation.capacity import compute_capacity_curve
 
 ANY = (1, 2, *convergence.STARTS, SLOTS)
 
@@ -68,7 +68,7 @@ def test_non_linear_jobs_converge_in_three_steps_from_any_start(indicated: conve
 def test_they_end_without_backpressure_at_most_one_above_the_smallest(indicated: convergence.Runs) -> None:
     assert {run.above for run in indicated.values()} == {0, 1}
     for query in CURVES:
-        curve = capacity_curve(job(query, "job").operators[-1], SLOTS)
+        curve = compute_capacity_curve(job(query, "job").operators[-1], SLOTS)
         load = source_rates(query, 3).sum()
         assert indicated[query, 1].smallest == int(np.flatnonzero(curve >= load)[0])
 

@@ -13,8 +13,9 @@ import benchmarks.__main__ as bench
 import benchmarks.announced.__main__ as announced
 import benchmarks.papers.__main__ as papers
 import benchmarks.replay.__main__ as replay
-from benchmarks import conformance
-from cli import backtest, cluster, collect, history, record, remake, run, ui
+from benchmarks import conformance, forecasting_traces
+from benchmarks.replay import tables, unseen
+from cli import backtest, cluster, collect, history, mutate, record, remake, run, ui, worked_example
 from include.settings import PROJECT
 
 MOMENT = "a time such as 2026-11-20T18:00:00Z"
@@ -54,6 +55,13 @@ CASES = [
     (announced, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
     (announced, ["--late-weight", "-1"], "late_weight"),
     (announced, ["--query", "q99"], "choose from"),
+    (tables, ["--rows", "no/such/file.json", "--name", "x"], "a file that is there, not 'no/such/file.json'"),
+    (tables, ["--name", "x"], "--rows and --name go together"),
+    (unseen, ["no/such/folder", "out"], "a folder that is there, not 'no/such/folder'"),
+    (forecasting_traces, ["--trace", "no/such/file.csv"], "a file that is there, not 'no/such/file.csv'"),
+    (mutate, ["--sample", "-1"], "a whole number of 0 or more, not '-1'"),
+    (mutate, ["--minutes", "0"], "a number above 0 and up to 10080, not '0'"),
+    (worked_example, ["--out", "no/such/folder"], "a folder that is there, not 'no/such/folder'"),
     (conformance, ["--kind", "ds9", "--cases", "x"], "choose from"),
 ]
 WRITERS = [

@@ -1,12 +1,13 @@
-"""The planner under what no forecast knows of: it must not go to and fro."""
+"""The planner under a load that no forecast knows of: it must not oscillate."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from models.evaluation.candidate_policies import candidate_policies
-from models.evaluation.replay_run import Conditions, ReplayRun
+from models.evaluation.candidate_policies import build_candidates
+from models.evaluation.conditions import Conditions
+from models.evaluation.replay_run import ReplayRun
 from models.evaluation.scores import Ledger
 from models.evaluation.workload import Workload
 from models.simulation.spec import JobSpec, OperatorSpec
@@ -27,7 +28,7 @@ JOB = JobSpec(
 def replayed(rates_per_s: np.ndarray) -> Ledger:
     """Return what the planner did, from a cold start, under rates at steps of 10 s."""
     load, conditions = Workload(JOB, MONDAY, 10, rates_per_s[:, None]), Conditions()
-    return ReplayRun(load, candidate_policies(["planner"], load, conditions), [0], conditions).run().ledger
+    return ReplayRun(load, build_candidates(["planner"], load, conditions), [0], conditions).run().ledger
 
 
 def hours(days: float) -> np.ndarray:

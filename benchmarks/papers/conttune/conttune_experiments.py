@@ -8,10 +8,9 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from models.arrays import Floats, Ints
-from models.policies.conttune import Acquisition, Question, add_observation, big_step, propose
+from models.policies.conttune import Acquisition, OperatorProblem, add_observation, big_step, propose
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.small import ALPHA
-from models.simulation.step import multiply
 from models.simulation.testbed import Testbed, Window
 
 PERMUTATIONS = 6
@@ -130,7 +129,7 @@ def _tune(bed: Testbed, rate: Floats, states: list[_Job], method: Method, into: 
         into["most_cores"][:] = np.maximum(into["most_cores"], cores)
         if left_s > 0:
             _step(bed, window, rate, states, method)
-    load = multiply(bed.fleet.gain, rate)
+    load = bed.fleet.network.compute_load(rate)
     with np.errstate(divide="ignore"):
         spare = np.where(load > 0, bed.fleet.capacity(bed.state.parallelism) / load, np.inf).min(axis=1)
     into["backlog_s"][:] = bed.state.backlog.sum(axis=1) / (rate.sum(axis=1) * spare)
@@ -143,9 +142,9 @@ def _tune(bed: Testbed, rate: Floats, states: list[_Job], method: Method, into: 
 
 def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method: Method) -> None:
     """Let every job that is not settled observe and take one step."""
-    required = multiply(bed.fleet.gain, rate)
+    required = bed.fleet.network.compute_load(rate)
     requested: list[int] = []
-    questions: list[Question] = []
+    problems: list[OperatorProblem] = []
     for job, state in enumerate(states):
         if not state.tuning:
             continue
@@ -162,14 +161,14 @@ def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method
             continue
         state.rates_shown = True
         requested.append(job)
-        questions += [
-            Question(*values, state.p_max)
+        problems += [
+            OperatorProblem(*values, state.p_max)
             for values in zip(state.histories, map(float, required[job]), running, capacity, strict=True)
         ]
-    answers = iter(propose(questions, alpha=method.alpha, acquisition=method.acquisition))
+    suggestions = iter(propose(problems, alpha=method.alpha, acquisition=method.acquisition))
     for job in requested:
         running = [int(count) for count in window.parallelism[job]]
-        wanted = [min(next(answers).parallelism, SLOTS) for _ in running]
+        wanted = [min(next(suggestions).parallelism, SLOTS) for _ in running]
         if wanted == running:
             states[job].tuning = False
         else:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.spec import FloatArray, SpecError
+from models.arrays import Floats
+from models.simulation.spec import SpecError
 
 WEEK_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class WeeklyTrace:
     """A measured input rate.
 
     Attributes:
@@ -22,19 +23,19 @@ class Trace:
         first_week_s: seconds from Monday 00:00 to the first value.
     """
 
-    values: FloatArray
+    values: Floats
     step_s: int
     first_week_s: int
 
     @classmethod
-    def from_values(cls, values: FloatArray, step_s: int, first_week_s: int, fine_step_s: int = 300) -> Trace:
+    def from_values(cls, values: Floats, step_s: int, first_week_s: int, fine_step_s: int = 300) -> WeeklyTrace:
         """Build a trace: interpolate linearly to ``fine_step_s``, cut to whole weeks, normalise.
 
         Raises:
             SpecError: less than a week, or values that are negative or not finite.
         """
         if not np.isfinite(values).all() or (values < 0).any():
-            raise SpecError("a trace holds values that are negative or not finite; mend or cut it")
+            raise SpecError("a trace holds values that are negative or not finite; repair or cut it")
         at = np.arange(0, values.size * step_s, fine_step_s)
         fine = np.interp(at, np.arange(values.size) * step_s, values)
         whole = fine.size // (WEEK_S // fine_step_s) * (WEEK_S // fine_step_s)
@@ -43,8 +44,8 @@ class Trace:
         fine = fine[:whole]
         return cls(fine / np.percentile(fine, 99.5), fine_step_s, first_week_s)
 
-    def window(self, week_s: int, samples: int, weeks: int, hours: int) -> FloatArray:
-        """Return ``samples`` values from a moment of the week on, (samples,); it repeats after its last week.
+    def window(self, week_s: int, samples: int, weeks: int, hours: int) -> Floats:
+        """Return ``samples`` values from a time of the week on, (samples,); it repeats after its last week.
 
         Args:
             week_s: seconds from Monday 00:00 to the first value wanted.
@@ -57,13 +58,13 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TracePart:
     """One trace in a mix.
 
     Attributes:
         trace: its name.
         weight: share in the mix.
-        weeks, hours: see :meth:`Trace.window`.
+        weeks, hours: see :meth:`WeeklyTrace.window`.
         contrast: stretches the distance from the peak: 1 leaves the trace, 2 doubles the depth of its nights.
     """
 
@@ -79,14 +80,14 @@ class SourceLoad:
     """The load of one source: a mix of traces, ``peak_per_s`` at its peak."""
 
     peak_per_s: float
-    parts: tuple[Part, ...]
+    parts: tuple[TracePart, ...]
     sample_noise: float = 0.05
     step_noise: float = 0.02
 
     FLOOR = 0.02
 
 
-def shape(load: SourceLoad, traces: Mapping[str, Trace], week_s: int, samples: int) -> FloatArray:
+def compute_shape(load: SourceLoad, traces: Mapping[str, WeeklyTrace], week_s: int, samples: int) -> Floats:
     """Return the noiseless rate of a source, (samples,) records/s, one per trace step.
 
     Raises:
@@ -102,15 +103,15 @@ def shape(load: SourceLoad, traces: Mapping[str, Trace], week_s: int, samples: i
     return load.peak_per_s * np.maximum(total / sum(part.weight for part in load.parts), SourceLoad.FLOOR)
 
 
-def source_rates(
+def draw_source_rates(
     loads: Sequence[SourceLoad],
-    traces: Mapping[str, Trace],
+    traces: Mapping[str, WeeklyTrace],
     week_s: int,
     *,
     steps: int,
     step_s: float,
     generator: np.random.Generator,
-) -> FloatArray:
+) -> Floats:
     """Return source rates with noise, (sources, steps) records/s.
 
     Values of the trace are joined linearly; each gets ``sample_noise``, each step ``step_noise``.
@@ -120,7 +121,7 @@ def source_rates(
     at = (np.arange(steps) + 0.5) * step_s
     rates = np.empty((len(loads), steps))
     for row, load in enumerate(loads):
-        coarse = shape(load, traces, week_s, samples)
+        coarse = compute_shape(load, traces, week_s, samples)
         coarse = coarse * np.maximum(1.0 + load.sample_noise * generator.standard_normal(samples), 0.1)
         fine = np.interp(at, np.arange(samples) * trace_step_s, coarse)
         rates[row] = fine * np.maximum(1.0 + load.step_noise * generator.standard_normal(steps), 0.1)

@@ -1,4 +1,4 @@
-"""The twin of a job, the rates it is profiled at, and the profile that comes of it."""
+"""The simulated replica of a job, the rates at which it is profiled, and its profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPH = JobGraph(
     (Operator("source"), Operator("map", ("source",)), Operator("window", ("map",), max_parallelism=6)),
 )
 P = np.arange(1, SLOTS + 1)
-# `map` bends: 1000 records/s of one instance, less of each further one; the window gets half of them.
+# `map` scales less than linearly: 1000 records/s of the first instance, less of each further one.
 MAP_PER_S = 1000.0 * P / (1.0 + 0.05 * (P - 1))
 
 
@@ -37,7 +37,7 @@ MODELS = JobModels(
 )
 
 
-def test_the_twin_does_what_the_models_say():
+def test_the_replica_does_what_the_models_say():
     spec = build_replica("orders", GRAPH, MODELS, SLOTS, Planner())
     by_name = {operator.name: operator for operator in spec.operators}
     assert by_name["map"].measured_per_s == pytest.approx(MAP_PER_S)
@@ -49,7 +49,7 @@ def test_the_twin_does_what_the_models_say():
     assert spec.fetch_delay_s == pytest.approx(0.12)
 
 
-def test_a_job_without_any_model_has_no_twin():
+def test_a_job_without_any_model_has_no_replica():
     with pytest.raises(SpecError, match="no operator has a capacity model"):
         build_replica("orders", GRAPH, replace(MODELS, capacity={}), SLOTS, Planner())
 
@@ -71,7 +71,7 @@ def test_without_load_there_is_nothing_to_replay(load):
         profiling_options(Profiling(), SLOTS, load)
 
 
-def test_the_twin_is_profiled_to_its_capacity_and_every_step_is_written_down():
+def test_the_replica_is_profiled_to_its_capacity_and_every_step_is_recorded():
     spec = build_replica("orders", GRAPH, MODELS, SLOTS, Planner())
     options = profiling_options(Profiling(settle_s=60, window_s=30), SLOTS, 500.0)
     journal = Journal(SimulatedProfiling(spec, AT_THE_SOURCES, seed=7))

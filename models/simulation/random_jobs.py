@@ -1,22 +1,24 @@
-"""Fleets of any size for measuring throughput: random but believable jobs, the same for the same seed."""
+"""Fleets of any size for measuring throughput: random but plausible jobs, the same for the same seed."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.simulation.catalogue import CatalogueJob, Draft, build
-from models.simulation.jobs import NYC, TAXI, WIKI
+from models.simulation.catalogue import CatalogueJob, Draft, build_job
+from models.simulation.source_load import SourceLoad, TracePart
 from models.simulation.spec import Ship
-from models.simulation.workload import Part, SourceLoad
+
+# Names in data/traces.
+TRACES = ("dsp_taxi", "dsp_wiki_de", "nab_nyc_taxi")
 
 
 def generate_fleet(jobs: int, operators: int, seed: int) -> list[CatalogueJob]:
     """Return ``jobs`` jobs named ``job-0000``..., each a chain of ``operators`` (at least 2) from one source."""
     generator = np.random.default_rng([seed, jobs, operators])
-    return [_job(f"job-{number:04d}", operators, generator) for number in range(jobs)]
+    return [_draw_job(f"job-{number:04d}", operators, generator) for number in range(jobs)]
 
 
-def _job(name: str, operators: int, generator: np.random.Generator) -> CatalogueJob:
+def _draw_job(name: str, operators: int, generator: np.random.Generator) -> CatalogueJob:
     needs = generator.uniform(2.0, 24.0, operators)
     drafts = [Draft("Source: events", float(needs[0]))]
     for index in range(1, operators):
@@ -31,9 +33,9 @@ def _job(name: str, operators: int, generator: np.random.Generator) -> Catalogue
                 Ship.HASH if index % 3 == 2 else Ship.REBALANCE,
             )
         )
-    part = Part(
-        str(generator.choice([TAXI, WIKI, NYC])),
+    part = TracePart(
+        str(generator.choice(TRACES)),
         weeks=int(generator.integers(0, 3)),
         hours=int(generator.integers(0, 12)),
     )
-    return build(name, drafts, [SourceLoad(float(generator.uniform(5e3, 1e5)), (part,))])
+    return build_job(name, drafts, [SourceLoad(float(generator.uniform(5e3, 1e5)), (part,))])

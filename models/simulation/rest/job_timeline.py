@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from include.flink.endpoints import JOB_METRICS
 from models.simulation.fleet import Fleet
-from models.simulation.rest.events import Checkpoint, Failure, checkpoints_reply, job_metrics_reply
-from models.simulation.rest.job_reply import JobView
+from models.simulation.rest.events import Checkpoint, Failure, build_checkpoints_reply, build_job_metrics_reply
+from models.simulation.rest.job_reply import JobDetails
 from models.simulation.samples import Samples
-from models.simulation.state import NEVER, Event, Restart
+from models.simulation.state import NEVER, Restart, RestartKind
 
 CANCELLING_SHARE = 0.3  # of a downtime: tasks stop first, then the job waits for new ones
 CREATED_BEFORE_RUNNING_MS = 420
@@ -37,11 +37,11 @@ class Origin:
 
 
 class JobTimeline:
-    """One job of some samples; ``events`` are those of the whole fleet."""
+    """One job of some samples; ``restarts`` are those of the whole fleet."""
 
-    def __init__(self, fleet: Fleet, samples: Samples, events: Sequence[Event], origin: Origin, job: int) -> None:
+    def __init__(self, fleet: Fleet, samples: Samples, restarts: Sequence[Restart], origin: Origin, job: int) -> None:
         self._spec, self._samples, self._origin, self._job = fleet.specs[job], samples, origin, job
-        self._failures = [event for event in events if event.job == job and event.kind is Restart.FAILURE]
+        self._failures = [one for one in restarts if one.job == job and one.kind is RestartKind.FAILURE]
         self._at: list[float] = samples.at_s.tolist()
         self._down_from: list[float] = samples.down_from[:, job].tolist()
         self._down_until: list[float] = samples.down_until[:, job].tolist()
@@ -59,16 +59,16 @@ class JobTimeline:
         """Return seconds since the job last came back."""
         return self._at[poll] - self._down_until[poll]
 
-    def view(self, poll: int, at_ms: int) -> JobView:
+    def details(self, poll: int, at_ms: int) -> JobDetails:
         """Return what ``/jobs/:jid`` tells.
 
         Flink's adaptive scheduler writes new times for CREATED and RUNNING at every restart.  Deviation: it leaves
         RESTARTING at 0 for a restart of a few seconds; polls that are five minutes apart could then not tell how long
-        the job stood still, so the time is given here as Flink's default scheduler does.
+        the job was down, so the time is given here as Flink's default scheduler does.
         """
         submitted, from_s = self._origin.submitted_ms[self._job], self._down_from[poll]
         running_ms = self._running_ms(poll)
-        return JobView(
+        return JobDetails(
             now_ms=at_ms,
             duration_ms=at_ms - submitted,
             running_for_ms=at_ms - running_ms,
@@ -106,7 +106,7 @@ class JobTimeline:
             since_s = float(self._samples.checkpoints[poll, self._job, 0, 0]) - until
             done = max(0, round(since_s / self._spec.checkpoint_interval_s))
             restored = (kept[0].number - done, self._origin.ms(until))
-        return checkpoints_reply(job_id, kept, restored, sum(self._parallelism[poll]))
+        return build_checkpoints_reply(job_id, kept, restored, sum(self._parallelism[poll]))
 
     def job_metrics(self, poll: int, at_ms: int) -> list[dict[str, str]]:
         """Return the reply of ``/jobs/:jid/metrics`` for ``JOB_METRICS``; times in a state are 0 outside of it."""
@@ -124,7 +124,7 @@ class JobTimeline:
             "lastCheckpointRestoreTimestamp": self._origin.ms(self._down_until[poll]) if restarts and running else -1,
             "numberOfCompletedCheckpoints": last.number,
         }
-        return job_metrics_reply({name: known.get(name, 0) for name in JOB_METRICS})
+        return build_job_metrics_reply({name: known.get(name, 0) for name in JOB_METRICS})
 
     def failed_since_last_poll(self, poll: int) -> bool:
         """Whether a failure happened since the poll before (of these samples)."""
@@ -134,12 +134,12 @@ class JobTimeline:
     def failures(self, poll: int) -> list[Failure]:
         """Return the failures up to a poll, in order of time; which task noticed it follows from its time."""
         found = []
-        for event in self._failures:
-            if event.down_from_s <= self._at[poll]:
-                draw = int(event.down_from_s)
+        for restart in self._failures:
+            if restart.down_from_s <= self._at[poll]:
+                draw = int(restart.down_from_s)
                 index = draw % len(self._spec.operators)
-                p = int(event.before[index])
+                p = int(restart.before[index])
                 host = f"10.0.{self._job % 250}.{draw % 200 + 10}:6121"
-                at_ms = self._origin.ms(event.down_from_s)
+                at_ms = self._origin.ms(restart.down_from_s)
                 found.append(Failure(at_ms, self._spec.operators[index].name, draw % p + 1, p, host))
         return found

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from models.simulation.spec import BoolArray, FloatArray, IntArray
+from models.arrays import Bools, Floats
+from models.evaluation.rate_series import SHORT_GAP_S, fill_gaps, find_gaps
 
 BIN_S = 300
 DAY_BINS = 86_400 // BIN_S
 STEP_LEAST_S, STEP_MOST_S = 1.0, 3600.0
-SHORT_GAP_S = 3600
 _READABLE_SHARE = 0.9
 # Numbers above these are nano-, micro- and milliseconds since 1970.
 _UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
@@ -37,10 +37,10 @@ class Trace:
 
     name: str
     start_s: int
-    values: FloatArray
+    values: Floats
     notes: tuple[str, ...]
 
-    def first_days(self, days: float | None) -> Trace:
+    def cut_days(self, days: float | None) -> Trace:
         """Return the beginning of the trace; all of it for None."""
         bins = len(self.values) if days is None else max(1, round(days * DAY_BINS))
         return Trace(self.name, self.start_s, self.values[:bins], self.notes)
@@ -52,7 +52,7 @@ def read_trace(path: Path) -> Trace:
     Raises:
         TraceError: no such columns, too short, or a step outside 1 s .. 1 h.
     """
-    times_s, values, columns = _columns(path)
+    times_s, values, columns = _read_columns(path)
     kept = np.isfinite(times_s) & np.isfinite(values) & (values >= 0)
     notes = [columns]
     if not kept.all():
@@ -66,9 +66,10 @@ def read_trace(path: Path) -> Trace:
     step_s = float(np.median(np.diff(at)))
     if not STEP_LEAST_S <= step_s <= STEP_MOST_S:
         raise TraceError(f"{path}: a step of {step_s:g} s; steps of {STEP_LEAST_S:g} s to {STEP_MOST_S:g} s are read")
-    start_s, grid, known = _binned(at, rates, step_s)
-    notes.append(_resampling(step_s))
-    filled = _filled(grid, known, notes)
+    start_s, grid, known = _average_bins(at, rates, step_s)
+    notes.append(_describe_step(step_s))
+    filled = fill_gaps(np.where(known, grid, np.nan), BIN_S)
+    notes += _describe_gaps(known)
     if len(filled) < DAY_BINS // 12:
         raise TraceError(
             f"{path}: {len(filled) * BIN_S / 3600:.1f} hours are too short for a replay; give two at least"
@@ -78,32 +79,32 @@ def read_trace(path: Path) -> Trace:
     return Trace(path.name.split(".")[0], start_s, filled, tuple(notes))
 
 
-def _columns(path: Path) -> tuple[FloatArray, FloatArray, str]:
+def _read_columns(path: Path) -> tuple[Floats, Floats, str]:
     """Return times in epoch seconds and rates, NaN where they cannot be read, and which columns they are."""
     try:
         table = pd.read_csv(path, header=None, dtype=str, skipinitialspace=True, comment="#")
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise TraceError(f"{path}: {error}") from error
-    if _numbers(table.iloc[:1]).isna().to_numpy().all() and _times(table.iloc[0]).isna().all():
+    if _parse_numbers(table.iloc[:1]).isna().to_numpy().all() and _parse_times(table.iloc[0]).isna().all():
         header, table = table.iloc[0].astype(str).tolist(), table.iloc[1:]
     else:
         header = [f"column {number}" for number in range(1, table.shape[1] + 1)]
-    numbers = _numbers(table)
-    times = _time_column(table, numbers)
+    numbers = _parse_numbers(table)
+    times = _find_times(table, numbers)
     rates = [place for place in table if place != times and numbers[place].notna().mean() >= _READABLE_SHARE / 2]
     if times is None or not rates:
         raise TraceError(f"{path}: needs a column of times and one of rates; found {header}")
     rate = rates[0]
     places = {place: number for number, place in enumerate(table)}
     text = f"time: {header[places[times]]}, rate: {header[places[rate]]}"
-    at = numbers[times].to_numpy(float) if _is_number(numbers[times]) else _seconds(_times(table[times]))
+    at = numbers[times].to_numpy(float) if _is_number(numbers[times]) else _seconds(_parse_times(table[times]))
     return _to_seconds(at), numbers[rate].to_numpy(float), text
 
 
-def _time_column(table: pd.DataFrame, numbers: pd.DataFrame) -> Any:
+def _find_times(table: pd.DataFrame, numbers: pd.DataFrame) -> Any:
     """Return the first column that holds dates, else the first whose numbers only rise; None without any."""
     for place in table:
-        if not _is_number(numbers[place]) and _times(table[place]).notna().mean() >= _READABLE_SHARE:
+        if not _is_number(numbers[place]) and _parse_times(table[place]).notna().mean() >= _READABLE_SHARE:
             return place
     for place in table:
         values = numbers[place].dropna().to_numpy(float)
@@ -112,7 +113,7 @@ def _time_column(table: pd.DataFrame, numbers: pd.DataFrame) -> Any:
     return None
 
 
-def _numbers(table: pd.DataFrame) -> pd.DataFrame:
+def _parse_numbers(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({place: pd.to_numeric(table[place], errors="coerce") for place in table})
 
 
@@ -120,21 +121,21 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return bool(column.notna().mean() >= _READABLE_SHARE)
 
 
-def _times(column: pd.Series[Any]) -> pd.Series[Any]:
+def _parse_times(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
 
 
-def _seconds(times: pd.Series[Any]) -> FloatArray:
+def _seconds(times: pd.Series[Any]) -> Floats:
     since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.array(since, float)
 
 
-def _to_seconds(at: FloatArray) -> FloatArray:
+def _to_seconds(at: Floats) -> Floats:
     largest = float(np.nanmax(np.abs(at), initial=0.0))
     return at * next((factor for above, factor in _UNITS if largest > above), 1.0)
 
 
-def _binned(at: FloatArray, rates: FloatArray, step_s: float) -> tuple[int, FloatArray, BoolArray]:
+def _average_bins(at: Floats, rates: Floats, step_s: float) -> tuple[int, Floats, Bools]:
     """Return the first bin's epoch seconds, (n,) means or interpolated values, and (n,) which of them are known."""
     first = int(at[0] // BIN_S)
     if step_s <= BIN_S:
@@ -149,7 +150,7 @@ def _binned(at: FloatArray, rates: FloatArray, step_s: float) -> tuple[int, Floa
     return first * BIN_S, np.interp(middles, at + step_s / 2, rates), np.asarray(known)
 
 
-def _resampling(step_s: float) -> str:
+def _describe_step(step_s: float) -> str:
     if step_s == BIN_S:
         return "a value every 5 minutes, as it is"
     if step_s < BIN_S:
@@ -157,30 +158,15 @@ def _resampling(step_s: float) -> str:
     return f"a value every {step_s / 60:g} minutes, joined linearly"
 
 
-def _filled(grid: FloatArray, known: BoolArray, notes: list[str]) -> FloatArray:
-    """Return the grid without gaps: short ones joined linearly, long ones taken from the same time of another day."""
-    if known.all():
-        return grid
-    begin, end = _runs(~known)
-    joined = np.interp(np.arange(len(grid)), np.flatnonzero(known), grid[known])
-    filled = np.where(known, grid, np.nan)
+def _describe_gaps(known: Bools) -> list[str]:
+    """Return what :func:`fill_gaps` does to (n,) bins of which some are known, nothing without gaps."""
+    begin, end = find_gaps(known)
     long = (end - begin) * BIN_S > SHORT_GAP_S
-    for first, last in zip(begin[~long], end[~long], strict=True):
-        filled[first:last] = joined[first:last]
-    for first, last in zip(begin[long], end[long], strict=True):
-        for at in range(first, last):
-            days = [day for day in (at - DAY_BINS, at + DAY_BINS) if 0 <= day < len(grid) and np.isfinite(filled[day])]
-            filled[at] = filled[days[0]] if days else joined[at]
     bins = int((end - begin)[long].sum())
-    notes.append(f"{int((~long).sum())} gaps of up to an hour joined linearly")
+    notes = [f"{int((~long).sum())} gaps of up to an hour joined linearly"] if len(begin) else []
     if bins:
         notes.append(
             f"{int(long.sum())} longer gaps, {bins * BIN_S / 3600:.1f} hours, FILLED from the same time of the day "
             "before (or after, or joined linearly)"
         )
-    return filled
-
-
-def _runs(marked: BoolArray) -> tuple[IntArray, IntArray]:
-    edges = np.diff(np.concatenate([[0], marked.astype(np.int8), [0]]))
-    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    return notes

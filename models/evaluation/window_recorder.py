@@ -1,18 +1,18 @@
-"""The windows of every contender, kept so that what a policy sees is a slice and no copy."""
+"""The windows of every row, kept so that the observations of a policy are slices and no copies."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.evaluation.engine import Metrics
+from models.arrays import Bools, Floats, Ints
+from models.evaluation.window_metrics import WindowMetrics
 from models.policies.observations import Observations
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 _MEASURES = ("in_per_s", "true_in_per_s", "busy", "backpressured", "idle", "backlog", "latency_ms")
 
 
-class Recorder:
-    """Windows of J contenders, the latest ``kept`` of them at least.
+class WindowRecorder:
+    """Windows of J rows, the latest ``kept`` of them at least.
 
     Args:
         shape: (J, O).
@@ -33,15 +33,15 @@ class Recorder:
         windows: int,
         start_s: int,
         window_s: int,
-        selectivity: FloatArray,
-        target_per_s: FloatArray,
+        selectivity: Floats,
+        target_per_s: Floats,
     ) -> None:
-        self._kept, self._room = kept, min(windows, 2 * kept)
+        self._kept, self._size = kept, min(windows, 2 * kept)
         self._start_s, self._window_s = start_s, window_s
         self.selectivity, self._target = selectivity, target_per_s
-        self._parallelism = np.zeros((self._room, *shape), np.int64)
-        self._measures = {name: np.full((self._room, *shape), np.nan) for name in _MEASURES}
-        self._disturbed = np.zeros((self._room, shape[0]), bool)
+        self._parallelism = np.zeros((self._size, *shape), np.int64)
+        self._measures = {name: np.full((self._size, *shape), np.nan) for name in _MEASURES}
+        self._disturbed = np.zeros((self._size, shape[0]), bool)
         self._dropped = 0  # windows that are kept no more
         self.count = 0
 
@@ -50,30 +50,30 @@ class Recorder:
         """Epoch seconds at which the last window ended."""
         return self._start_s + self.count * self._window_s
 
-    def add(self, metrics: Metrics) -> None:
+    def add(self, metrics: WindowMetrics) -> None:
         """Keep the next window."""
         at = self.count - self._dropped
-        if at == self._room:
-            at = self._forget()
+        if at == self._size:
+            at = self._drop_oldest()
         self._parallelism[at] = metrics.parallelism
         for name, kept in self._measures.items():
             kept[at] = getattr(metrics, name)
         self._disturbed[at] = metrics.disturbed
         self.count += 1
 
-    def _forget(self) -> int:
+    def _drop_oldest(self) -> int:
         """Move the latest windows to the front; return where the next one goes."""
         for array in (self._parallelism, self._disturbed, *self._measures.values()):
-            array[: self._kept] = array[self._room - self._kept :]
-        self._dropped += self._room - self._kept
+            array[: self._kept] = array[self._size - self._kept :]
+        self._dropped += self._size - self._kept
         return self._kept
 
-    def index(self, time_s: float) -> int:
+    def count_until(self, time_s: float) -> int:
         """Return how many windows have ended by a time, epoch seconds."""
         return int(np.clip((time_s - self._start_s) // self._window_s, 0, self.count))
 
     def observations(self, row: int, first: int, last: int) -> Observations:
-        """Return windows ``[first, last)`` of one contender; those that are kept no more are left out."""
+        """Return windows ``[first, last)`` of one row; those that are kept no more are left out."""
         first = max(first, self._dropped)
         span = slice(first - self._dropped, max(last - self._dropped, first - self._dropped))
         numbers = np.arange(first, max(last, first))
@@ -96,9 +96,7 @@ class Recorder:
             disturbed=self._disturbed[span, row],
         )
 
-    def grid(
-        self, rows: IntArray, first: int, last: int
-    ) -> tuple[IntArray, IntArray, dict[str, FloatArray], BoolArray]:
+    def stack(self, rows: Ints, first: int, last: int) -> tuple[Ints, Ints, dict[str, Floats], Bools]:
         """Return window numbers (W,), parallelism (W, n, O), measures by name (W, n, O) and disturbed (W, n)."""
         first = max(first, self._dropped)
         span = slice(first - self._dropped, last - self._dropped)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,18 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Settings
 from include.utc import DAY_S
-from models.backtest.forecasts import later_forecasts
-from models.backtest.load import in_steps
-from models.evaluation.candidate_policies import candidate_policies
-from models.evaluation.conditions import Cadence, Disturbances, Prices
-from models.evaluation.drivers import Driver, View
-from models.evaluation.forecasts import Forecasts
-from models.evaluation.replay_run import CandidatePolicy, Conditions, ReplayRun
-from models.evaluation.scores import Score, score
+from models.arrays import Floats
+from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
+from models.evaluation.conditions import Cadence, Conditions, Disturbances, Prices
+from models.evaluation.drivers import Driver
+from models.evaluation.rate_series import interpolate_steps
+from models.evaluation.replay_run import ReplayResult, ReplayRun
+from models.evaluation.scores import Score, compute_score
+from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
+from models.forecasting.batch import default_registry
 from models.job_models import JobModels, RecoveryModel
-from models.scheduling.demand import SourceForecast
 from models.simulation.simulated_replica import build_replica
-from models.simulation.spec import FloatArray
 
 # Coarser steps than the replay of traces, since a fleet is compared; costs of a job's week differ by up to 2%.
 CADENCE = Cadence(step_s=30)
@@ -59,12 +57,12 @@ class Subject:
     models: JobModels
     slots_max: int
     start_s: int
-    rates_per_s: FloatArray
+    rates_per_s: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """How a history of T bins is used, in bins: ``before`` is only seen by forecasts, then comes the replay.
+    """How a history of T bins is used, in bins: ``before`` is only known to forecasts, then comes the replay.
 
     Attributes:
         before: what forecasts know when the replay begins.
@@ -108,8 +106,8 @@ class Result:
 
 
 @dataclass(slots=True)
-class Guarded:
-    """A driver whose failure ends its own run alone: from then on it wishes for nothing.
+class IsolatedDriver:
+    """A driver whose failure ends its own run alone: from then on it asks for nothing.
 
     Attributes:
         driver: the driver.
@@ -123,87 +121,49 @@ class Guarded:
         """Return the driver's first memory."""
         return self.driver.first_memory()
 
-    def tick(self, view: View, memory: Any) -> tuple[Any, Any]:
+    def tick(self, snapshot: TickSnapshot, memory: Any) -> tuple[Any, Any]:
         """Return what the driver wants."""
         if self.error is not None:
             return None, memory
         try:
-            return self.driver.tick(view, memory)
+            return self.driver.tick(snapshot, memory)
         except Exception as error:
-            self.error = f"at epoch second {view.now_s}: {error!r}"
+            self.error = f"at epoch second {snapshot.now_s}: {error!r}"
             return None, memory
 
 
-class OwnHistory(ReplayRun):
-    """A world whose forecasts know what came before it begins.
-
-    Args:
-        workload, candidate_policies, seeds, conditions: see :class:`ReplayRun`.
-        before_per_s: (B, S) mean rates of the windows before the first.
-    """
-
-    def __init__(
-        self,
-        workload: Workload,
-        candidate_policies: Sequence[CandidatePolicy],
-        seeds: Sequence[int],
-        conditions: Conditions,
-        before_per_s: FloatArray,
-    ) -> None:
-        super().__init__(workload, candidate_policies, seeds, conditions)
-        window_s = conditions.cadence.window_s
-        self._before, self._options = len(before_per_s), conditions.forecast
-        self._past_per_s, self._past_s = before_per_s, workload.start_s - self._before * window_s
-
-    @cached_property
-    def _informed(self) -> Forecasts:
-        """Made when the first is asked for: not every policy looks at one."""
-        return later_forecasts(
-            self.graph.sources,
-            self._past_s,
-            np.concatenate([self._past_per_s, self.arrivals_per_s]),
-            begin=self._before,
-            every_s=self.setting.cadence.plan_every_s,
-            options=self._options,
-        )
-
-    def forecast(self, ingested_s: int) -> SourceForecast | None:
-        """Return the forecast from all windows up to a moment."""
-        return self._informed.at(self._before + self.recorder.index(ingested_s))
-
-
-def disturbances(models: JobModels, failures_per_day: float) -> Disturbances:
-    """Return what happens to a job's twin: the champion's downtimes, and windows that waver as the job's own do."""
+def fit_disturbances(models: JobModels, failures_per_day: float) -> Disturbances:
+    """Return what happens to a job's simulated replica: the champion's downtimes, the noise of its windows."""
     recovery, usual = models.recovery, Disturbances()
     noise = [curve.noise_share for curve in models.capacity.values() if np.isfinite(curve.noise_share)]
     return Disturbances(
-        rescale_downtime_s=_uniform(recovery.downtime_rescale_s, recovery.downtime_rescale_sd_s),
+        rescale_downtime_s=_fit_uniform(recovery.downtime_rescale_s, recovery.downtime_rescale_sd_s),
         failures_per_day=round(failures_per_day),
         failure_downtime_s=max(recovery.downtime_restart_s, 1.0),
         failure_downtime_sd=recovery.downtime_restart_sd_s / max(recovery.downtime_restart_s, 1.0),
-        checkpoint_interval_s=_interval_s(recovery, usual.checkpoint_duration_s),
+        checkpoint_interval_s=_fit_interval_s(recovery, usual.checkpoint_duration_s),
         measurement_noise=float(np.median(noise)) if noise else usual.measurement_noise,
     )
 
 
-def _uniform(mean_s: float, sd_s: float) -> tuple[float, float]:
+def _fit_uniform(mean_s: float, sd_s: float) -> tuple[float, float]:
     """Return the ends of the uniform law with a mean and a deviation, downtimes of a second at least."""
     reach_s = min(float(np.sqrt(3.0)) * sd_s, max(mean_s - 1.0, 0.0))
     return max(mean_s - reach_s, 1.0), max(mean_s + reach_s, 1.0)
 
 
-def _interval_s(recovery: RecoveryModel, duration_s: float) -> float:
+def _fit_interval_s(recovery: RecoveryModel, duration_s: float) -> float:
     """Return the interval at which a failure finds its last checkpoint as old as the model expects."""
     return max(2.0 * (recovery.checkpoint_interval_s - duration_s), 1.0)
 
 
-def conditions_of(subject: Subject, settings: Settings) -> Conditions:
+def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     """Return the conditions of a job's replay: the pipeline's own settings and prices."""
     planner = settings.planner
     return Conditions(
         cadence=CADENCE,
         prices=Prices(planner.resource_weight, planner.late_weight, planner.rescale_weight, planner.late_after_s),
-        around=disturbances(subject.models, planner.failures_per_day),
+        disturbances=fit_disturbances(subject.models, planner.failures_per_day),
         planner=planner,
         training=settings.training,
         forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),
@@ -214,51 +174,58 @@ def conditions_of(subject: Subject, settings: Settings) -> Conditions:
 def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tuple[Spans, list[Result]]:
     """Replay policies on a job's history; a policy that fails has a result with its error.
 
-    All of them meet the same failures and noise, drawn from a seed of the job's name.
+    All of them meet the same failures and noise, drawn from a seed of the job's name.  Deviation: forecasts are made
+    without the global model, which would be fitted again for every day and source and take a third of the time of a
+    backtest; the other methods compete and are calibrated as in the forecast stage.
 
     Args:
         subject: the job.
-        policies: names of contenders.
+        policies: names of candidate policies.
         settings: of the pipeline.
 
     Raises:
         HistoryError: the history is too short.
-        SpecError: the twin cannot be made, since no operator has a capacity model.
+        SpecError: the replica cannot be built, since no operator has a capacity model.
         ConditionsError: the settings' cadence cannot be replayed.
     """
-    spans, conditions = Spans.of(subject.start_s, len(subject.rates_per_s), settings), conditions_of(subject, settings)
+    spans = Spans.of(subject.start_s, len(subject.rates_per_s), settings)
+    conditions = build_conditions(subject, settings)
     spec = build_replica(subject.job, subject.graph, subject.models, subject.slots_max, settings.planner)
-    begin_s = subject.start_s + spans.before * BIN_S
-    steps = in_steps(subject.rates_per_s[spans.before :], BIN_S, conditions.cadence.step_s)
-    workload = Workload(spec, begin_s, conditions.cadence.step_s, steps)
-    made: dict[str, Guarded | str] = {}
-    for name in policies:
-        try:
-            made[name] = Guarded(candidate_policies([name], workload, conditions)[0].driver)
-        except Exception as error:
-            made[name] = f"{error!r}"
-    runs = [CandidatePolicy(name, one) for name, one in made.items() if isinstance(one, Guarded)]
-    seed = zlib.crc32(f"{subject.cluster}/{subject.job}".encode())
-    outcome = OwnHistory(workload, runs, [seed], conditions, subject.rates_per_s[: spans.before]).run()
-    span = slice(spans.learning, spans.learning + spans.scored)
+    steps = interpolate_steps(subject.rates_per_s[spans.before :], BIN_S, conditions.cadence.step_s)
+    workload = Workload(spec, subject.start_s + spans.before * BIN_S, conditions.cadence.step_s, steps)
+    drivers = {name: _isolate(name, workload, conditions) for name in policies}
+    run = ReplayRun(
+        workload,
+        [CandidatePolicy(name, one) for name, one in drivers.items() if isinstance(one, IsolatedDriver)],
+        [zlib.crc32(f"{subject.cluster}/{subject.job}".encode())],
+        conditions,
+        past_per_s=subject.rates_per_s[: spans.before],
+        forecast_methods=default_registry(),
+    )
+    found = run.run()
     results = []
-    for name, one in made.items():
-        failed = one.error if isinstance(one, Guarded) else one
-        found = None
-        if failed is None:
-            found = score(
-                outcome.ledger,
-                outcome.names.index(name),
-                span,
-                window_s=BIN_S,
-                slots_max=subject.slots_max,
-                prices=conditions.prices,
-            )
-        results.append(Result(name, found, failed))
+    for name, one in drivers.items():
+        error = one.error if isinstance(one, IsolatedDriver) else one
+        scored = None if error else _score(found, name, spans, subject.slots_max, conditions.prices)
+        results.append(Result(name, scored, error))
     return spans, results
 
 
-def recommended(results: Sequence[Result], in_use: str, margin: float) -> str | None:
+def _isolate(name: str, workload: Workload, conditions: Conditions) -> IsolatedDriver | str:
+    """Return the driver of a policy, or the error with which it cannot be built."""
+    try:
+        return IsolatedDriver(build_candidates([name], workload, conditions)[0].driver)
+    except Exception as error:
+        return f"{error!r}"
+
+
+def _score(found: ReplayResult, name: str, spans: Spans, slots_max: int, prices: Prices) -> Score:
+    span = slice(spans.learning, spans.learning + spans.scored)
+    row = found.names.index(name)
+    return compute_score(found.ledger, row, span, window_s=BIN_S, slots_max=slots_max, prices=prices)
+
+
+def recommend(results: Sequence[Result], in_use: str, margin: float) -> str | None:
     """Return the cheapest policy; one in use keeps its place unless another is cheaper by more than a margin.
 
     Args:
