@@ -64,8 +64,8 @@ test: setup  ## everything that guards a promise: lint, types, layers, unit, Spa
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
 .PHONY: test-long
-test-long: setup  ## the long random form of the kill tests, about half an hour
-	@$(PY) -m pytest tests/long -m long --durations=20 $(ARGS)
+test-long: setup  ## the long form of the kill tests: at random moments, and at writes that are alike
+	@$(PY) -m pytest tests/long tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit

@@ -60,9 +60,8 @@ def test_every_policy_decides_and_remembers(spark: SparkSession, by_policy: Sett
         assert all(1 <= p <= 64 for p in row["parallelism_to"].values())
         assert row["reason"]
     grown = {row["policy"] for row in rows if row["parallelism_to"]["map"] > 3}
-    # A job at 117% of what it can do: whoever looks at rates must have asked for more.
-    assert grown >= {"need_vector", "ds2", "conttune_a3", "conttune_a0", "dhalion", "dragster_saddle"}
-    assert "static" not in grown
+    # A job at 117% of what it can do: all others ask for more within the two hours.
+    assert set(POLICIES) - grown == {"static", "big_ds2"}
     memories = lake.read(tables.POLICY_MEMORY).collect()
     assert {row["policy"] for row in memories} >= {"ds2", "conttune_a3", "dhalion", "phoebe", "rl"}
     assert {row["as_of"].hour for row in memories} == {18, 19}

@@ -75,11 +75,18 @@ class KillPoints:
             self._depth -= 1
             self._lock.release()
 
-    def on_file(self, event: str, path: Path) -> None:
-        """Count what Python does to a file of the world; files of tables and models are written by counted calls."""
+    def on_file(self, event: str, path: Path, renamed: Path | None = None) -> None:
+        """Count what Python does to a file of the world; files of tables and models are written by counted calls.
+
+        Writing a file and renaming it is one write: before the renaming the temporary file is there as a whole.
+        """
         if not path.is_relative_to(self.world) or path.relative_to(self.world).parts[0] in _WRITTEN_BY_CALLS:
             return
+        if event == "os.remove" and not path.exists():
+            return
         below = path.relative_to(self.world)
+        if renamed is not None and self.found and self.found[-1].name == f"open {renamed.relative_to(self.world)}":
+            shutil.rmtree(self.found.pop().disk)
         leave = (lambda disk: _leave_half_a_file(disk / below)) if event == "open" else None
         self.do(f"{event} {below}", lambda: None, leave)
 
@@ -115,30 +122,38 @@ def copy_world(source: Path, target: Path) -> None:
             shutil.copy2(entry, target / entry.name)
 
 
-class _Audit:
+class _Busy(threading.local):
+    """Whether this thread is inside the audit hook: taking a copy opens files, too."""
+
+    is_busy = False
+
+
+class _AuditHook:
     """The interpreter's audit hook: once installed it stays, so it follows whatever points are set."""
 
     points: KillPoints | None = None
+    _thread = _Busy()
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self.points is None or event not in {"open", "os.rename", "os.remove"}:
+        points = self.points
+        if points is None or self._thread.is_busy or event not in {"open", "os.rename", "os.remove"}:
             return
         if event == "open" and not set(str(arguments[1])) & set("wax+"):
             return
         path = arguments[1] if event == "os.rename" else arguments[0]
         if isinstance(path, str | os.PathLike):
-            points, self.points = self.points, None  # the copy itself opens files
+            self._thread.is_busy = True
             try:
-                points.on_file(event, Path(path))
+                points.on_file(event, Path(path), Path(arguments[0]) if event == "os.rename" else None)
             finally:
-                self.points = points
+                self._thread.is_busy = False
 
 
 @functools.cache
-def _audit() -> _Audit:
-    audit = _Audit()
-    sys.addaudithook(audit)
-    return audit
+def _audit_hook() -> _AuditHook:
+    hook = _AuditHook()
+    sys.addaudithook(hook)
+    return hook
 
 
 @contextmanager
@@ -152,7 +167,7 @@ def recording(points: KillPoints) -> Iterator[KillPoints]:
             if name.startswith(_MLFLOW_CHANGES):
                 patch.setattr(mlflow.MlflowClient, name, _counted(points, mlflow.MlflowClient, name))
         patch.setattr(DeltaTableBuilder, "location", _remember_location(DeltaTableBuilder.location))
-        patch.setattr(_audit(), "points", points)
+        patch.setattr(_audit_hook(), "points", points)
         yield points
 
 
