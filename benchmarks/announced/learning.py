@@ -43,7 +43,7 @@ def models_of(histories: Mapping[str, History], top: int) -> JobModels | None:
 def _curves(samples: Samples, owner: Ints, at: Ints, mean_per_s: Floats, top: int) -> list[CapacityCurve]:
     fitted = fit_curves(samples, np.full(len(samples), float(at.max())), top)
     # pack() keeps the order of operators and parallelisms, in which the rows are already.
-    noise = fitted.noise_share[owner] / np.sqrt(samples.count[samples.seen])
+    noise = fitted.noise_share[owner] / np.sqrt(samples.count[samples.present])
     error = scaling_error(owner, at, mean_per_s, noise)
     grid = np.arange(1, top + 1)
     found = []

@@ -12,6 +12,7 @@ from benchmarks.papers.conttune.conttune_experiments import DATA_S, PERMUTATIONS
 from benchmarks.papers.conttune.conttune_experiments import run as tune
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from include.settings import Planner as Settings
+from models.arrays import Bools, Floats, Ints
 from models.policies.conttune.capacity_history import History
 from models.policies.conttune.reading import learn_histories, select_new_windows
 from models.policies.protocol import Situation
@@ -20,7 +21,6 @@ from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations
 
 # What the planner is told of the experiment.  It knows neither downtimes nor failures, so nothing is sent ahead and
@@ -68,18 +68,18 @@ class Course:
         sustained: whether the configuration at the end can process the rate.
     """
 
-    reconfigurations: IntArray
-    core_s: FloatArray
-    sustained: BoolArray
+    reconfigurations: Ints
+    core_s: Floats
+    sustained: Bools
 
 
-def sustained(query: Query, parallelism: IntArray, factor: IntArray) -> BoolArray:
+def sustained(query: Query, parallelism: Ints, factor: Ints) -> Bools:
     """Return whether the tuned operator can process a rate, (...) for parallelism and workload units of that shape."""
     capacity = query.capacity_per_s[np.minimum(parallelism, len(query.capacity_per_s)) - 1]
     return np.asarray(capacity >= factor * sum(query.unit_per_s.values()) * (1 - _ROUNDING))
 
 
-def least_cores(query: Query, seeds: int) -> FloatArray:
+def least_cores(query: Query, seeds: int) -> Floats:
     """Return (S, 6, 20) the fewest cores that sustain each rate, which nobody knows beforehand."""
     needed = workload(seeds)[..., None] * sum(query.unit_per_s.values()) * (1 - _ROUNDING)
     return np.asarray((query.capacity_per_s >= needed).argmax(axis=-1) + 1, float)
@@ -91,14 +91,14 @@ def reactive(query: Query, method: Method, seeds: int) -> Course:
     return Course(found.reconfigurations, found.core_s, sustained(query, found.cores, found.factor))
 
 
-def announcements(seeds: int, error: float) -> FloatArray:
+def announcements(seeds: int, error: float) -> Floats:
     """Return (S, 6, 20) announced rates in workload units."""
     true = workload(seeds).astype(float)
     draws = [np.random.default_rng([seed, PERMUTATIONS]) for seed in range(seeds)]
     return true * np.stack([draw.uniform(1.0 - error, 1.0 + error, true.shape[1:]) for draw in draws])
 
 
-def forecast_of(query: Query, factor: FloatArray, tuning: int, error: float) -> SourceForecast:
+def forecast_of(query: Query, factor: Floats, tuning: int, error: float) -> SourceForecast:
     """Return the announced rates from one tuning on, to the end of the schedule.
 
     With a factor drawn evenly from 1 -+ error the rate that comes is announced / factor, whose quantile at level q is

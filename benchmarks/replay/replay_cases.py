@@ -16,12 +16,12 @@ from benchmarks.replay.fleet_prior_value import learn_prior_without
 from benchmarks.replay.replay_jobs import read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from cli.workers import end_with_parent, stop_workers
+from models.arrays import Floats, Ints
 from models.evaluation.ablations import FLEET
 from models.evaluation.candidate_policies import build_candidates
 from models.evaluation.conditions import Conditions
 from models.evaluation.replay_run import ReplayRun
 from models.evaluation.scores import SEGMENTS, compute_score, find_span
-from models.simulation.spec import FloatArray, IntArray
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
@@ -71,8 +71,8 @@ class CaseResult:
     """
 
     rows: list[Row]
-    slots: dict[str, IntArray]
-    arrivals_per_s: FloatArray
+    slots: dict[str, Ints]
+    arrivals_per_s: Floats
     refused: dict[str, int]
 
 

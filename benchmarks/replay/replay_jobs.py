@@ -12,9 +12,10 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import query
 from benchmarks.replay.replay_traces import BIN_S, Trace
+from models.arrays import Floats
 from models.evaluation.rate_series import interpolate_steps
 from models.evaluation.workload import Workload, compute_curves, compute_source_gains
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec, SpecError
+from models.simulation.spec import JobSpec, OperatorSpec, SpecError
 
 SLOTS = 32
 # The trace's peak needs so much of the maximum parallelism.
@@ -59,7 +60,7 @@ class ReplayJob:
         return Workload(self.spec, trace.start_s, step_s, interpolate_steps(means, BIN_S, step_s))
 
 
-def _delay(values: FloatArray, hours: int) -> FloatArray:
+def _delay(values: Floats, hours: int) -> Floats:
     shift = hours * HOUR_BINS
     if not shift:
         return values
@@ -69,7 +70,7 @@ def _delay(values: FloatArray, hours: int) -> FloatArray:
     return values[np.where(places >= 0, places, before)]
 
 
-def _compute_scale(spec: JobSpec, shapes: FloatArray) -> float:
+def _compute_scale(spec: JobSpec, shapes: Floats) -> float:
     """Return the factor at which the most loaded operator needs its share of the slots at its peak."""
     loads = (shapes @ compute_source_gains(spec).T).max(axis=0)
     curves = compute_curves(spec)

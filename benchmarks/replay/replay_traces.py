@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from models.arrays import Bools, Floats
 from models.evaluation.rate_series import SHORT_GAP_S, fill_gaps, find_gaps
-from models.simulation.spec import BoolArray, FloatArray
 
 BIN_S = 300
 DAY_BINS = 86_400 // BIN_S
@@ -37,7 +37,7 @@ class Trace:
 
     name: str
     start_s: int
-    values: FloatArray
+    values: Floats
     notes: tuple[str, ...]
 
     def cut_days(self, days: float | None) -> Trace:
@@ -79,7 +79,7 @@ def read_trace(path: Path) -> Trace:
     return Trace(path.name.split(".")[0], start_s, filled, tuple(notes))
 
 
-def _read_columns(path: Path) -> tuple[FloatArray, FloatArray, str]:
+def _read_columns(path: Path) -> tuple[Floats, Floats, str]:
     """Return times in epoch seconds and rates, NaN where they cannot be read, and which columns they are."""
     try:
         table = pd.read_csv(path, header=None, dtype=str, skipinitialspace=True, comment="#")
@@ -125,17 +125,17 @@ def _parse_times(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
 
 
-def _seconds(times: pd.Series[Any]) -> FloatArray:
+def _seconds(times: pd.Series[Any]) -> Floats:
     since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.array(since, float)
 
 
-def _to_seconds(at: FloatArray) -> FloatArray:
+def _to_seconds(at: Floats) -> Floats:
     largest = float(np.nanmax(np.abs(at), initial=0.0))
     return at * next((factor for above, factor in _UNITS if largest > above), 1.0)
 
 
-def _average_bins(at: FloatArray, rates: FloatArray, step_s: float) -> tuple[int, FloatArray, BoolArray]:
+def _average_bins(at: Floats, rates: Floats, step_s: float) -> tuple[int, Floats, Bools]:
     """Return the first bin's epoch seconds, (n,) means or interpolated values, and (n,) which of them are known."""
     first = int(at[0] // BIN_S)
     if step_s <= BIN_S:
@@ -158,7 +158,7 @@ def _describe_step(step_s: float) -> str:
     return f"a value every {step_s / 60:g} minutes, joined linearly"
 
 
-def _describe_gaps(known: BoolArray) -> list[str]:
+def _describe_gaps(known: Bools) -> list[str]:
     """Return what :func:`fill_gaps` does to (n,) bins of which some are known, nothing without gaps."""
     begin, end = find_gaps(known)
     long = (end - begin) * BIN_S > SHORT_GAP_S

@@ -12,6 +12,7 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Settings
 from include.utc import DAY_S
+from models.arrays import Floats
 from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
 from models.evaluation.conditions import Cadence, Conditions, Disturbances, Prices
 from models.evaluation.drivers import Driver
@@ -23,7 +24,6 @@ from models.evaluation.workload import Workload
 from models.forecasting.batch import default_registry
 from models.job_models import JobModels, RecoveryModel
 from models.simulation.simulated_replica import build_replica
-from models.simulation.spec import FloatArray
 
 # Coarser steps than the replay of traces, since a fleet is compared; costs of a job's week differ by up to 2%.
 CADENCE = Cadence(step_s=30)
@@ -57,7 +57,7 @@ class Subject:
     models: JobModels
     slots_max: int
     start_s: int
-    rates_per_s: FloatArray
+    rates_per_s: Floats
 
 
 @dataclass(frozen=True, slots=True)

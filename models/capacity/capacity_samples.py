@@ -38,14 +38,14 @@ class Samples:
         return len(self.count)
 
     @property
-    def seen(self) -> npt.NDArray[np.bool_]:
+    def present(self) -> npt.NDArray[np.bool_]:
         """(B, m) which entries are not padding."""
         return np.asarray(self.count > 0)
 
     @property
     def points(self) -> Ints:
         """(B,) distinct parallelisms."""
-        return np.asarray(self.seen.sum(axis=1), np.int64)
+        return np.asarray(self.present.sum(axis=1), np.int64)
 
     @property
     def scale_per_s(self) -> Floats:
@@ -61,7 +61,7 @@ class Samples:
     def relative_squares(self) -> Floats:
         """(B,) squared deviations of single samples, relative to the noise scale, pooled over parallelisms."""
         scaled = self.squares / self.scale_per_s[:, None] ** 2 / self.noise_scale**2
-        return np.asarray(np.where(self.seen, scaled, 0.0).sum(axis=1), float)
+        return np.asarray(np.where(self.present, scaled, 0.0).sum(axis=1), float)
 
     def take(self, rows: npt.NDArray[np.bool_] | Ints) -> Samples:
         """Return the samples of some operators."""

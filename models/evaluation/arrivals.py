@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.arrays import Floats
 from models.evaluation.conditions import Cadence
 from models.evaluation.workload import Workload
 from models.queueing.network import Network
-from models.simulation.spec import FloatArray
 
 
 class Arrivals:
@@ -36,7 +36,7 @@ class Arrivals:
         self.mean_load_per_s, self.top_load_per_s = windows.mean(axis=1), windows.max(axis=1)
         self._by_source = np.ascontiguousarray(self.total.T)  # np.interp copies anything else
 
-    def find_oldest_age_s(self, backlog: FloatArray, first: int) -> FloatArray:
+    def find_oldest_age_s(self, backlog: Floats, first: int) -> Floats:
         """Return (n, K) how old the oldest unprocessed record is at the ends of steps; 0 without a backlog.
 
         Records are processed in order, so it is the one that arrived when as many had arrived as are processed now.

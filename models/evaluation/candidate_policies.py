@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from models.arrays import Ints
 from models.evaluation.ablations import ABLATIONS
 from models.evaluation.clairvoyant import solve_clairvoyant
 from models.evaluation.conditions import Conditions
@@ -15,7 +16,6 @@ from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, Sch
 from models.evaluation.planner_driver import PlannerDriver
 from models.evaluation.workload import Workload, find_limits, find_sufficient
 from models.policies.registry import POLICIES, policy
-from models.simulation.spec import IntArray
 
 # Policies whose schedules look ahead, so that the hourly plan is theirs; all others react at every tick.
 PLANNED = frozenset({"need_vector", "phoebe", "twres"})
@@ -85,7 +85,7 @@ def _build_driver(name: str, workload: Workload, conditions: Conditions) -> Driv
     return ReactiveDriver(policy(name), name in READS_MODELS, name in WITH_PLANS)
 
 
-def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> tuple[IntArray, IntArray]:
+def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> tuple[Ints, Ints]:
     """Return (n,) epoch seconds and the (n, O) parallelism from each of them on."""
     spec, options = workload.spec, conditions.planner
     if name == "clairvoyant":

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from include.settings import Planner
+from models.arrays import Floats, Ints
 from models.evaluation.conditions import Disturbances
 from models.evaluation.workload import Workload, compute_curves, find_limits, find_sufficient
 from models.job_models import CapacityCurve, RecoveryModel
@@ -16,7 +17,6 @@ from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
 from models.scheduling.shortest_path import solve
-from models.simulation.spec import FloatArray, IntArray
 
 _DISTURBANCES = Disturbances()
 # No reactive controller comes after it; it will save what it expects to save; it knows which bins follow an excess.
@@ -24,8 +24,8 @@ _CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "failure_margin"
 
 
 def solve_clairvoyant(
-    job: Workload, rates_per_s: FloatArray, options: Planner, disturbances: Disturbances = _DISTURBANCES
-) -> tuple[IntArray, IntArray]:
+    job: Workload, rates_per_s: Floats, options: Planner, disturbances: Disturbances = _DISTURBANCES
+) -> tuple[Ints, Ints]:
     """Return the schedule of a planner that knows everything but when the job will fail.
 
     It is solved at once over the whole time, a bin per window.  What an operator really processes varies; only the
@@ -56,7 +56,7 @@ def solve_clairvoyant(
     begin = find_sufficient(spec, rates_per_s[0], known.target_utilisation)
     found = list_candidates(asked, bounds, begin, find_limits(spec))
     costs = compute_costs(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
-    path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
+    path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
     changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
     return job.start_s + changes * window_s, found[path[changes]]
 

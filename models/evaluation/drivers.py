@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from models.arrays import Ints
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.policies.protocol import Policy, Schedule
-from models.simulation.spec import IntArray
 
 MemoryT = TypeVar("MemoryT")
 
@@ -117,9 +117,9 @@ class ScheduleDriver:
         parallelism: (n, O) from each time on.
     """
 
-    times_s: IntArray
+    times_s: Ints
     operators: tuple[str, ...]
-    parallelism: IntArray
+    parallelism: Ints
 
     def first_memory(self) -> None:
         """Return no memory."""
@@ -132,5 +132,5 @@ class ScheduleDriver:
         return dict(zip(self.operators, self.parallelism[at].tolist(), strict=True)), memory
 
 
-def _name_operators(schedule: Schedule, parallelism: IntArray) -> Mapping[str, int]:
+def _name_operators(schedule: Schedule, parallelism: Ints) -> Mapping[str, int]:
     return dict(zip(schedule.operators, parallelism.tolist(), strict=True))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.evaluation.arrivals import Arrivals
 from models.evaluation.conditions import Cadence, Disturbances
 from models.evaluation.failures import Downtime, FailureModel
@@ -26,7 +27,6 @@ from models.evaluation.window_metrics import WindowFlows, WindowMetrics
 from models.evaluation.workload import Workload
 from models.queueing.network import Network, fetch_wait_s
 from models.simulation.fleet import pack
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 # A backlog below this share of a second's arrivals is what rounding leaves.
 _NOTHING_S = 1e-6
@@ -69,7 +69,7 @@ class Engine:
         window: the next one to run.
     """
 
-    def __init__(self, setting: EngineSetting, seed_of_row: IntArray, first: IntArray) -> None:
+    def __init__(self, setting: EngineSetting, seed_of_row: Ints, first: Ints) -> None:
         self.setting, self.seed_of_row, self.window = setting, seed_of_row, 0
         fleet = pack([setting.workload.spec])
         self._is_source, self._curves, self._fetch_delay_s = fleet.is_source[0], fleet.curves[0], fleet.fetch_delay_s
@@ -88,7 +88,7 @@ class Engine:
         return float(self.window * self.setting.cadence.window_s)
 
     @property
-    def is_up(self) -> BoolArray:
+    def is_up(self) -> Bools:
         """(J,) whether each row's job runs."""
         return np.asarray(self.rows.down_until <= self.now_s)
 
@@ -98,7 +98,7 @@ class Engine:
         noticed_s = float(self.rows.down_from[row]) + self.setting.disturbances.failure_noticed_s
         return bool(downtimes) and downtimes[-1].kind == "restart" and noticed_s <= now_s < self.rows.down_until[row]
 
-    def rescale(self, row: int, target: IntArray) -> None:
+    def rescale(self, row: int, target: Ints) -> None:
         """Stop a running job with a savepoint and bring it back with another parallelism, (O,).
 
         A job that is down comes back with it: no stop of its own, but no sooner than a rescale that begins now.
@@ -131,18 +131,18 @@ class Engine:
         self.window += 1
         return self._observe(flows, capacity)
 
-    def _compute_capacity(self) -> FloatArray:
+    def _compute_capacity(self) -> Floats:
         """Return (J, O) what operators process in the window."""
         curves = self._curves[np.arange(len(self._curves)), self.rows.parallelism]
         return np.asarray(curves * self._capacity_factors[self.seed_of_row, self.window])
 
-    def _need_steps(self, capacity: FloatArray) -> BoolArray:
+    def _need_steps(self, capacity: Floats) -> Bools:
         """Return (J,) which rows do not simply emit what arrives in the window."""
         rows = self.rows
         restless = ~self.is_up | (rows.backlog > 0.0).any(axis=1) | self._failures.find_rows(self.window)
         return np.asarray(restless | (self._arrivals.top_load_per_s[self.window] > capacity).any(axis=1))
 
-    def _run_steps(self, index: IntArray, capacity: FloatArray) -> StepPath:
+    def _run_steps(self, index: Ints, capacity: Floats) -> StepPath:
         """Step some rows through the window; ``capacity`` is theirs, (n, O)."""
         cadence, rows = self.setting.cadence, self.rows
         first, step_s = self.window * cadence.steps, float(cadence.step_s)
@@ -165,7 +165,7 @@ class Engine:
         rows.backlog[index] = path.backlog[:, -1]
         return path
 
-    def _set_lateness(self, flows: WindowFlows, index: IntArray, backlog: FloatArray) -> None:
+    def _set_lateness(self, flows: WindowFlows, index: Ints, backlog: Floats) -> None:
         """Set for how long some rows are late and how much they lag; ``backlog`` as in :class:`StepPath`."""
         cadence = self.setting.cadence
         oldest_s = self._arrivals.find_oldest_age_s(backlog[:, 1:], self.window * cadence.steps)
@@ -173,7 +173,7 @@ class Engine:
         means = 0.5 * (backlog[:, 1:] + backlog[:, :-1])
         flows.lag_record_s[index] = cadence.step_s * means.sum(axis=(1, 2))
 
-    def _observe(self, flows: WindowFlows, capacity: FloatArray) -> WindowMetrics:
+    def _observe(self, flows: WindowFlows, capacity: Floats) -> WindowMetrics:
         """Return what the window that has just ended shows of all rows."""
         rows, window, cadence = self.rows, self.window - 1, self.setting.cadence
         noise = self._measured_factors[self.seed_of_row, window]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.evaluation.arrivals import Arrivals
 from models.evaluation.conditions import Cadence, Disturbances
 from models.evaluation.random_draws import RandomDraws
 from models.evaluation.row_states import RowStates, StepPath
 from models.job_models import EventKind
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class FailureModel:
     def __init__(
         self,
         draws: Sequence[RandomDraws],
-        seed_of_row: IntArray,
+        seed_of_row: Ints,
         arrivals: Arrivals,
         cadence: Cadence,
         disturbances: Disturbances,
@@ -60,11 +60,11 @@ class FailureModel:
                 by_window.setdefault(int(at_s // cadence.window_s), []).append(Failure(at_s, downtime_s))
             self._by_window.append(by_window)
 
-    def find_rows(self, window: int) -> BoolArray:
+    def find_rows(self, window: int) -> Bools:
         """Return (J,) which rows fail in a window."""
         return np.array([window in by_window for by_window in self._by_window], bool)[self._seed_of_row]
 
-    def find_steps(self, window: int, rows: IntArray) -> dict[int, list[tuple[int, Failure]]]:
+    def find_steps(self, window: int, rows: Ints) -> dict[int, list[tuple[int, Failure]]]:
         """Return step of the window -> (place in ``rows``, failure) of every failure of these rows."""
         found: dict[int, list[tuple[int, Failure]]] = {}
         for place, row in enumerate(rows.tolist()):
@@ -73,7 +73,7 @@ class FailureModel:
                 found.setdefault(step, []).append((place, failure))
         return found
 
-    def compute_down_share(self, window: int, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
+    def compute_down_share(self, window: int, from_s: Floats, until_s: Floats) -> Floats:
         """Return (n, K) the share of each step of a window in which rows with (n,) downtimes are down."""
         step_s, steps = self._cadence.step_s, self._cadence.steps
         starts_s = step_s * (window * steps + np.arange(steps))
@@ -112,8 +112,8 @@ class FailureModel:
         return Downtime("restart", failure.at_s, failure.downtime_s, age_s)
 
     def _find_restored(
-        self, failed_s: float, states: RowStates, row: int, processed: FloatArray, window: int
-    ) -> tuple[FloatArray, float]:
+        self, failed_s: float, states: RowStates, row: int, processed: Floats, window: int
+    ) -> tuple[Floats, float]:
         """Return the (S,) records processed in the state that a failed job restores, and its age in seconds.
 
         Before the first checkpoint is complete, it is the state with which the job began to run.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.settings import Training
+from models.arrays import Bools, Floats, Ints
 from models.capacity.capacity_samples import pack, recent_means
 from models.capacity.curves import Curves, fit_curves, scaling_error, widen
 from models.evaluation.failures import Downtime
@@ -19,7 +20,6 @@ from models.evaluation.window_recorder import WindowRecorder
 from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
 from models.latency import fit_windows
 from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_of_job
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 RECENT_DOWNTIMES = 20  # per kind, as in the training stage
 _IDLE_SHARE = 0.8  # of an idle operator's busiest window, as in the training stage
@@ -38,22 +38,22 @@ class JobShape:
     """
 
     operators: tuple[str, ...]
-    is_source: BoolArray
-    limits: IntArray
+    is_source: Bools
+    limits: Ints
 
 
 @dataclass(frozen=True, slots=True)
 class _Points:
     """Capacities of n rows x O operators reduced per parallelism; see ``models.capacity.capacity_samples.pack``."""
 
-    owner: IntArray
-    parallelism: IntArray
-    count: IntArray
-    mean_per_s: FloatArray
-    squares: FloatArray
+    owner: Ints
+    parallelism: Ints
+    count: Ints
+    mean_per_s: Floats
+    squares: Floats
 
 
-def find_held_out(numbers: IntArray, share: float) -> BoolArray:
+def find_held_out(numbers: Ints, share: float) -> Bools:
     """Return (W,) which windows are held out of a fit, by a hash of their number since 1970."""
     hashed = (numbers.astype(np.uint64) * np.uint64(_MULTIPLIER)) % np.uint64(_MODULUS)
     return np.asarray(hashed < share * _MODULUS)
@@ -62,7 +62,7 @@ def find_held_out(numbers: IntArray, share: float) -> BoolArray:
 def train(
     job: JobShape,
     recorder: WindowRecorder,
-    rows: IntArray,
+    rows: Ints,
     span: tuple[int, int],
     *,
     epoch_window: int,
@@ -109,7 +109,7 @@ def train(
 
 
 def _reduce_windows(
-    parallelism: IntArray, measures: Mapping[str, FloatArray], used: BoolArray, numbers: IntArray, options: Training
+    parallelism: Ints, measures: Mapping[str, Floats], used: Bools, numbers: Ints, options: Training
 ) -> _Points:
     """Return the K most recent capacities per operator and parallelism, of windows that are busy enough."""
     capacity, busy = measures["true_in_per_s"], measures["busy"]
@@ -153,9 +153,7 @@ def _fit_curves(
     return found
 
 
-def _build_curve(
-    curves: Curves, index: int, points: _Points, own: BoolArray, *, grid: int, error: float
-) -> CapacityCurve:
+def _build_curve(curves: Curves, index: int, points: _Points, own: Bools, *, grid: int, error: float) -> CapacityCurve:
     p = np.arange(1, grid + 1)
     observed = points.parallelism[own]
     mean, sd = curves.mean_per_s[index, :grid], curves.sd_per_s[index, :grid]
@@ -179,7 +177,7 @@ def _find_length_scale(models: JobModels | None, operator: str) -> float:
 
 
 def _fit_selectivity(
-    job: JobShape, measures: Mapping[str, FloatArray], used: BoolArray, recorder: WindowRecorder
+    job: JobShape, measures: Mapping[str, Floats], used: Bools, recorder: WindowRecorder
 ) -> list[dict[str, float]]:
     """Return each row's operator -> records out per record in; 1 for a source and where nothing flowed."""
     rate = np.where(used[:, :, None], measures["in_per_s"], 0.0).sum(axis=0)
@@ -188,7 +186,7 @@ def _fit_selectivity(
     return [dict(zip(job.operators, row, strict=True)) for row in ratio.tolist()]
 
 
-def _fit_latency(measures: Mapping[str, FloatArray], used: BoolArray, place: int) -> LatencyModel:
+def _fit_latency(measures: Mapping[str, Floats], used: Bools, place: int) -> LatencyModel:
     mine = used[:, place]
     busy, latency = measures["busy"][mine, place], measures["latency_ms"][mine, place]
     worst = np.where(np.isfinite(latency), latency, -np.inf).max(axis=1, initial=-np.inf)

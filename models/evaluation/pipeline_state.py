@@ -8,6 +8,7 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from include.utc import DAY_S
+from models.arrays import Floats
 from models.evaluation.conditions import Conditions
 from models.evaluation.engine import Engine, EngineSetting
 from models.evaluation.forecasts import Forecasts
@@ -19,7 +20,6 @@ from models.forecasting.base import Registry
 from models.job_models import JobModels, LatencyModel
 from models.recovery import UNTRAINED
 from models.scheduling.demand import SourceForecast
-from models.simulation.spec import FloatArray
 
 # Utilisation in the first hour at the parallelism with which all rows begin.
 FIRST_UTILISATION = 0.7
@@ -54,7 +54,7 @@ class PipelineState:
         candidates: int,
         conditions: Conditions,
         *,
-        past_per_s: FloatArray | None = None,
+        past_per_s: Floats | None = None,
         methods: Registry | None = None,
     ) -> None:
         self.conditions, self.row_seeds = conditions, tuple(seeds) * candidates

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.signal import lfilter
 
 from include.utc import DAY_S
+from models.arrays import Floats
 from models.evaluation.conditions import Cadence, Disturbances
-from models.simulation.spec import FloatArray
 
 _LEAST_FACTOR = 0.05
 
@@ -26,11 +26,11 @@ class RandomDraws:
         capacity: (W, O) factor on what operators process.
     """
 
-    failure_at_s: FloatArray
-    failure_downtime_s: FloatArray
-    rescale_downtime_s: FloatArray
-    measured: FloatArray
-    capacity: FloatArray
+    failure_at_s: Floats
+    failure_downtime_s: Floats
+    rescale_downtime_s: Floats
+    measured: Floats
+    capacity: Floats
 
     @classmethod
     def from_seed(
@@ -58,7 +58,7 @@ class RandomDraws:
 
 def _draw_capacity(
     generator: np.random.Generator, shape: tuple[int, int], window_s: int, disturbances: Disturbances
-) -> FloatArray:
+) -> Floats:
     """Return (W, O) relative deviations of the capacity: an AR(1) process that starts in its stationary law."""
     memory = float(np.exp(-window_s / disturbances.capacity_memory_s))
     draws = generator.standard_normal(shape) * np.sqrt(1.0 - memory**2)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from include.utc import DAY_S
-from models.simulation.spec import BoolArray, FloatArray, IntArray
+from models.arrays import Bools, Floats, Ints
 
 SHORT_GAP_S = 3600
 
 
-def fill_gaps(rates_per_s: FloatArray, bin_s: int) -> FloatArray:
+def fill_gaps(rates_per_s: Floats, bin_s: int) -> Floats:
     """Return the rates without NaN.
 
     Gaps of up to an hour are joined linearly, longer ones filled from the same time of the day before, else of the day
@@ -35,13 +35,13 @@ def fill_gaps(rates_per_s: FloatArray, bin_s: int) -> FloatArray:
     return filled
 
 
-def find_gaps(known: BoolArray) -> tuple[IntArray, IntArray]:
+def find_gaps(known: Bools) -> tuple[Ints, Ints]:
     """Return the first bins of the gaps and the bins after their last."""
     edges = np.diff(np.concatenate([[True], known, [True]]).astype(np.int8))
     return np.flatnonzero(edges == -1), np.flatnonzero(edges == 1)
 
 
-def interpolate_steps(rates_per_s: FloatArray, bin_s: int, step_s: int) -> FloatArray:
+def interpolate_steps(rates_per_s: Floats, bin_s: int, step_s: int) -> Floats:
     """Return (n, S) rates of steps, joined linearly between the middles of (T, S) bins."""
     middles = (np.arange(len(rates_per_s)) + 0.5) * bin_s
     at = (np.arange(len(rates_per_s) * bin_s // step_s) + 0.5) * step_s

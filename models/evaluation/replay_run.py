@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.utc import DAY_S
+from models.arrays import Floats, Ints
 from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions
 from models.evaluation.pipeline_state import PipelineState
@@ -15,7 +16,6 @@ from models.evaluation.scores import Ledger
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
 from models.forecasting.base import Registry
-from models.simulation.spec import FloatArray, IntArray
 
 
 class CandidateError(RuntimeError):
@@ -36,8 +36,8 @@ class ReplayResult:
     names: tuple[str, ...]
     seeds: tuple[int, ...]
     ledger: Ledger
-    refused: IntArray
-    arrivals_per_s: FloatArray
+    refused: Ints
+    arrivals_per_s: Floats
 
 
 class ReplayRun:
@@ -59,7 +59,7 @@ class ReplayRun:
         seeds: Sequence[int],
         conditions: Conditions,
         *,
-        past_per_s: FloatArray | None = None,
+        past_per_s: Floats | None = None,
         forecast_methods: Registry | None = None,
     ) -> None:
         self.state = PipelineState(
@@ -100,7 +100,7 @@ class ReplayRun:
             arrivals_per_s=state.arrivals_per_s,
         )
 
-    def _tick(self, now_s: int, rescales: IntArray) -> None:
+    def _tick(self, now_s: int, rescales: Ints) -> None:
         """Ask the driver of every row and rescale where the rules of the apply stage allow it."""
         state, cadence = self.state, self.state.setting.cadence
         plan_due = (now_s - cadence.plan_after_s) % cadence.plan_every_s == 0
@@ -122,7 +122,7 @@ class ReplayRun:
             self._rescaled_s[row] = now_s
             rescales[row] += 1
 
-    def _clip_target(self, row: int, wanted: Mapping[str, int]) -> IntArray | None:
+    def _clip_target(self, row: int, wanted: Mapping[str, int]) -> Ints | None:
         """Return the admissible (O,) parallelism nearest to the wanted; None for the running one."""
         current = self.state.engine.rows.parallelism[row]
         names = self.state.graph.names

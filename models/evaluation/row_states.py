@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.spec import FloatArray, IntArray
+from models.arrays import Floats, Ints
 from models.simulation.state import NEVER
 
 
@@ -22,15 +22,15 @@ class RowStates:
         recent: (J, K + 1, S) records processed at the ends of the last window's steps.
     """
 
-    parallelism: IntArray
-    backlog: FloatArray
-    down_from: FloatArray
-    down_until: FloatArray
-    restored: FloatArray
-    recent: FloatArray
+    parallelism: Ints
+    backlog: Floats
+    down_from: Floats
+    down_until: Floats
+    restored: Floats
+    recent: Floats
 
     @classmethod
-    def running(cls, parallelism: IntArray, rows: int, sources: int, steps: int) -> RowStates:
+    def running(cls, parallelism: Ints, rows: int, sources: int, steps: int) -> RowStates:
         """Return J rows that run with the same (O,) parallelism and have no backlog; ``steps`` is K."""
         return cls(
             parallelism=np.tile(np.asarray(parallelism, np.int64), (rows, 1)),
@@ -52,13 +52,13 @@ class StepPath:
         backlog: (n, K + 1, S) at the ends of steps, the beginning first.
     """
 
-    up: FloatArray
-    wanted: FloatArray
-    emitted: FloatArray
-    backlog: FloatArray
+    up: Floats
+    wanted: Floats
+    emitted: Floats
+    backlog: Floats
 
     @classmethod
-    def allocate_arrays(cls, backlog: FloatArray, steps: int) -> StepPath:
+    def allocate_arrays(cls, backlog: Floats, steps: int) -> StepPath:
         """Return a path to be filled, of rows that are up and begin with a backlog, (n, S)."""
         n, sources = backlog.shape
         shape = (n, steps, sources)

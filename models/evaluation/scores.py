@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.utc import DAY_S
+from models.arrays import Floats, Ints
 from models.evaluation.conditions import Prices
 from models.evaluation.window_metrics import WindowMetrics
-from models.simulation.spec import FloatArray, IntArray
 
 SEGMENTS = ("all", "first_day", "last_third")
 
@@ -25,10 +25,10 @@ class Ledger:
         lag_record_s: integral of the backlog, record seconds.
     """
 
-    slots: IntArray
-    rescales: IntArray
-    late_s: FloatArray
-    lag_record_s: FloatArray
+    slots: Ints
+    rescales: Ints
+    late_s: Floats
+    lag_record_s: Floats
 
     @classmethod
     def empty(cls, windows: int, rows: int) -> Ledger:

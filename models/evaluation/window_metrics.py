@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.evaluation.row_states import StepPath
 from models.queueing.network import Network
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 
 @dataclass(slots=True)
@@ -23,22 +23,22 @@ class WindowFlows:
         lag_record_s: (J,) integral of the backlog.
     """
 
-    load_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    up: FloatArray
-    late_s: FloatArray
-    lag_record_s: FloatArray
+    load_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    up: Floats
+    late_s: Floats
+    lag_record_s: Floats
 
     @classmethod
-    def without_backlog(cls, load_per_s: FloatArray, capacity: FloatArray) -> WindowFlows:
+    def without_backlog(cls, load_per_s: Floats, capacity: Floats) -> WindowFlows:
         """Return the flows of (J, O) rows that emit what arrives, (O,) at their operators."""
         rows = len(capacity)
         busy = load_per_s / capacity
         load = np.tile(load_per_s, (rows, 1))
         return cls(load, busy, np.zeros(busy.shape), np.ones((rows, 1)), np.zeros(rows), np.zeros(rows))
 
-    def set_from_steps(self, rows: IntArray, path: StepPath, network: Network, capacity: FloatArray) -> None:
+    def set_from_steps(self, rows: Ints, path: StepPath, network: Network, capacity: Floats) -> None:
         """Set the flows of some rows from their steps; ``capacity`` is theirs, (n, O)."""
         load = network.compute_load(path.emitted)  # (n, K, O)
         up = path.up[:, :, None]
@@ -65,14 +65,14 @@ class WindowMetrics:
         lag_record_s: (J,) integral of the backlog over the window.
     """
 
-    parallelism: IntArray
-    in_per_s: FloatArray
-    true_in_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    idle: FloatArray
-    backlog: FloatArray
-    latency_ms: FloatArray
-    disturbed: BoolArray
-    late_s: FloatArray
-    lag_record_s: FloatArray
+    parallelism: Ints
+    in_per_s: Floats
+    true_in_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
+    backlog: Floats
+    latency_ms: Floats
+    disturbed: Bools
+    late_s: Floats
+    lag_record_s: Floats

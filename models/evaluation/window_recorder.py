@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.evaluation.window_metrics import WindowMetrics
 from models.policies.observations import Observations
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 _MEASURES = ("in_per_s", "true_in_per_s", "busy", "backpressured", "idle", "backlog", "latency_ms")
 
@@ -33,8 +33,8 @@ class WindowRecorder:
         windows: int,
         start_s: int,
         window_s: int,
-        selectivity: FloatArray,
-        target_per_s: FloatArray,
+        selectivity: Floats,
+        target_per_s: Floats,
     ) -> None:
         self._kept, self._size = kept, min(windows, 2 * kept)
         self._start_s, self._window_s = start_s, window_s
@@ -96,9 +96,7 @@ class WindowRecorder:
             disturbed=self._disturbed[span, row],
         )
 
-    def stack(
-        self, rows: IntArray, first: int, last: int
-    ) -> tuple[IntArray, IntArray, dict[str, FloatArray], BoolArray]:
+    def stack(self, rows: Ints, first: int, last: int) -> tuple[Ints, Ints, dict[str, Floats], Bools]:
         """Return window numbers (W,), parallelism (W, n, O), measures by name (W, n, O) and disturbed (W, n)."""
         first = max(first, self._dropped)
         span = slice(first - self._dropped, last - self._dropped)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.simulation.capacity import compute_capacity_curve, compute_gains, find_needed_parallelism
-from models.simulation.spec import FloatArray, IntArray, JobSpec
+from models.simulation.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Workload:
     spec: JobSpec
     start_s: int
     step_s: int
-    rates_per_s: FloatArray
+    rates_per_s: Floats
 
     def __post_init__(self) -> None:
         if self.rates_per_s.ndim != 2 or self.rates_per_s.shape[1] != len(self.spec.source_names):
@@ -32,31 +33,31 @@ class Workload:
         if not np.isfinite(self.rates_per_s).all() or (self.rates_per_s < 0).any():
             raise ValueError("rates must be finite and not negative")
 
-    def compute_means(self, seconds: int) -> FloatArray:
+    def compute_means(self, seconds: int) -> Floats:
         """Return (n, S) mean rates over whole intervals of some seconds."""
         steps = seconds // self.step_s
         whole = len(self.rates_per_s) // steps
-        rates: FloatArray = self.rates_per_s[: whole * steps].reshape(whole, steps, -1).mean(axis=1)
+        rates: Floats = self.rates_per_s[: whole * steps].reshape(whole, steps, -1).mean(axis=1)
         return rates
 
 
-def compute_curves(spec: JobSpec) -> FloatArray:
+def compute_curves(spec: JobSpec) -> Floats:
     """Return (O, P + 1) true capacities of the operators, records/s, at p = 0..P, P the job's slots."""
     return np.stack([compute_capacity_curve(operator, spec.slots_max) for operator in spec.operators])
 
 
-def find_limits(spec: JobSpec) -> IntArray:
+def find_limits(spec: JobSpec) -> Ints:
     """Return (O,) the highest admissible parallelism: key groups and slots."""
     return np.array([min(operator.max_parallelism, spec.slots_max) for operator in spec.operators], np.int64)
 
 
-def compute_source_gains(spec: JobSpec) -> FloatArray:
+def compute_source_gains(spec: JobSpec) -> Floats:
     """Return (O, S) input records of each operator per record of each source."""
     sources = [place for place, operator in enumerate(spec.operators) if not operator.upstream]
     return compute_gains(spec)[:, sources]
 
 
-def find_sufficient(spec: JobSpec, rates_per_s: FloatArray, utilisation: float) -> IntArray:
+def find_sufficient(spec: JobSpec, rates_per_s: Floats, utilisation: float) -> Ints:
     """Return (..., O) the least parallelism that keeps every operator at or below a utilisation.
 
     Args:

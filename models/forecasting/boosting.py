@@ -79,10 +79,10 @@ class GlobalBoosting:
         newest = np.searchsorted(until_s, at_s, side="right") - 1
         for index in np.unique(newest[newest >= 0]):
             mine = np.flatnonzero(newest == index)
-            view = _OriginInputs.of(history, origins[mine], horizon)
-            features = view.features()
+            at_origins = _OriginInputs.of(history, origins[mine], horizon)
+            features = at_origins.features()
             known = self.fits[index].model.predict(features.reshape(-1, features.shape[-1]))
-            paths[mine] = view.paths(known.reshape(features.shape[:-1]))
+            paths[mine] = at_origins.paths(known.reshape(features.shape[:-1]))
         enough = origins[:, None] - history.begin >= self.min_history_days * calendar.day
         return np.where(enough[:, :, None], np.maximum(paths, 0.0), np.nan)
 
@@ -107,8 +107,8 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
         origins = origins[:: -(-len(origins) // most)] if len(origins) else origins
         if not len(origins):
             continue
-        view = _OriginInputs.of(history, origins, horizon)
-        target = view.targets(stop)
+        at_origins = _OriginInputs.of(history, origins, horizon)
+        target = at_origins.targets(stop)
         old = origins[:, None] - history.begin >= LEAST_DAYS * calendar.day
         useful = np.isfinite(target) & old[:, :, None]
         series_days += (
@@ -116,7 +116,7 @@ def fit(histories: Sequence[History], until_s: float, horizon: int) -> Fit | Non
             * float(origins[-1] - origins[-2] if len(origins) > 1 else spacing)
             / calendar.day
         )
-        inputs.append(view.features()[useful])
+        inputs.append(at_origins.features()[useful])
         targets.append(target[useful])
     if series_days < LEAST_SERIES_DAYS:
         return None

@@ -30,7 +30,7 @@ POLICIES: dict[str, Entry] = {
     "planner": Entry(f"{_ROOT}.tidewise.tidewise_policy:Planner", "Tidewise: schedule by optimisation"),
     "need_vector": Entry(f"{_ROOT}.need_vector:NeedVector", "schedule that covers a forecast quantile", observes=False),
     "ds2": Entry(f"{_ROOT}.ds2.ds2_policy:Ds2", "DS2"),
-    "ds2_timely": Entry(f"{_ROOT}.ds2.ds2_policy:timely", "DS2, one number of workers per job"),
+    "ds2_timely": Entry(f"{_ROOT}.ds2.ds2_policy:make_timely", "DS2, one number of workers per job"),
     "conttune_a3": Entry(f"{_ROOT}.conttune.conttune_policy:ContTune", "ContTune, alpha 3"),
     "conttune_a0": Entry(f"{_ROOT}.conttune.conttune_policy:ContTuneAlpha0", "ContTune, alpha 0"),
     "big_ds2": Entry(f"{_ROOT}.conttune.conttune_policy:BigDs2", "Big phase, then DS2"),
@@ -49,7 +49,9 @@ POLICIES: dict[str, Entry] = {
     "flink_autoscaler": Entry(
         f"{_ROOT}.flink_autoscaler.autoscaler_policy:FlinkAutoscaler", "Flink autoscaler, defaults"
     ),
-    "flink_autoscaler_tuned": Entry(f"{_ROOT}.flink_autoscaler.autoscaler_policy:tuned", "Flink autoscaler, tuned"),
+    "flink_autoscaler_tuned": Entry(
+        f"{_ROOT}.flink_autoscaler.autoscaler_policy:make_tuned", "Flink autoscaler, tuned"
+    ),
     "reactive": Entry(f"{_ROOT}.baselines.reactive:Reactive", "Flink reactive mode with a CPU rule"),
     "static": Entry(f"{_ROOT}.baselines.static:Static", "no rescale at all", observes=False),
 }

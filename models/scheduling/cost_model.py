@@ -40,22 +40,22 @@ class CostTables:
 
     Attributes:
         slots: (K,) of each candidate.
-        stage: (T, K) cost of spending a bin in a candidate, without what its slots cost.
+        bin_cost: (T, K) cost of spending a bin in a candidate, without what its slots cost.
         switch: (T, K) cost of changing to a candidate at the begin of a bin.
         minutes: (T,) length of each bin, the first from the time of planning on.
         slot_price: cost of one slot for a minute.
     """
 
     slots: Ints
-    stage: Floats
+    bin_cost: Floats
     switch: Floats
     minutes: Floats
     slot_price: float
 
-    def priced(self, prices: Floats | float = 0.0) -> Floats:
+    def cost_per_bin(self, prices: Floats | float = 0.0) -> Floats:
         """Return (T, K) what each bin costs, slots included; ``prices``, (T,), come on top of a slot's own."""
         per_slot = (self.slot_price + prices) * self.minutes
-        return self.stage + per_slot[:, None] * self.slots[None, :]
+        return self.bin_cost + per_slot[:, None] * self.slots[None, :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
         late[0] += work_off_time_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / MINUTE_S
     return CostTables(
         slots=slots,
-        stage=options.late_weight * late
+        bin_cost=options.late_weight * late
         + overloaded
         + options.failure_margin * failures[:, None] * _failure_cost(recovery, headroom_ratio, slots, now, options),
         switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,

@@ -58,7 +58,7 @@ class Outlook:
     recovery: RecoveryModel
     z: float
 
-    def _modelled(self, parallelism: Ints) -> tuple[list[int], Floats, Floats]:
+    def _select_modelled(self, parallelism: Ints) -> tuple[list[int], Floats, Floats]:
         """Return rows of the modelled operators, and their mean and deviation at ``parallelism``, (M,) each."""
         rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds]
         names = [self.demand.operators[row] for row in rows]
@@ -73,7 +73,7 @@ class Outlook:
         An operator's capacity counts in source records: capacity x load / its input rate, in the bin's own mix of
         sources.  Infinite where no operator has a model or no record comes.
         """
-        rows, mean, sd = self._modelled(parallelism)
+        rows, mean, sd = self._select_modelled(parallelism)
         load = self.demand.load_per_s[_Q90, bins]
         rates = self.demand.rates_per_s[_Q90][rows, bins]  # (M, T')
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -86,7 +86,7 @@ class Outlook:
         Normal capacity against the forecast's quantiles: P = E over load of [1 - product over operators of
         P(capacity >= rate)]; capacities are independent given the load, the operators' rates rise together.
         """
-        rows, mean, sd = self._modelled(parallelism)
+        rows, mean, sd = self._select_modelled(parallelism)
         rates = quantiles_at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
         min_sd = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
         holds = ndtr((mean[:, None] - rates) / min_sd[:, None])

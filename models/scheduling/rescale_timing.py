@@ -106,14 +106,14 @@ def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
     return _end_at_next_step(steps) if steps else [_hold_step(job)]
 
 
-def _add_lead(segment: Segment, before: Ints, job: JobConditions, room_s: int) -> tuple[Ints, int]:
-    """Return the configuration and how many seconds ahead it is sent, at most ``room_s``.
+def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: int) -> tuple[Ints, int]:
+    """Return the configuration and how many seconds ahead it is sent, at most ``available_s``.
 
     Only a rise is sent ahead.  While it runs ahead it must also cover what the bins before it need: an operator that
     falls with the same step waits for the next one, at no cost, since slots do not fall.
     """
     rises = bool((segment.parallelism > before).any()) and segment.parallelism.max() >= before.max()
-    if not rises or room_s <= 0:
+    if not rises or available_s <= 0:
         return segment.parallelism, 0
     rescale_s = job.outlook.rescale_s(segment.parallelism, segment.begin, job.options.load_quantile)
     most_s = job.options.max_lead_s
@@ -121,7 +121,7 @@ def _add_lead(segment: Segment, before: Ints, job: JobConditions, room_s: int) -
     if job.grid_s and lead_s:
         effective_s = job.outlook.demand.bin_start_s(segment.begin)
         lead_s += (effective_s - lead_s) % job.grid_s
-    lead_s = min(lead_s, room_s)
+    lead_s = min(lead_s, available_s)
     bins = int(np.ceil(lead_s / job.outlook.demand.bin_s))
     ahead = job.need.parallelism[:, max(segment.begin - bins, 0) : segment.begin]
     return np.maximum(segment.parallelism, ahead.max(axis=1, initial=1)), lead_s

@@ -1,6 +1,6 @@
 """The cheapest path through the configurations of a horizon, exact, by dynamic programming over (bin, configuration).
 
-    minimise  sum over bins of stage(t, k_t) + price(t) x slots(k_t)  +  sum over changes of switch(t, k_t)
+    minimise  sum over bins of bin_cost(t, k_t) + price(t) x slots(k_t)  +  sum over changes of switch(t, k_t)
 
 A change costs what its target costs, wherever it comes from, so a bin takes O(K) instead of O(K^2).
 """
@@ -51,23 +51,23 @@ def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
 _MIN_DIFFERENCE: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
 
 
-def solve(stage: Floats, switch: Floats, start: Ints) -> Paths:
+def solve(bin_cost: Floats, switch: Floats, start: Ints) -> Paths:
     """Solve J dynamic programmes at once.
 
     Among equals a path that changes later, or not at all, wins.
 
     Args:
-        stage: (J, T, K) cost of each bin in each candidate, slots included; infinite where there is none.
+        bin_cost: (J, T, K) cost of each bin in each candidate, slots included; infinite where there is none.
         switch: (J, T, K) cost of changing to a candidate at the begin of a bin.
         start: (J,) candidate before the first bin.
     """
-    jobs, bins, count = stage.shape
+    jobs, bins, count = bin_cost.shape
     rows = np.arange(jobs)
     ahead = np.zeros((jobs, count))
     leaves = np.zeros((jobs, bins, count), dtype=bool)
     target = np.zeros((jobs, bins), dtype=np.int64)
     for t in range(bins - 1, -1, -1):
-        remain = stage[:, t] + ahead
+        remain = bin_cost[:, t] + ahead
         change = remain + switch[:, t]
         target[:, t] = change.argmin(axis=1)
         cheapest = change[rows, target[:, t]][:, None]

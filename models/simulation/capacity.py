@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.simulation.spec import FloatArray, IntArray, JobSpec, OperatorSpec
+from models.arrays import Floats, Ints
+from models.simulation.spec import JobSpec, OperatorSpec
 
 
-def compute_capacity_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
+def compute_capacity_curve(spec: OperatorSpec, p_max: int) -> Floats:
     """Return the capacity C(p) in records/s for p = 0..p_max, shape (p_max + 1,); C(0) = 0.
 
     A measured curve is taken as it is and stays at its last value beyond it; otherwise
@@ -26,7 +27,7 @@ def compute_capacity_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
     return np.maximum.accumulate(curve)
 
 
-def compute_gains(spec: JobSpec) -> FloatArray:
+def compute_gains(spec: JobSpec) -> Floats:
     """Return input records at each operator per record that each source emits, shape (operators, operators).
 
     Row i, column s; only columns of sources differ from zero and a source's own entry is 1.  The full output of an
@@ -43,7 +44,7 @@ def compute_gains(spec: JobSpec) -> FloatArray:
     return gain
 
 
-def find_needed_parallelism(curves: FloatArray, load_per_s: FloatArray, utilisation: float) -> IntArray:
+def find_needed_parallelism(curves: Floats, load_per_s: Floats, utilisation: float) -> Ints:
     """Return the smallest p with utilisation x C(p) >= load, or the last p when none has.
 
     Args:
@@ -55,5 +56,5 @@ def find_needed_parallelism(curves: FloatArray, load_per_s: FloatArray, utilisat
         (...) parallelism, at least 1.
     """
     short = utilisation * curves < load_per_s[..., None]
-    needed: IntArray = np.clip(short.sum(axis=-1), 1, curves.shape[-1] - 1).astype(np.int64)
+    needed: Ints = np.clip(short.sum(axis=-1), 1, curves.shape[-1] - 1).astype(np.int64)
     return needed

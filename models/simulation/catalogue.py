@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats
 from models.simulation.capacity import compute_gains
 from models.simulation.control import CpuRule, CpuRuleOptions, Timetable, UserControl
 from models.simulation.fleet import Fleet, pack
 from models.simulation.source_load import SourceLoad
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec, Ship
+from models.simulation.spec import JobSpec, OperatorSpec, Ship
 
 PEAK_UTILISATION = 0.8
 
@@ -90,13 +91,13 @@ def _compute_scaling(draft: Draft) -> float:
     return draft.need / (1.0 + draft.contention * (draft.need - 1.0))
 
 
-def _place_peaks(spec: JobSpec, loads: Sequence[SourceLoad]) -> FloatArray:
+def _place_peaks(spec: JobSpec, loads: Sequence[SourceLoad]) -> Floats:
     """Place the peaks of the loads on the operators that are sources, (operators,)."""
     peaks = iter(load.peak_per_s for load in loads)
     return np.array([0.0 if operator.upstream else next(peaks) for operator in spec.operators])
 
 
-def find_peaks(fleet: Fleet, jobs: Sequence[CatalogueJob]) -> FloatArray:
+def find_peaks(fleet: Fleet, jobs: Sequence[CatalogueJob]) -> Floats:
     """Return the peak rates of the sources, (J, O)."""
     peaks = np.zeros(fleet.shape)
     for row, job in enumerate(jobs):

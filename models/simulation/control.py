@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.simulation.capacity import find_needed_parallelism
 from models.simulation.fleet import Fleet
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
@@ -32,17 +32,17 @@ class FleetSnapshot:
 
     time_s: float
     week_s: float
-    parallelism: IntArray
-    busy: FloatArray
-    lag_s: FloatArray
-    up: BoolArray
-    settled_s: FloatArray
+    parallelism: Ints
+    busy: Floats
+    lag_s: Floats
+    up: Bools
+    settled_s: Floats
 
 
 class FleetController(Protocol):
     """Decides parallelism; called at a fixed period with the metrics since its last call."""
 
-    def __call__(self, snapshot: FleetSnapshot) -> IntArray:
+    def __call__(self, snapshot: FleetSnapshot) -> Ints:
         """Return the wanted parallelism (J, O); the current one where nothing should change."""
         ...
 
@@ -63,9 +63,9 @@ class CpuRule:
     """The reactive rule for every job of a fleet; remembers how often each operator was below ``low``."""
 
     options: Sequence[CpuRuleOptions]
-    _low_count: IntArray | None = field(default=None, init=False)
+    _low_count: Ints | None = field(default=None, init=False)
 
-    def __call__(self, snapshot: FleetSnapshot) -> IntArray:
+    def __call__(self, snapshot: FleetSnapshot) -> Ints:
         """Return the wanted parallelism (J, O)."""
         high, low, target, patience, cooldown = (
             np.array([getattr(option, name) for option in self.options])[:, None]
@@ -127,12 +127,12 @@ class UserControl:
     """
 
     fleet: Fleet
-    peak_per_s: FloatArray
+    peak_per_s: Floats
     timetables: Sequence[Timetable | None]
     rule: CpuRule
     rescue_lag_s: float = 120.0
 
-    def __call__(self, snapshot: FleetSnapshot) -> IntArray:
+    def __call__(self, snapshot: FleetSnapshot) -> Ints:
         """Return the wanted parallelism (J, O)."""
         wanted = self.rule(snapshot)
         for job, timetable in enumerate(self.timetables):
@@ -149,11 +149,11 @@ class UserControl:
         return wanted
 
     @staticmethod
-    def _is_rescued(planned: IntArray, current: IntArray, settled_s: float) -> bool:
+    def _is_rescued(planned: Ints, current: Ints, settled_s: float) -> bool:
         """Whether the job was enlarged by the rule within the hour; the timetable waits that long."""
         return bool((planned < current).any() and settled_s < _HOUR_S)
 
-    def _plan(self, job: int, share: float, utilisation: float) -> IntArray:
+    def _plan(self, job: int, share: float, utilisation: float) -> Ints:
         load = self.fleet.network.gain[job] @ self.peak_per_s[job] * share
         need = np.minimum(find_needed_parallelism(self.fleet.curves[job], load, utilisation), self.fleet.p_max[job])
         return np.where(self.fleet.present[job], need, 0)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.queueing.network import Network
 from models.simulation.capacity import compute_capacity_curve, compute_gains
-from models.simulation.spec import BoolArray, FloatArray, IntArray, JobSpec, SpecError
+from models.simulation.spec import JobSpec, SpecError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +29,32 @@ class Fleet:
     """
 
     specs: tuple[JobSpec, ...]
-    present: BoolArray
-    is_source: BoolArray
+    present: Bools
+    is_source: Bools
     network: Network
-    selectivity: FloatArray
-    curves: FloatArray
-    p_max: IntArray
-    interval_s: FloatArray
-    checkpoint_rate: FloatArray
-    restart_s: FloatArray
-    restore_rate: FloatArray
-    detection_s: FloatArray
-    retention_s: FloatArray
-    bytes_per_record: FloatArray
-    fetch_delay_s: FloatArray
+    selectivity: Floats
+    curves: Floats
+    p_max: Ints
+    interval_s: Floats
+    checkpoint_rate: Floats
+    restart_s: Floats
+    restore_rate: Floats
+    detection_s: Floats
+    retention_s: Floats
+    bytes_per_record: Floats
+    fetch_delay_s: Floats
 
     @property
     def shape(self) -> tuple[int, int]:
         """(J, O)."""
         return self.present.shape[0], self.present.shape[1]
 
-    def capacity(self, parallelism: IntArray) -> FloatArray:
+    def capacity(self, parallelism: Ints) -> Floats:
         """Return the capacity at the given parallelism, (J, O) records/s; padding gives 0."""
         return np.take_along_axis(self.curves, parallelism[..., None], axis=2)[..., 0]
 
 
-def _ancestors(spec: JobSpec) -> BoolArray:
+def _ancestors(spec: JobSpec) -> Bools:
     """Return (O, O): whether row is a strict ancestor of column."""
     position = {operator.name: index for index, operator in enumerate(spec.operators)}
     above = np.zeros((len(position), len(position)), dtype=np.bool_)
@@ -64,7 +65,7 @@ def _ancestors(spec: JobSpec) -> BoolArray:
     return above
 
 
-def _column(specs: Sequence[JobSpec], field: str) -> FloatArray:
+def _column(specs: Sequence[JobSpec], field: str) -> Floats:
     return np.array([getattr(spec, field) for spec in specs], dtype=np.float64)
 
 

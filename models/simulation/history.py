@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.simulation.capacity import find_needed_parallelism
 from models.simulation.control import FleetController, FleetSnapshot
 from models.simulation.fleet import Fleet
 from models.simulation.randomness import capacity_noise
 from models.simulation.restarts import RestartSchedule
 from models.simulation.samples import GAUGE_S, SampleRecorder, Samples
-from models.simulation.spec import FloatArray, IntArray, SpecError
+from models.simulation.spec import SpecError
 from models.simulation.state import FleetState, Restart
 from models.simulation.step import advance
 
@@ -44,7 +45,7 @@ class RunOptions:
 
 
 def simulate(
-    fleet: Fleet, rates_per_s: FloatArray, first: IntArray, controller: FleetController, options: RunOptions
+    fleet: Fleet, rates_per_s: Floats, first: Ints, controller: FleetController, options: RunOptions
 ) -> SimulatedHistory:
     """Run a fleet.
 
@@ -80,7 +81,7 @@ def simulate(
     return SimulatedHistory(recorder.samples, restarts.restarts, state)
 
 
-def _observe(state: FleetState, busy: FloatArray, rate_per_s: FloatArray, week_s: int) -> FleetSnapshot:
+def _observe(state: FleetState, busy: Floats, rate_per_s: Floats, week_s: int) -> FleetSnapshot:
     lag_s = np.divide(state.backlog, rate_per_s, out=np.zeros_like(state.backlog), where=rate_per_s > 0.0).max(axis=1)
     return FleetSnapshot(
         time_s=state.time_s,
@@ -93,7 +94,7 @@ def _observe(state: FleetState, busy: FloatArray, rate_per_s: FloatArray, week_s
     )
 
 
-def find_fitting_parallelism(fleet: Fleet, source_rates_per_s: FloatArray, utilisation: float) -> IntArray:
+def find_fitting_parallelism(fleet: Fleet, source_rates_per_s: Floats, utilisation: float) -> Ints:
     """Return (J, O) the parallelism that carries source rates (J, O) at a utilisation, within the jobs' bounds."""
     load = fleet.network.compute_load(source_rates_per_s)
     return np.minimum(find_needed_parallelism(fleet.curves, load, utilisation), fleet.p_max)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.arrays import Bools, Ints
 from models.simulation.fleet import Fleet
 from models.simulation.randomness import failure_times_s, job_generator
-from models.simulation.spec import BoolArray, IntArray
 from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
 
 TURN_S = 240.0
@@ -32,7 +32,7 @@ class RestartSchedule:
             (float(at), job) for job, spec in enumerate(fleet.specs) for at in failure_times_s(spec, duration_s, seed)
         ]
         self._failures = sorted(pairs, reverse=True)
-        self._asked: dict[int, tuple[float, IntArray]] = {}
+        self._asked: dict[int, tuple[float, Ints]] = {}
         self._restarts: list[Restart] = []
 
     @property
@@ -40,7 +40,7 @@ class RestartSchedule:
         """What happened so far, in order of time."""
         return tuple(sorted(self._restarts, key=lambda restart: (restart.down_from_s, restart.job)))
 
-    def ask(self, state: FleetState, target: IntArray, up: BoolArray) -> None:
+    def ask(self, state: FleetState, target: Ints, up: Bools) -> None:
         """Ask for a rescale of every running job whose wanted parallelism (J, O) differs from the current one."""
         wanted = np.where(self._fleet.present, np.clip(target, 1, self._fleet.p_max), 0)
         for job in np.flatnonzero(up & (wanted != state.parallelism).any(axis=1)).tolist():
@@ -60,6 +60,6 @@ class RestartSchedule:
             at, target = self._asked.pop(job)
             self._begin(state, job, RestartKind.RESCALE, at, target)
 
-    def _begin(self, state: FleetState, job: int, kind: RestartKind, at_s: float, target: IntArray) -> None:
+    def _begin(self, state: FleetState, job: int, kind: RestartKind, at_s: float, target: Ints) -> None:
         noise = float(self._draws[job].normal(0.0, self._fleet.specs[job].downtime_noise))
         self._restarts.append(begin_restart(self._fleet, state, job, kind, at_s=at_s, target=target, noise=noise))

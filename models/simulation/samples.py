@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import Fleet
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.state import KEPT_CHECKPOINTS, FleetState
 from models.simulation.step import Flow
 
@@ -31,25 +31,25 @@ class Samples:
         completed, restarts, failures: (K, J).
     """
 
-    at_s: FloatArray
-    parallelism: IntArray
-    records_in: FloatArray
-    records_out: FloatArray
-    busy_s: FloatArray
-    backpressured_s: FloatArray
-    idle_s: FloatArray
-    in_per_s: FloatArray
-    out_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    idle: FloatArray
-    pending: FloatArray
-    down_from: FloatArray
-    down_until: FloatArray
-    checkpoints: FloatArray
-    completed: IntArray
-    restarts: IntArray
-    failures: IntArray
+    at_s: Floats
+    parallelism: Ints
+    records_in: Floats
+    records_out: Floats
+    busy_s: Floats
+    backpressured_s: Floats
+    idle_s: Floats
+    in_per_s: Floats
+    out_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
+    pending: Floats
+    down_from: Floats
+    down_until: Floats
+    checkpoints: Floats
+    completed: Ints
+    restarts: Ints
+    failures: Ints
 
     @classmethod
     def empty(cls, polls: int, fleet: Fleet) -> Samples:
@@ -70,7 +70,7 @@ class Samples:
         return Samples(**{name: values if name == "at_s" else values[:, jobs] for name, values in cut.items()})
 
     @property
-    def down(self) -> BoolArray:
+    def down(self) -> Bools:
         """(K, J): whether the job is down at the poll."""
         at = self.at_s[:, None]
         return (at >= self.down_from) & (at < self.down_until)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.spec import FloatArray, SpecError
+from models.arrays import Floats
+from models.simulation.spec import SpecError
 
 WEEK_S = 7 * 24 * 3600
 
@@ -22,12 +23,12 @@ class WeeklyTrace:
         first_week_s: seconds from Monday 00:00 to the first value.
     """
 
-    values: FloatArray
+    values: Floats
     step_s: int
     first_week_s: int
 
     @classmethod
-    def from_values(cls, values: FloatArray, step_s: int, first_week_s: int, fine_step_s: int = 300) -> WeeklyTrace:
+    def from_values(cls, values: Floats, step_s: int, first_week_s: int, fine_step_s: int = 300) -> WeeklyTrace:
         """Build a trace: interpolate linearly to ``fine_step_s``, cut to whole weeks, normalise.
 
         Raises:
@@ -43,7 +44,7 @@ class WeeklyTrace:
         fine = fine[:whole]
         return cls(fine / np.percentile(fine, 99.5), fine_step_s, first_week_s)
 
-    def window(self, week_s: int, samples: int, weeks: int, hours: int) -> FloatArray:
+    def window(self, week_s: int, samples: int, weeks: int, hours: int) -> Floats:
         """Return ``samples`` values from a time of the week on, (samples,); it repeats after its last week.
 
         Args:
@@ -86,7 +87,7 @@ class SourceLoad:
     FLOOR = 0.02
 
 
-def compute_shape(load: SourceLoad, traces: Mapping[str, WeeklyTrace], week_s: int, samples: int) -> FloatArray:
+def compute_shape(load: SourceLoad, traces: Mapping[str, WeeklyTrace], week_s: int, samples: int) -> Floats:
     """Return the noiseless rate of a source, (samples,) records/s, one per trace step.
 
     Raises:
@@ -110,7 +111,7 @@ def draw_source_rates(
     steps: int,
     step_s: float,
     generator: np.random.Generator,
-) -> FloatArray:
+) -> Floats:
     """Return source rates with noise, (sources, steps) records/s.
 
     Values of the trace are joined linearly; each gets ``sample_noise``, each step ``step_noise``.

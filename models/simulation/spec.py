@@ -18,11 +18,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from include.domain.graph import JobGraph, Operator
-from models.arrays import Bools, Floats, Ints
-
-FloatArray = Floats
-IntArray = Ints
-BoolArray = Bools
 
 
 class SpecError(ValueError):

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.simulation.fleet import Fleet
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 NEVER = -1.0e18
 KEPT_CHECKPOINTS = 10  # as many as Flink keeps
@@ -37,8 +37,8 @@ class Restart:
     down_until_s: float
     checkpoint_age_s: float
     state_bytes: float
-    before: IntArray
-    after: IntArray
+    before: Ints
+    after: Ints
 
 
 @dataclass(slots=True)
@@ -64,31 +64,31 @@ class FleetState:
     """
 
     time_s: float
-    parallelism: IntArray
-    due_records: FloatArray
-    emitted: FloatArray
-    replayed: FloatArray
-    backlog: FloatArray
-    records_in: FloatArray
-    records_out: FloatArray
-    busy_s: FloatArray
-    backpressured_s: FloatArray
-    idle_s: FloatArray
-    down_from: FloatArray
-    down_until: FloatArray
-    trigger_next: FloatArray
-    pending_trigger: FloatArray
-    pending_done: FloatArray
-    pending_position: FloatArray
-    done_position: FloatArray
-    checkpoints: FloatArray
-    completed: IntArray
-    restarts: IntArray
-    failures: IntArray
-    state_bytes: FloatArray
+    parallelism: Ints
+    due_records: Floats
+    emitted: Floats
+    replayed: Floats
+    backlog: Floats
+    records_in: Floats
+    records_out: Floats
+    busy_s: Floats
+    backpressured_s: Floats
+    idle_s: Floats
+    down_from: Floats
+    down_until: Floats
+    trigger_next: Floats
+    pending_trigger: Floats
+    pending_done: Floats
+    pending_position: Floats
+    done_position: Floats
+    checkpoints: Floats
+    completed: Ints
+    restarts: Ints
+    failures: Ints
+    state_bytes: Floats
 
     @classmethod
-    def running(cls, fleet: Fleet, parallelism: IntArray, rate_per_s: FloatArray) -> FleetState:
+    def running(cls, fleet: Fleet, parallelism: Ints, rate_per_s: Floats) -> FleetState:
         """Return a fleet that has run for long at the given parallelism (J, O) and source rates (J, O)."""
         jobs, width = fleet.shape
         grid = {name: np.zeros((jobs, width)) for name in _GRIDS}
@@ -111,13 +111,13 @@ class FleetState:
         state.checkpoints[..., 2] = state.state_bytes[:, None]
         return state
 
-    def complete_checkpoint(self, jobs: IntArray, trigger_s: FloatArray, duration_s: FloatArray) -> None:
+    def complete_checkpoint(self, jobs: Ints, trigger_s: Floats, duration_s: Floats) -> None:
         """Put a checkpoint of each of some jobs before those that are kept."""
         self.checkpoints[jobs, 1:] = self.checkpoints[jobs, :-1]
         self.checkpoints[jobs, 0] = np.stack([trigger_s, duration_s, self.state_bytes[jobs]], axis=-1)
         self.completed[jobs] += 1
 
-    def is_up(self, at_s: float) -> BoolArray:
+    def is_up(self, at_s: float) -> Bools:
         """Return (J,): whether each job runs at a time not before its last downtime began."""
         return (at_s < self.down_from) | (at_s >= self.down_until)
 
@@ -142,7 +142,7 @@ def compute_downtime(fleet: Fleet, job: int, state_bytes: float, kind: RestartKi
 
 
 def begin_restart(
-    fleet: Fleet, state: FleetState, job: int, kind: RestartKind, *, at_s: float, target: IntArray, noise: float
+    fleet: Fleet, state: FleetState, job: int, kind: RestartKind, *, at_s: float, target: Ints, noise: float
 ) -> Restart:
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
@@ -179,6 +179,6 @@ def begin_restart(
     )
 
 
-def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> FloatArray:
+def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> Floats:
     """Return (J,) how long a checkpoint takes now; at most half the interval, so that checkpoints never overlap."""
     return np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)

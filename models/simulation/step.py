@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats
 from models.simulation.fleet import Fleet
-from models.simulation.spec import FloatArray
 from models.simulation.state import FleetState, compute_checkpoint_duration
 
 
@@ -21,14 +21,14 @@ class Flow:
         busy, backpressured, idle: shares of the step; they add up to the share in which the job ran.
     """
 
-    in_per_s: FloatArray
-    capacity_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    idle: FloatArray
+    in_per_s: Floats
+    capacity_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
 
 
-def _take_checkpoints(fleet: Fleet, state: FleetState, emitted: FloatArray, step_s: float) -> None:
+def _take_checkpoints(fleet: Fleet, state: FleetState, emitted: Floats, step_s: float) -> None:
     """Complete and trigger checkpoints that fall into the step; positions are interpolated within it."""
     end = state.time_s + step_s
     _complete_checkpoints(state, end)
@@ -53,7 +53,7 @@ def _complete_checkpoints(state: FleetState, end_s: float) -> None:
         state.pending_done[done] = np.inf
 
 
-def advance(fleet: Fleet, state: FleetState, rate_per_s: FloatArray, noise: FloatArray, step_s: float) -> Flow:
+def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, step_s: float) -> Flow:
     """Advance the state in place by one step.
 
     The update is exact for rates that are constant within the step, except that the order of running and standing still

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.policies.observations import Observations
 from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import pack
 from models.simulation.randomness import job_generator
-from models.simulation.spec import FloatArray, IntArray, JobSpec
+from models.simulation.spec import JobSpec
 from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
 from models.simulation.step import advance
 
@@ -34,17 +35,17 @@ class Window:
 
     start_s: float
     seconds: float
-    parallelism: IntArray
-    in_per_s: FloatArray
-    out_per_s: FloatArray
-    target_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    idle: FloatArray
-    true_in_per_s: FloatArray
-    true_out_per_s: FloatArray
-    backlog: FloatArray
-    latency_ms: FloatArray
+    parallelism: Ints
+    in_per_s: Floats
+    out_per_s: Floats
+    target_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
+    true_in_per_s: Floats
+    true_out_per_s: Floats
+    backlog: Floats
+    latency_ms: Floats
     up: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
@@ -64,7 +65,7 @@ class Testbed:
     def __init__(
         self,
         specs: Sequence[JobSpec],
-        parallelism: IntArray,
+        parallelism: Ints,
         *,
         step_s: float = 1.0,
         seed: int = 0,
@@ -82,7 +83,7 @@ class Testbed:
         """Seconds since the start."""
         return self.state.time_s
 
-    def run(self, rate_per_s: FloatArray, seconds: float | None = None) -> Window:
+    def run(self, rate_per_s: Floats, seconds: float | None = None) -> Window:
         """Run for a while and return the metrics of that window.
 
         Args:
@@ -100,14 +101,14 @@ class Testbed:
             sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
         return self._window(began, state.due_records - before["due_records"], sums / len(rates))
 
-    def rescale(self, job: int, parallelism: IntArray, downtime_s: float | None = None) -> Restart:
+    def rescale(self, job: int, parallelism: Ints, downtime_s: float | None = None) -> Restart:
         """Stop a job with a savepoint and bring it back with another parallelism, (O,).
 
         The downtime is drawn from the job's description unless it is given.
         """
         return self._restart(job, RestartKind.RESCALE, np.asarray(parallelism, np.int64), downtime_s)
 
-    def fail(self, job: int, downtime_s: float | None = None, parallelism: IntArray | None = None) -> Restart:
+    def fail(self, job: int, downtime_s: float | None = None, parallelism: Ints | None = None) -> Restart:
         """Kill a job; it comes back and replays from its last completed checkpoint.
 
         It comes back as it was, or with another parallelism, (O,), as in Flink's reactive mode.
@@ -115,7 +116,7 @@ class Testbed:
         target = self.state.parallelism[job].copy() if parallelism is None else np.asarray(parallelism, np.int64)
         return self._restart(job, RestartKind.FAILURE, target, downtime_s)
 
-    def set_capacity(self, job: int, operator: int, curve_per_s: FloatArray) -> None:
+    def set_capacity(self, job: int, operator: int, curve_per_s: Floats) -> None:
         """Give an operator another capacity from now on: contention, slow disks, a throttled machine.
 
         Args:
@@ -129,7 +130,7 @@ class Testbed:
         """Drop a job's backlog, as an experiment does that judges steady states only."""
         self.state.backlog[job] = 0.0
 
-    def _restart(self, job: int, kind: RestartKind, target: IntArray, downtime_s: float | None) -> Restart:
+    def _restart(self, job: int, kind: RestartKind, target: Ints, downtime_s: float | None) -> Restart:
         noise = float(self._draws[job].normal(0.0, self.fleet.specs[job].downtime_noise))
         at = self.state.time_s
         restart = begin_restart(self.fleet, self.state, job, kind, at_s=at, target=target, noise=noise)
@@ -141,7 +142,7 @@ class Testbed:
         self.restarts.append(restart)
         return restart
 
-    def _window(self, began_s: float, due_records: FloatArray, means: FloatArray) -> Window:
+    def _window(self, began_s: float, due_records: Floats, means: Floats) -> Window:
         state, fleet = self.state, self.fleet
         seconds = state.time_s - began_s
         rate, busy, backpressured, idle = means
@@ -176,7 +177,7 @@ class Testbed:
 def observations(windows: Sequence[Window], job: int, operators: int) -> Observations:
     """Return windows of equal length of one job as a policy sees them in ``silver.observations``."""
 
-    def stack(name: str) -> FloatArray:
+    def stack(name: str) -> Floats:
         return np.array([getattr(window, name)[job, :operators] for window in windows], float)
 
     return Observations(

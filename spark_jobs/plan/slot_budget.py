@@ -145,7 +145,9 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
 
 def _priced(state: JobState, job: ScheduleProblem, number: float) -> dict[str, object]:
     costs = job.costs
-    kept = drop_dominated(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
+    kept = drop_dominated(
+        costs.cost_per_bin(), costs.switch, costs.slots
+    )  # each round of prices reads and solves them all
     return {
         "cluster": state.cluster,
         "job": state.job,
@@ -154,7 +156,7 @@ def _priced(state: JobState, job: ScheduleProblem, number: float) -> dict[str, o
         "bins": len(costs.minutes),
         "slots": costs.slots[kept].astype(np.int64).tobytes(),
         "minutes": costs.minutes.astype(np.float64).tobytes(),
-        "stage": costs.stage[:, kept].astype(np.float32).tobytes(),
+        "stage": costs.bin_cost[:, kept].astype(np.float32).tobytes(),
         "switch": costs.switch[:, kept].astype(np.float32).tobytes(),
     }
 

@@ -48,7 +48,7 @@ def content_of(inputs: data.Inputs, settings: Settings, where: str) -> dict[str,
     Raises:
         NothingToLearnError: there are none.
     """
-    found = data.observed_content(inputs.observations).first()
+    found = data.hash_observations(inputs.observations).first()
     if found is None or not found["rows"]:
         raise NothingToLearnError(
             f"no undisturbed observation in the {settings.training.lookback_days} days before "

@@ -78,7 +78,7 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
     )
 
 
-def observed_content(observations: DataFrame) -> DataFrame:
+def hash_observations(observations: DataFrame) -> DataFrame:
     """One row: count, operators, first window, and a hash of the content that does not depend on order or files."""
     total = F.sum(F.xxhash64(*observations.columns).cast("decimal(38,0)"))
     return observations.agg(

@@ -11,9 +11,9 @@ from benchmarks.papers.dragster.dragster_experiments import (
     DHALION,
     DHALION_BACKPRESSURE,
     Record,
-    dhalions,
-    dragsters,
-    near,
+    is_near,
+    make_dhalions,
+    make_dragsters,
     play,
     slots_to_converge,
     throughput_map,
@@ -29,12 +29,12 @@ LOADS = np.repeat([HIGH_PER_S, LOW_PER_S, HIGH_PER_S], 20)
 
 @pytest.fixture(scope="module")
 def dhalion() -> Record:
-    return play(APP, LOADS, dhalions(APP), noise=0.0)
+    return play(APP, LOADS, make_dhalions(APP), noise=0.0)
 
 
 @pytest.fixture(scope="module")
 def saddle() -> Record:
-    return play(APP, LOADS, dragsters(APP, Options(), 10), seed=31)
+    return play(APP, LOADS, make_dragsters(APP, Options(), 10), seed=31)
 
 
 def test_dhalion_reaches_5_and_10_in_14_slots(dhalion: Record) -> None:
@@ -42,7 +42,7 @@ def test_dhalion_reaches_5_and_10_in_14_slots(dhalion: Record) -> None:
     assert path[0] == [1, 1]
     assert path[12] == [5, 9]
     assert path[13:] == [[5, 10]] * 7
-    assert slots_to_converge(near(dhalion.rate_per_s[0, :20], HIGH_PER_S)) == 14
+    assert slots_to_converge(is_near(dhalion.rate_per_s[0, :20], HIGH_PER_S)) == 14
 
 
 def test_a_stop_costs_five_percent_of_the_slot(dhalion: Record) -> None:
@@ -52,10 +52,10 @@ def test_a_stop_costs_five_percent_of_the_slot(dhalion: Record) -> None:
 
 
 def test_a_budget_of_8_strands_dhalion_and_not_dragster() -> None:
-    stuck = play(APP, HIGH, dhalions(APP, replace(DHALION, budget=8)), noise=0.0)
+    stuck = play(APP, HIGH, make_dhalions(APP, replace(DHALION, budget=8)), noise=0.0)
     assert stuck.tasks[0, -1].tolist() == [5, 3]
     for target in Target:
-        free = play(APP, HIGH, dragsters(APP, Options(target=target, budget_tasks=8), 3), seed=32)
+        free = play(APP, HIGH, make_dragsters(APP, Options(target=target, budget_tasks=8), 3), seed=32)
         assert (free.pods <= 8).all()
         assert (usual_configuration(free) == [3, 5]).all()
         best = free.steady_per_s[0][(free.tasks[0] == [3, 5]).all(axis=1)][-1]
@@ -64,7 +64,7 @@ def test_a_budget_of_8_strands_dhalion_and_not_dragster() -> None:
 
 def test_backpressure_would_have_shown_dhalion_the_way() -> None:
     """With short buffers the slowest operator shows first, so that Dhalion too spends a budget of 8 best."""
-    found = play(APP, HIGH, dhalions(APP, replace(DHALION_BACKPRESSURE, budget=8)), noise=0.0)
+    found = play(APP, HIGH, make_dhalions(APP, replace(DHALION_BACKPRESSURE, budget=8)), noise=0.0)
     assert found.tasks[0, -1].tolist() == [3, 5]
 
 
@@ -78,7 +78,7 @@ def test_the_saddle_point_converges_in_8_slots_and_then_remembers(saddle: Record
 
 
 def test_the_gradient_converges_before_dhalion() -> None:
-    found = play(APP, HIGH, dragsters(APP, Options(target=Target.GRADIENT), 5), seed=33)
+    found = play(APP, HIGH, make_dragsters(APP, Options(target=Target.GRADIENT), 5), seed=33)
     assert Interval(found).converged_slot.max() < 14
     assert (usual_configuration(found) == [5, 10]).all()
 
@@ -86,8 +86,8 @@ def test_the_gradient_converges_before_dhalion() -> None:
 def test_six_operators_take_dhalion_twice_as_long() -> None:
     app = yahoo()
     offered = np.full(30, YAHOO_PER_S)
-    slow = Interval(play(app, offered, dhalions(app), noise=0.0))
-    fast = Interval(play(app, offered, dragsters(app, Options(), 10), seed=34))
+    slow = Interval(play(app, offered, make_dhalions(app), noise=0.0))
+    fast = Interval(play(app, offered, make_dragsters(app, Options(), 10), seed=34))
     assert slow.record.tasks[0, -1].tolist() == [8, 8, 8, 8, 9, 9]
     assert fast.converged_slot.mean() <= 11
     assert slow.converged_slot[0] >= 1.8 * fast.converged_slot.mean()

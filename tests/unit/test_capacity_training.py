@@ -139,7 +139,7 @@ def test_pictures_and_table_are_made_even_of_nothing(rows: pd.DataFrame) -> None
     ]
     assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 6
     none = pd.DataFrame({"kind": [], "seen_s": [], "predicted_s": [], "resolution_s": []})
-    assert recovery_figure(none).axes[0].get_xlabel().startswith("seen recovery")
+    assert recovery_figure(none).axes[0].get_xlabel().startswith("measured recovery")
     known = pd.DataFrame(bundle.operators(), columns=KEYS).assign(
         selectivity=1.0, slope_per_s=1.0, length_scale=1.0, noise_share=0.1, idle=False, at_bound=False
     )

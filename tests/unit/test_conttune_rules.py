@@ -13,10 +13,10 @@ from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
 from models.policies.conttune import (
     Acquisition,
-    Answer,
     ObservedCapacity,
+    OperatorProblem,
     Provision,
-    Question,
+    Suggestion,
     Thresholds,
     add_observation,
     big_step,
@@ -64,8 +64,8 @@ def test_the_published_gaussian_process_and_its_choice_for_four_million_records(
 
 
 def test_the_projects_surrogate_chooses_as_the_readme_does() -> None:
-    asked = Question(q1(), 4e6, 1, 529_573.0, p_max=26)
-    assert propose([asked]) == [Answer(11, "model")]
+    asked = OperatorProblem(q1(), 4e6, 1, 529_573.0, p_max=26)
+    assert propose([asked]) == [Suggestion(11, "model")]
     assert propose([asked], alpha=0)[0].how == "linear"  # 11 was never observed
 
 
@@ -73,29 +73,32 @@ def test_fig_3() -> None:
     observed = (1, 4, 9, 10, 15)
     assert known_share(observed, alpha=2, p_max=15) == (12, 0.8)
     line = history({p: 100.0 * p for p in observed})
-    inside, outside = Question(line, 1300.0, 4, 400.0, p_max=15), Question(line, 1250.0, 15, 1500.0, p_max=15)
-    assert propose([inside], alpha=2) == [Answer(13, "model")]
-    assert propose([outside], alpha=1) == [Answer(13, "linear")]
+    inside, outside = (
+        OperatorProblem(line, 1300.0, 4, 400.0, p_max=15),
+        OperatorProblem(line, 1250.0, 15, 1500.0, p_max=15),
+    )
+    assert propose([inside], alpha=2) == [Suggestion(13, "model")]
+    assert propose([outside], alpha=1) == [Suggestion(13, "linear")]
 
 
 def test_beyond_p_max_and_without_history_the_step_is_linear_and_without_a_rate_there_is_none() -> None:
     line = history({2: 200.0})
-    assert propose([Question(line, 950.0, 2, 200.0, p_max=2)]) == [Answer(10, "linear")]
-    assert propose([Question((), 950.0, 2, 200.0, p_max=2)]) == [Answer(10, "linear")]
-    assert propose([Question(line, math.nan, 2, 200.0, p_max=2)]) == [Answer(2, "kept")]
-    assert propose([Question((), 950.0, 2, math.nan, p_max=2)]) == [Answer(2, "kept")]
-    assert propose([Question(line, 100.0, 2, 200.0, p_max=2)], acquisition=Acquisition.LINEAR)[0].how == "linear"
+    assert propose([OperatorProblem(line, 950.0, 2, 200.0, p_max=2)]) == [Suggestion(10, "linear")]
+    assert propose([OperatorProblem((), 950.0, 2, 200.0, p_max=2)]) == [Suggestion(10, "linear")]
+    assert propose([OperatorProblem(line, math.nan, 2, 200.0, p_max=2)]) == [Suggestion(2, "kept")]
+    assert propose([OperatorProblem((), 950.0, 2, math.nan, p_max=2)]) == [Suggestion(2, "kept")]
+    assert propose([OperatorProblem(line, 100.0, 2, 200.0, p_max=2)], acquisition=Acquisition.LINEAR)[0].how == "linear"
     assert propose([]) == []
 
 
 def test_questions_are_answered_alike_alone_and_together() -> None:
-    questions = [
-        Question(q1(), 6e6, 10, 3.7e6, 26),
-        Question(history({3: 30.0}), 20.0, 3, 30.0, 26),
-        Question((), 20.0, 3, 30.0, 4),
-        Question(q1(), 1e6, 10, 3.7e6, 12),
+    problems = [
+        OperatorProblem(q1(), 6e6, 10, 3.7e6, 26),
+        OperatorProblem(history({3: 30.0}), 20.0, 3, 30.0, 26),
+        OperatorProblem((), 20.0, 3, 30.0, 4),
+        OperatorProblem(q1(), 1e6, 10, 3.7e6, 12),
     ]
-    assert propose(questions) == [propose([question])[0] for question in questions]
+    assert propose(problems) == [propose([problem])[0] for problem in problems]
 
 
 def test_cei_prefers_a_smaller_parallelism_that_is_less_likely_feasible() -> None:
@@ -163,11 +166,11 @@ def test_the_decision_gate_compares_the_level_of_the_job() -> None:
     st.sampled_from(list(Acquisition)),
 )
 def test_an_answer_is_a_parallelism_and_a_modelled_one_is_near_what_was_seen(seen, required, alpha, how) -> None:
-    asked = Question(history(seen), required, 3, 100.0, max(seen, default=3))
-    (answer,) = propose([asked], alpha=alpha, acquisition=how)
-    assert answer.parallelism >= 1
-    if answer.how == "model":
-        assert min(abs(answer.parallelism - known) for known in seen) <= alpha
-        assert answer.parallelism <= max(seen)
+    asked = OperatorProblem(history(seen), required, 3, 100.0, max(seen, default=3))
+    (suggestion,) = propose([asked], alpha=alpha, acquisition=how)
+    assert suggestion.parallelism >= 1
+    if suggestion.how == "model":
+        assert min(abs(suggestion.parallelism - known) for known in seen) <= alpha
+        assert suggestion.parallelism <= max(seen)
     if math.isnan(required):
-        assert answer == Answer(3, "kept")
+        assert suggestion == Suggestion(3, "kept")

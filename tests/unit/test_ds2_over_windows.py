@@ -13,7 +13,7 @@ from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.ds2 import Aggregation, ManagerOptions, ManagerState
-from models.policies.ds2.ds2_policy import Ds2, timely
+from models.policies.ds2.ds2_policy import Ds2, make_timely
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
@@ -137,7 +137,7 @@ def test_slots_cut_a_decision_and_a_cut_one_is_not_repeated() -> None:
 
 
 def test_timely_gives_every_operator_the_rounded_sum() -> None:
-    policy = timely()
+    policy = make_timely()
     running = dict.fromkeys(WORDS.names, 2)
     # 0.45 + 0.9 instances
     found = situation(running, seen(running, 4.5e4, 3))

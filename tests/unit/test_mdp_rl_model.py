@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.papers.mdp_rl.pipeline import published_counts, responses_s
+from benchmarks.papers.mdp_rl.pipeline import read_published_counts, responses_s
 from include.domain.graph import JobGraph, Operator
 from models.policies.mdp_rl.bellman import best_value, solve, worth
 from models.policies.mdp_rl.cost import Weights
@@ -43,7 +43,7 @@ def test_a_pipelines_response_is_the_sum_and_a_graphs_its_longest_path() -> None
 
 
 def test_the_counts_are_those_of_2013() -> None:
-    counts = published_counts()
+    counts = read_published_counts()
     probability = transition_probabilities(counts)
     assert counts.sum() == 525_532
     assert counts.shape == (52, 52)

@@ -131,7 +131,7 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
         costs = compute_costs(
             outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
         )
-        stage = costs.stage + (costs.slot_price * costs.minutes)[:, None] * costs.slots
+        stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
         path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
         return float(costs.slots[path].mean())
 
@@ -146,7 +146,7 @@ def test_a_change_must_promise_a_multiple_of_its_price():
 
     def changes(margin: float) -> tuple[int, int]:
         costs = compute_costs(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
-        path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).choice[0]
+        path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, int)).choice[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from models.arrays import Floats, Ints
-from models.policies.conttune import Acquisition, Question, add_observation, big_step, propose
+from models.policies.conttune import Acquisition, OperatorProblem, add_observation, big_step, propose
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.small import ALPHA
 from models.simulation.testbed import Testbed, Window
@@ -144,7 +144,7 @@ def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method
     """Let every job that is not settled observe and take one step."""
     required = bed.fleet.network.compute_load(rate)
     requested: list[int] = []
-    questions: list[Question] = []
+    problems: list[OperatorProblem] = []
     for job, state in enumerate(states):
         if not state.tuning:
             continue
@@ -161,14 +161,14 @@ def _step(bed: Testbed, window: Window, rate: Floats, states: list[_Job], method
             continue
         state.rates_shown = True
         requested.append(job)
-        questions += [
-            Question(*values, state.p_max)
+        problems += [
+            OperatorProblem(*values, state.p_max)
             for values in zip(state.histories, map(float, required[job]), running, capacity, strict=True)
         ]
-    answers = iter(propose(questions, alpha=method.alpha, acquisition=method.acquisition))
+    suggestions = iter(propose(problems, alpha=method.alpha, acquisition=method.acquisition))
     for job in requested:
         running = [int(count) for count in window.parallelism[job]]
-        wanted = [min(next(answers).parallelism, SLOTS) for _ in running]
+        wanted = [min(next(suggestions).parallelism, SLOTS) for _ in running]
         if wanted == running:
             states[job].tuning = False
         else:

@@ -26,7 +26,7 @@ CAPACITY_NOISE = 0.03
 class Tuner(Protocol):
     """A tuner, which decides once per slot; it keeps its own memory."""
 
-    def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
+    def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Return operator -> tasks of the next slot, of those to change at least."""
         ...
 
@@ -39,10 +39,10 @@ class DragsterTuner:
     options: dragster.Options
     memory: dragster.Memory = field(default_factory=dragster.Memory)
 
-    def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
+    def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        slot = observe_slot(self.net, seen, running, limits)
+        slot = observe_slot(self.net, observations, running, limits)
         wanted, self.memory = dragster.advance(self.options, self.net, slot, self.memory)
         return wanted
 
@@ -54,10 +54,10 @@ class DhalionTuner:
     net: dragster.Network
     options: dhalion.Options
 
-    def next(self, seen: Observations, running: dict[str, int]) -> dict[str, int]:
+    def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Scale one operator or none."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        action = dhalion.resolve(self.options, readings(self.net.graph, seen, running, limits))
+        action = dhalion.resolve(self.options, readings(self.net.graph, observations, running, limits))
         return {action.operator: action.instances} if action else {}
 
 
@@ -140,12 +140,12 @@ def play(
     return Record(stacked[0], stacked[1], stacked[2], np.asarray(offered_per_s, float), stacked[3])
 
 
-def dragsters(app: Application, options: dragster.Options, runs: int) -> list[Tuner]:
+def make_dragsters(app: Application, options: dragster.Options, runs: int) -> list[Tuner]:
     """Return as many tuners, each with a memory of its own."""
     return [DragsterTuner(app.net, options) for _ in range(runs)]
 
 
-def dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner]:
+def make_dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner]:
     """Return one tuner: Dhalion's symptoms are counters without noise, so one run shows all."""
     return [DhalionTuner(app.net, options)]
 
@@ -162,7 +162,7 @@ def throughput_map(app: Application) -> Floats:
     return np.asarray(window.in_per_s[:, 0].reshape(MAX_TASKS, MAX_TASKS), float)
 
 
-def near(rate_per_s: Floats, best_per_s: float) -> Bools:
+def is_near(rate_per_s: Floats, best_per_s: float) -> Bools:
     """Return whether a throughput is within 10% of the best, the paper's near-optimal."""
     return np.asarray(rate_per_s >= 0.9 * best_per_s)
 

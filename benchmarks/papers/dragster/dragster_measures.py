@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster.dragster_experiments import SLOT_S, SLOTS_PER_H, Record, near, slots_to_converge
+from benchmarks.papers.dragster.dragster_experiments import SLOT_S, SLOTS_PER_H, Record, is_near, slots_to_converge
 from include.settings import PROJECT
 from models.arrays import Floats
 
@@ -22,7 +22,7 @@ POD_USD_PER_H = 0.1841
 TABLE_FACTOR = 10.0
 
 
-def published() -> dict[str, Any]:
+def read_published() -> dict[str, Any]:
     """Return the paper's figures."""
     found: dict[str, Any] = json.loads((PROJECT / "data" / "papers" / "dragster.json").read_text())
     return found
@@ -48,7 +48,7 @@ class Interval:
         interval's second half.
         """
         record = self.record
-        good = near(record.rate_per_s, float(record.offered_per_s[0]))
+        good = is_near(record.rate_per_s, float(record.offered_per_s[0]))
         if self.scaled_down:
             half = record.pods.shape[1] // 2
             end = np.median(record.pods[:, half:], axis=1, keepdims=True)
@@ -63,7 +63,7 @@ class Interval:
         """
         record = self.record
         usual = usual_configuration(record).sum(axis=1)[:, None]
-        good = near(record.rate_per_s, float(record.offered_per_s[0])) & (abs(record.pods - usual) <= 1)
+        good = is_near(record.rate_per_s, float(record.offered_per_s[0])) & (abs(record.pods - usual) <= 1)
         return np.asarray(np.where(good.any(axis=1), good.argmax(axis=1), good.shape[1]) + 1, np.int64)
 
     @property

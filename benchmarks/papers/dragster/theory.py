@@ -13,8 +13,8 @@ from benchmarks.papers.dragster.dragster_experiments import (
     Progress,
     Record,
     Tuner,
-    dragsters,
-    near,
+    is_near,
+    make_dragsters,
     play,
     slots_to_converge,
 )
@@ -50,7 +50,7 @@ def regret_and_fit(progress: Progress, out: Path) -> list[Cell]:
     app, cells, curves = word_count(), [], {}
     for target in Target:
         progress(f"dragster: Theorem 1, {ROWS[target.value]}")
-        record = play(app, np.full(_SLOTS, HIGH_PER_S), dragsters(app, Options(target=target), RUNS), seed=4)
+        record = play(app, np.full(_SLOTS, HIGH_PER_S), make_dragsters(app, Options(target=target), RUNS), seed=4)
         throughput, excess = _throughput_and_excess(app, record)
         measured = {
             "Reg_T / (T f*)": dynamic_regret(np.ones_like(throughput), throughput),
@@ -75,9 +75,9 @@ def sensitivity(progress: Progress) -> list[Cell]:
     tuners: list[Tuner] = []
     keys = [(name, target) for name in VARIANTS for target in Target]
     for name, target in keys:
-        tuners += dragsters(app, replace(VARIANTS[name], target=target), RUNS)
+        tuners += make_dragsters(app, replace(VARIANTS[name], target=target), RUNS)
     record = play(app, np.full(20, HIGH_PER_S), tuners, seed=5)
-    good = near(record.rate_per_s, HIGH_PER_S)
+    good = is_near(record.rate_per_s, HIGH_PER_S)
     converged = np.array([slots_to_converge(row) for row in good]).reshape(len(keys), RUNS)
     for (name, target), values in zip(keys, converged, strict=True):
         cells.append(cell("open settings", f"{ROWS[target.value]}, {name}", "slots to converge", values, "slots"))

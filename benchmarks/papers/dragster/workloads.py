@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.dragster import dragster_plots
-from benchmarks.papers.dragster.dragster_experiments import Progress, Record, dhalions, dragsters, play
+from benchmarks.papers.dragster.dragster_experiments import Progress, Record, make_dhalions, make_dragsters, play
 from benchmarks.papers.dragster.dragster_jobs import (
     HIGH_PER_S,
     LOW_PER_S,
@@ -21,7 +21,7 @@ from benchmarks.papers.dragster.dragster_jobs import (
     word_count,
     yahoo,
 )
-from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, published, slots
+from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, read_published, slots
 from models.arrays import Floats
 from models.policies.dragster import Options, Target
 
@@ -36,7 +36,7 @@ MEASURES: dict[str, Callable[[Interval], Floats]] = {
 
 def convergence(progress: Progress, out: Path) -> list[Cell]:
     """Return Fig. 5: minutes to convergence of every workload, and the speed-ups over Dhalion."""
-    paper, low = published()["fig5_means"], LOW_PER_S / HIGH_PER_S
+    paper, low = read_published()["fig5_means"], LOW_PER_S / HIGH_PER_S
     workloads = [*small_applications(1.0, "high"), *small_applications(low, "low")]
     one = [app for app in workloads if len(app.start) == 1]
     two = [app for app in workloads if len(app.start) == 2]
@@ -77,7 +77,7 @@ def _means(label: str, played: list[dict[str, Interval]], paper: dict[str, float
 
 def yahoo_benchmark(progress: Progress, out: Path) -> list[Cell]:
     """Return Table 3: 300 minutes at one rate, then a rise."""
-    paper, app = published()["table3_yahoo_300min"], yahoo()
+    paper, app = read_published()["table3_yahoo_300min"], yahoo()
     offered = np.repeat([YAHOO_PER_S, YAHOO_RISE * YAHOO_PER_S], _SLOTS)
     records, minutes, cells = {}, {}, []
     for name, row in ROWS.items():
@@ -100,7 +100,7 @@ def yahoo_benchmark(progress: Progress, out: Path) -> list[Cell]:
             cell("3", row, "cost", before.usd_per_1e9, "$/1e9", paper_value=paper["usd_per_1e9"][name]),
             cell("3", row, "convergence after the rise", after_min, "min", paper_value=shown_after),
         ]
-    figures = published()["fig5_means"]["yahoo"]["speedups"]
+    figures = read_published()["fig5_means"]["yahoo"]["speedups"]
     for name, shown in zip(("saddle", "gradient"), figures, strict=True):
         ratio = float(minutes["Dhalion"].mean() / minutes[name].mean())
         cells.append(cell("Fig. 5", ROWS[name], "Yahoo: speed-up over Dhalion", ratio, "ratio", paper_value=shown))
@@ -116,5 +116,5 @@ def _intervals(app: Application) -> dict[str, Interval]:
 
 def _play(app: Application, offered: Floats, name: str) -> Record:
     if name == "Dhalion":
-        return play(app, offered, dhalions(app), noise=0.0)
-    return play(app, offered, dragsters(app, Options(target=Target(name)), RUNS), seed=3)
+        return play(app, offered, make_dhalions(app), noise=0.0)
+    return play(app, offered, make_dragsters(app, Options(target=Target(name)), RUNS), seed=3)

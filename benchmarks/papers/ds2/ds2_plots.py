@@ -57,7 +57,7 @@ def word_count(rows: Floats, out: Path) -> None:
     above.set_ylabel("M sentences/s emitted")
     for place, name in enumerate(("FlatMap", "Count")):
         below.step(rows[:, 0], rows[:, 2 + place], where="pre", color=f"C{place}", label=f"{name}, ours")
-        _published(below, place, float(rows[-1, 0]), name)
+        _draw_published(below, place, float(rows[-1, 0]), name)
     below.yaxis.get_major_locator().set_params(integer=True)
     below.set_ylabel("instances")
     below.set_xlabel("s")
@@ -65,7 +65,7 @@ def word_count(rows: Floats, out: Path) -> None:
     figure.savefig(out / "ds2_flink_wordcount.png", dpi=_DPI)
 
 
-def _published(axis: Axes, place: int, end_s: float, name: str) -> None:
+def _draw_published(axis: Axes, place: int, end_s: float, name: str) -> None:
     paper = PUBLISHED["flink_wordcount"]
     times = [0.0, *(action[0] for action in paper["actions"]), end_s]
     counts = [paper["start"][place], *(action[1 + place] for action in paper["actions"])]

@@ -28,7 +28,7 @@ FITTED_RESPONSE_S = 1.88
 COUNTS_FILE = PROJECT / "data" / "papers" / "mdp_rl" / "rate_transitions.csv"
 
 
-def published_counts() -> Ints:
+def read_published_counts() -> Ints:
     """Return (J, J) transitions between rate levels, from minute to minute of 2013."""
     with COUNTS_FILE.open() as lines:
         rows = [tuple(map(int, row)) for row in list(csv.reader(lines))[1:]]

@@ -133,7 +133,7 @@ class Bench:
                 progress(f"phoebe: {self._name}, hour {at // 3600 + 1} of {-(-duration_s // 3600)}")
             self._decide(at)
             for failure in np.flatnonzero(failures == at):
-                expected[:, failure] = [self._expected(at, row) for row in range(jobs)]
+                expected[:, failure] = [self._expect_recovery(at, row) for row in range(jobs)]
                 evaluated[:, failure] = [_last_expected_recovery_s(memory) for memory in self._memories]
                 self._fail()
             rates = self._arrivals[numbers, at : at + phoebe_setup.WINDOW_S].T[..., None]
@@ -171,7 +171,7 @@ class Bench:
         ahead = self._forecasts[self._jobs[row][1]].ahead(at)
         return self._situations.at(at, row, int(self._testbed.state.parallelism[row, 0]), self._windows, ahead)
 
-    def _expected(self, at: int, row: int) -> float:
+    def _expect_recovery(self, at: int, row: int) -> float:
         policy = self._policies[row]
         if not isinstance(policy, Phoebe):
             return np.nan

@@ -64,9 +64,11 @@ class RandomSearch:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        graph, seen = situation.graph, situation.observations
-        fresh = select_new_windows(seen, memory.seen_until_s)
-        until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
+        graph, observations = situation.graph, situation.observations
+        fresh = select_new_windows(observations, memory.seen_until_s)
+        until_s = (
+            float(observations.window_start_s[-1] + observations.window_s) if len(observations) else memory.seen_until_s
+        )
         known = replace(memory, seen_until_s=until_s)
         running = {name: situation.parallelism[name] for name in graph.names}
         reading = read_windows(graph, fresh, running)

@@ -118,18 +118,20 @@ def recommend(options: ReactiveOptions, current: int, use: float, slots_max: int
     return min(max(current if near else math.ceil(current * ratio), 1), slots_max)
 
 
-def estimate_processor_use(seen: Observations, window_s: int) -> float:
+def estimate_processor_use(observations: Observations, window_s: int) -> float:
     """Return the share of a core that a worker used in the last windows, 0..1; NaN when it is not known.
 
     A worker is one slot and holds a subtask of every operator that has so many; what they were busy adds up to at most
     one core.
     """
-    if not len(seen) or not seen.parallelism.shape[1]:
+    if not len(observations) or not observations.parallelism.shape[1]:
         return math.nan
-    last = seen.window_start_s >= min(seen.window_start_s[-1] + seen.window_s - window_s, seen.window_start_s[-1])
-    busy = np.where(np.isfinite(seen.busy_share), seen.busy_share, 0.0) * seen.parallelism
-    workers = seen.parallelism.max(axis=1)
-    known = last & np.isfinite(seen.busy_share).any(axis=1) & (workers > 0)
+    last = observations.window_start_s >= min(
+        observations.window_start_s[-1] + observations.window_s - window_s, observations.window_start_s[-1]
+    )
+    busy = np.where(np.isfinite(observations.busy_share), observations.busy_share, 0.0) * observations.parallelism
+    workers = observations.parallelism.max(axis=1)
+    known = last & np.isfinite(observations.busy_share).any(axis=1) & (workers > 0)
     if not known.any():
         return math.nan
     return float(np.minimum(busy[known].sum(axis=1) / workers[known], 1.0).mean())

@@ -7,18 +7,18 @@ Processing Systems", PVLDB 16(13), 2023 [ContTune].  Its controller, acquisition
 from models.policies.conttune.acquisition_functions import Acquisition, known_share
 from models.policies.conttune.capacity_history import ObservedCapacity, add_observation
 from models.policies.conttune.controller import Provision, Thresholds, is_worth_restart, provision
-from models.policies.conttune.small import Answer, Question, propose
+from models.policies.conttune.small import OperatorProblem, Suggestion, propose
 from models.policies.conttune.tuning_loop import Memory, Options, Step, advance, big_step
 
 __all__ = [
     "Acquisition",
-    "Answer",
     "Memory",
     "ObservedCapacity",
+    "OperatorProblem",
     "Options",
     "Provision",
-    "Question",
     "Step",
+    "Suggestion",
     "Thresholds",
     "add_observation",
     "advance",

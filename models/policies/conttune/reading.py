@@ -41,9 +41,9 @@ class Reading:
         return any(need > self.capacity_per_s[name] for name, need in self.required_per_s.items())
 
 
-def select_new_windows(seen: Observations, since_s: float | None) -> Observations:
+def select_new_windows(observations: Observations, since_s: float | None) -> Observations:
     """Return the windows that were not read before and that no restart disturbed."""
-    newer = seen if since_s is None else seen.since(since_s)
+    newer = observations if since_s is None else observations.since(since_s)
     return newer.rows(np.flatnonzero(~newer.disturbed)) if len(newer) else newer
 
 

@@ -11,7 +11,7 @@ from models.policies.conttune.acquisition_functions import Acquisition
 from models.policies.conttune.capacity_history import KEEP, History, largest
 from models.policies.conttune.controller import Provision, Thresholds, is_worth_restart, provision
 from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
-from models.policies.conttune.small import ALPHA, Question, propose
+from models.policies.conttune.small import ALPHA, OperatorProblem, propose
 from models.policies.observations import Observations
 
 Phase = Literal["idle", "big", "small"]
@@ -76,7 +76,7 @@ class Step:
 def advance(
     options: Options,
     graph: JobGraph,
-    seen: Observations,
+    observations: Observations,
     running: Mapping[str, int],
     *,
     limits: Mapping[str, int],
@@ -87,15 +87,17 @@ def advance(
     Args:
         options: the settings.
         graph: the job, in whose order the observations are.
-        seen: windows; those before ``memory.seen_until_s`` are left out.
+        observations: windows; those before ``memory.seen_until_s`` are left out.
         running: operator -> parallelism.
         limits: operator -> highest admissible parallelism.
         memory: of the job.
     """
-    fresh = select_new_windows(seen, memory.seen_until_s)
+    fresh = select_new_windows(observations, memory.seen_until_s)
     histories = learn_histories(memory.histories, graph, fresh, options.keep)
     p_max = max(memory.p_max, largest(histories.values()), *running.values())
-    until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
+    until_s = (
+        float(observations.window_start_s[-1] + observations.window_s) if len(observations) else memory.seen_until_s
+    )
     known = replace(memory, seen_until_s=until_s, histories=histories, p_max=p_max)
     reading = read_windows(graph, fresh, running)
     if reading is None:
@@ -156,8 +158,8 @@ def _small(
     limits: Mapping[str, int],
     known: Memory,
 ) -> tuple[Step, Memory]:
-    questions = [
-        Question(
+    problems = [
+        OperatorProblem(
             history=known.histories[name],
             required_per_s=reading.required_per_s[name],
             parallelism=count,
@@ -166,8 +168,10 @@ def _small(
         )
         for name, count in running.items()
     ]
-    answers = propose(questions, alpha=options.alpha, acquisition=options.acquisition)
-    wanted = {name: min(answer.parallelism, limits[name]) for name, answer in zip(running, answers, strict=True)}
+    suggestions = propose(problems, alpha=options.alpha, acquisition=options.acquisition)
+    wanted = {
+        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(running, suggestions, strict=True)
+    }
     if wanted == dict(running):
         return Step("settled"), replace(known, phase="idle")
     if not is_worth_restart(running, wanted, options.thresholds.decision):

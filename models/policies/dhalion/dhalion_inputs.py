@@ -22,16 +22,18 @@ from models.policies.window_means import (
 _BEHIND = 0.01
 
 
-def readings(graph: JobGraph, seen: Observations, running: Mapping[str, int], limits: Ints) -> dict[str, Reading]:
+def readings(
+    graph: JobGraph, observations: Observations, running: Mapping[str, int], limits: Ints
+) -> dict[str, Reading]:
     """Return the readings of every operator except sources, in topological order.
 
     Args:
         graph: the job.
-        seen: windows, at least one, operators in the order of the graph.
+        observations: windows, at least one, operators in the order of the graph.
         running: operator -> instances.
         limits: (O,) most instances.
     """
-    undisturbed = undisturbed_windows(seen)
+    undisturbed = undisturbed_windows(observations)
     shares = {
         name: mean_per_operator(getattr(undisturbed, f"{name}_share")) for name in ("busy", "idle", "backpressured")
     }
@@ -48,20 +50,20 @@ def readings(graph: JobGraph, seen: Observations, running: Mapping[str, int], li
     return found
 
 
-def _shortfall(graph: JobGraph, seen: Observations) -> Floats:
+def _shortfall(graph: JobGraph, observations: Observations) -> Floats:
     """Return (O,) the share of the records sent to each operator for which it has no capacity.
 
     Flink's buffers are short, so that a slow operator shows as a backlog at the source.  Only when the sources fall
     behind is anything short; then what arrives is pushed through the job, each operator passing on what its processing
     capacity lets through, as if it had a queue of its own.
     """
-    arrived, short = source_rates(seen), np.zeros(len(graph.operators))
-    emitted = mean_per_operator(seen.output_rate_per_s)
+    arrived, short = source_rates(observations), np.zeros(len(graph.operators))
+    emitted = mean_per_operator(observations.output_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
     if not np.nansum(emitted[sources]) < (1.0 - _BEHIND) * arrived[sources].sum():
         return short
-    capacity = mean_per_operator(seen.true_processing_rate_per_s)
-    measured = selectivities(seen)
+    capacity = mean_per_operator(observations.true_processing_rate_per_s)
+    measured = selectivities(observations)
     selectivity = np.where(np.isnan(measured), 1.0, measured)
     sent = arrived.copy()
     for index, operator in enumerate(graph.operators):

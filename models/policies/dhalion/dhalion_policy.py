@@ -48,16 +48,16 @@ class Dhalion:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        options, seen = self._options, situation.observations
+        options, observations = self._options, situation.observations
         if memory.last_seen_s is not None:
-            seen = seen.since(memory.last_seen_s)
-        if not len(seen):
+            observations = observations.since(memory.last_seen_s)
+        if not len(observations):
             return hold(situation, "Dhalion has no new window to judge."), memory
-        known = replace(memory, last_seen_s=float(seen.window_start_s[-1] + seen.window_s))
+        known = replace(memory, last_seen_s=float(observations.window_start_s[-1] + observations.window_s))
         if memory.last_action_s is not None and situation.as_of_s - memory.last_action_s < options.wait_s:
             return hold(situation, "Dhalion waits for queues to drain after its last action."), known
         limits = upper_limits(situation.graph, situation.slots_max)
-        found = readings(situation.graph, seen, situation.parallelism, limits)
+        found = readings(situation.graph, observations, situation.parallelism, limits)
         action = resolve(options, found)
         if action is None:
             return hold(

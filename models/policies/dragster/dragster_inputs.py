@@ -15,19 +15,19 @@ from models.policies.observations import Observations
 from models.policies.window_means import mean_per_operator, selectivities, source_rates, undisturbed_windows
 
 
-def measure_network(graph: JobGraph, seen: Observations, known: Mapping[str, float]) -> Network:
+def measure_network(graph: JobGraph, observations: Observations, known: Mapping[str, float]) -> Network:
     """Return a network of linear throughput functions with the selectivities measured.
 
     The paper gives its functions to the algorithm; of any other job only the ratio of output to input is known.
 
     Args:
         graph: the job.
-        seen: its windows.
+        observations: its windows.
         known: operator -> selectivity to use where the windows have none; 1 where this has none either.
     """
     feeding = {upstream for operator in graph.operators for upstream in operator.upstream}
     functions = {}
-    for name, value in zip(graph.names, selectivities(seen), strict=True):
+    for name, value in zip(graph.names, selectivities(observations), strict=True):
         if name in feeding:
             fallback = known.get(name, 1.0)
             usable = [float(one) for one in (value, fallback, 1.0) if np.isfinite(one) and one > 0]
@@ -35,7 +35,7 @@ def measure_network(graph: JobGraph, seen: Observations, known: Mapping[str, flo
     return network(graph, functions)
 
 
-def observe_slot(net: Network, seen: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:
+def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:
     """Return a slot from its windows, those without a rescale when there are any.
 
     Capacities are counted in output units as Eq. 8 has them: the capacity times what the operator would send
@@ -43,15 +43,15 @@ def observe_slot(net: Network, seen: Observations, tasks: Mapping[str, int], lim
 
     Args:
         net: the job's network.
-        seen: windows of the slot, at least one, operators in the order of the graph.
+        observations: windows of the slot, at least one, operators in the order of the graph.
         tasks: operator -> running tasks; windows of other parallelism are not used for capacity.
         limits: (O,) most tasks.
     """
     names = net.graph.names
-    undisturbed, names = undisturbed_windows(seen), net.graph.names
+    undisturbed, names = undisturbed_windows(observations), net.graph.names
     same = undisturbed.parallelism == np.array([tasks[name] for name in names])
     capacity = mean_per_operator(np.where(same, undisturbed.true_processing_rate_per_s, np.nan))
-    rates, last = source_rates(undisturbed), np.nan_to_num(seen.pending_records[-1], posinf=0.0)
+    rates, last = source_rates(undisturbed), np.nan_to_num(observations.pending_records[-1], posinf=0.0)
     source = {name: float(rates[net.graph.position(name)]) for name in net.graph.sources}
     per_input = _output_per_input(net, source)
     capacities = {}

@@ -35,16 +35,16 @@ class Dragster:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        graph, seen = situation.graph, situation.observations
+        graph, observations = situation.graph, situation.observations
         if memory.last_seen_s is not None:
-            seen = seen.since(memory.last_seen_s)
-        if not len(seen):
+            observations = observations.since(memory.last_seen_s)
+        if not len(observations):
             return hold(situation, "Dragster has no new window to learn from."), memory
         limits = upper_limits(graph, situation.slots_max)
-        net = measure_network(graph, seen, situation.models.selectivity)
-        slot = observe_slot(net, seen, situation.parallelism, limits)
+        net = measure_network(graph, observations, situation.models.selectivity)
+        slot = observe_slot(net, observations, situation.parallelism, limits)
         wanted, known = advance(self._options, net, slot, memory)
-        known = replace(known, last_seen_s=float(seen.window_start_s[-1] + seen.window_s))
+        known = replace(known, last_seen_s=float(observations.window_start_s[-1] + observations.window_s))
         if not any(rate >= NO_LOAD_PER_S for rate in slot.source_per_s.values()):
             return hold(situation, "Dragster saw no records arrive and leaves the job as it is."), known
         return rescale_now(situation, dict(wanted), self._reason(wanted, slot.tasks, known.slot)), known

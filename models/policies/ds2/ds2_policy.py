@@ -74,27 +74,29 @@ class Ds2:
         return rescale_now(situation, step.parallelism, _sentence(situation, step)), memory
 
 
-def timely() -> Ds2:
+def make_timely() -> Ds2:
     """Return DS2 for Timely's execution model: one number of workers, in which every operator runs."""
     return Ds2(TIMELY)
 
 
-def interval_of(graph: JobGraph, seen: Observations, row: int, running: Mapping[str, int]) -> Interval:
+def interval_of(graph: JobGraph, observations: Observations, row: int, running: Mapping[str, int]) -> Interval:
     """Return one window as a policy interval.
 
     Args:
         graph: the job, in whose order the observations are.
-        seen: the windows.
+        observations: the windows.
         row: which of them.
         running: operator -> parallelism, for an operator that the window does not show.
     """
-    parallelism = np.where(seen.parallelism[row] > 0, seen.parallelism[row], [running[name] for name in graph.names])
-    target, emitted = seen.target_data_rate_per_s[row], seen.output_rate_per_s[row]
+    parallelism = np.where(
+        observations.parallelism[row] > 0, observations.parallelism[row], [running[name] for name in graph.names]
+    )
+    target, emitted = observations.target_data_rate_per_s[row], observations.output_rate_per_s[row]
     rates = {
         name: OperatorRates(
             int(parallelism[place]),
-            float(seen.true_processing_rate_per_s[row, place]),
-            float(seen.true_output_rate_per_s[row, place]),
+            float(observations.true_processing_rate_per_s[row, place]),
+            float(observations.true_output_rate_per_s[row, place]),
         )
         for place, name in enumerate(graph.names)
     }
@@ -105,23 +107,23 @@ def interval_of(graph: JobGraph, seen: Observations, row: int, running: Mapping[
         wanted = target[place] if math.isfinite(target[place]) else emitted[place]
         rates[name] = OperatorRates(rates[name].parallelism, math.nan, float(wanted))
         achieved[name] = float(emitted[place])
-    return Interval(float(seen.window_start_s[row] + seen.window_s), rates, achieved)
+    return Interval(float(observations.window_start_s[row] + observations.window_s), rates, achieved)
 
 
 def _usable(situation: Situation, memory: ManagerState) -> Observations:
     """Return the windows that the manager has not read and may use."""
-    seen = situation.observations
-    fresh = seen if memory.last_call_s is None else seen.since(memory.last_call_s)
+    observations = situation.observations
+    fresh = observations if memory.last_call_s is None else observations.since(memory.last_call_s)
     running = np.array([situation.parallelism[name] for name in situation.graph.names], np.int64)
     as_now: Ints = np.flatnonzero(~fresh.disturbed & _shows(fresh, running))
     return fresh.rows(as_now)
 
 
-def _shows(seen: Observations, running: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _shows(observations: Observations, running: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return (W,) whether a window shows no other parallelism than the running one."""
-    if not len(seen):
+    if not len(observations):
         return np.zeros(0, np.bool_)
-    return np.asarray(((seen.parallelism == running) | (seen.parallelism < 1)).all(axis=1))
+    return np.asarray(((observations.parallelism == running) | (observations.parallelism < 1)).all(axis=1))
 
 
 def _sentence(situation: Situation, step: Step) -> str:

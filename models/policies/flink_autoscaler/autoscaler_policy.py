@@ -88,7 +88,7 @@ class FlinkAutoscaler:
         )
 
 
-def tuned() -> FlinkAutoscaler:
+def make_tuned() -> FlinkAutoscaler:
     """Return the autoscaler with a higher target and narrower bounds than its defaults: 0.8 within 0.1."""
     return FlinkAutoscaler(TUNED)
 
@@ -105,13 +105,13 @@ def _topology(situation: Situation) -> JobTopology:
     )
 
 
-def _running_since_s(config: AutoscalerConfig, seen: Observations, run: Observations) -> float:
+def _running_since_s(config: AutoscalerConfig, observations: Observations, run: Observations) -> float:
     """Return when the job began to run as it does.
 
     A run that begins with the history has been running for an unknown time, taken to be long enough to be stable.
     """
     first_s = float(run.window_start_s[0])
-    return first_s - config.stabilization_interval_s if len(run) == len(seen) else first_s
+    return first_s - config.stabilization_interval_s if len(run) == len(observations) else first_s
 
 
 def _until(samples: Window, row: int) -> Window:

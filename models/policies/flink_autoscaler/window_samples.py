@@ -21,19 +21,21 @@ from models.policies.flink_autoscaler.window import (
 from models.policies.observations import Observations
 
 
-def latest_run(seen: Observations, running: Ints) -> Observations:
+def latest_run(observations: Observations, running: Ints) -> Observations:
     """Return the latest windows without a gap, a restart or another parallelism than the running one, (O,).
 
     The autoscaler drops its samples at a restart; none are left when the last window shows one.
     """
-    if not len(seen):
-        return seen
-    fits = ~seen.disturbed & ((seen.parallelism == running) | (seen.parallelism < 1)).all(axis=1)
-    follows = np.concatenate([[True], np.diff(seen.window_start_s) == seen.window_s])
+    if not len(observations):
+        return observations
+    fits = ~observations.disturbed & ((observations.parallelism == running) | (observations.parallelism < 1)).all(
+        axis=1
+    )
+    follows = np.concatenate([[True], np.diff(observations.window_start_s) == observations.window_s])
     # A window belongs to the run if it and all later ones fit, and each later one follows its predecessor.
     unbroken = fits & np.concatenate([follows[1:], [True]])
     length = int(np.logical_and.accumulate(unbroken[::-1]).sum())
-    return seen.rows(np.arange(len(seen) - length, len(seen)))
+    return observations.rows(np.arange(len(observations) - length, len(observations)))
 
 
 def samples_of(config: AutoscalerConfig, graph: JobGraph, run: Observations) -> Window:

@@ -21,19 +21,19 @@ def modelled_capacities(job: Situation | History) -> dict[str, CapacityBounds]:
 
 def recent_rates(situation: Situation, memory: AgentsMemory) -> dict[str, Floats]:
     """Return operator -> the rates offered to it in the windows since the last decision, unknown ones left out."""
-    return {name: _known(rates) for name, rates in _offered(situation, memory.decided_window_s + 1).items()}
+    return {name: _drop_unknown(rates) for name, rates in _input_rates(situation, memory.decided_window_s + 1).items()}
 
 
 def recent_load(situation: Situation, memory: AgentsMemory) -> Floats:
     """Return the loads of the job, all sources together, in the windows since the last decision, if known."""
-    offered = _offered(situation, memory.decided_window_s + 1)
-    return _known(np.sum([offered.get(name, np.zeros(0)) for name in situation.graph.sources], axis=0))
+    offered = _input_rates(situation, memory.decided_window_s + 1)
+    return _drop_unknown(np.sum([offered.get(name, np.zeros(0)) for name in situation.graph.sources], axis=0))
 
 
 def per_record(situation: Situation) -> dict[str, float]:
     """Return operator -> records that it gets per record of all sources, in the sources' mix of the windows at hand."""
-    graph, offered = situation.graph, _offered(situation, 0)
-    totals = {name: float(_known(offered.get(name, np.zeros(0))).sum()) for name in graph.sources}
+    graph, offered = situation.graph, _input_rates(situation, 0)
+    totals = {name: float(_drop_unknown(offered.get(name, np.zeros(0))).sum()) for name in graph.sources}
     whole = sum(totals.values())
     mix = {name: total / whole if whole > 0 else 1.0 / len(totals) for name, total in totals.items()}
     needed = required_rates(graph, estimate_selectivity(graph, situation.models.selectivity), mix)
@@ -44,12 +44,12 @@ def _is_usable(bounds: CapacityBounds) -> bool:
     return bool(np.isfinite(bounds.mean_per_s).all() and bounds.mean_per_s.max(initial=0.0) > 0)
 
 
-def _known(rates: Floats) -> Floats:
+def _drop_unknown(rates: Floats) -> Floats:
     return np.asarray(rates[np.isfinite(rates) & (rates >= 0)], float)
 
 
-def _offered(situation: Situation, since_s: float) -> dict[str, Floats]:
-    seen, graph = situation.observations, situation.graph
-    if seen.parallelism.shape[1] != len(graph.names):  # of another graph
+def _input_rates(situation: Situation, since_s: float) -> dict[str, Floats]:
+    observations, graph = situation.observations, situation.graph
+    if observations.parallelism.shape[1] != len(graph.names):  # of another graph
         return {}
-    return measure_input_rates(seen.since(since_s), graph, situation.models.selectivity)
+    return measure_input_rates(observations.since(since_s), graph, situation.models.selectivity)

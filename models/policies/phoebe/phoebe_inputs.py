@@ -48,8 +48,8 @@ def load(situation: Situation, horizon_s: int, history_s: float) -> Load:
 
 def measure(situation: Situation) -> Measurement | None:
     """Return the means of the last 120 s of undisturbed windows; None when a figure is missing."""
-    seen = situation.observations
-    recent = seen.rows(np.flatnonzero(_recent(seen) & ~seen.disturbed))
+    observations = situation.observations
+    recent = observations.rows(np.flatnonzero(_recent(observations) & ~observations.disturbed))
     if not len(recent):
         return None
     throughput = _over_sources(situation, recent.processing_rate_per_s)
@@ -59,12 +59,13 @@ def measure(situation: Situation) -> Measurement | None:
     return Measurement(scale_out(situation), float(np.nanmean(throughput)), float(np.nanmean(latency)))
 
 
-def _recent(seen: Observations) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _recent(observations: Observations) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return (W,) whether a window belongs to the last 120 s; at least the last one does."""
-    if not len(seen):
+    if not len(observations):
         return np.zeros(0, bool)
     return np.asarray(
-        seen.window_start_s >= min(seen.window_start_s[-1] + seen.window_s - MEASURED_S, seen.window_start_s[-1])
+        observations.window_start_s
+        >= min(observations.window_start_s[-1] + observations.window_s - MEASURED_S, observations.window_start_s[-1])
     )
 
 
@@ -74,8 +75,8 @@ def _over_sources(situation: Situation, rate_per_s: Floats) -> Floats:
     return np.asarray(rate_per_s[:, rows].sum(axis=1), float) if rate_per_s.shape[1] else np.zeros(0)
 
 
-def _latency_ms(seen: Observations) -> Floats:
+def _latency_ms(observations: Observations) -> Floats:
     """Return (W,) the latency of the slowest source, NaN where none is known."""
-    known = np.isfinite(seen.latency_ms)
-    highest = np.where(known, seen.latency_ms, -np.inf).max(axis=1, initial=-np.inf)
+    known = np.isfinite(observations.latency_ms)
+    highest = np.where(known, observations.latency_ms, -np.inf).max(axis=1, initial=-np.inf)
     return np.where(np.isfinite(highest), highest, np.nan)

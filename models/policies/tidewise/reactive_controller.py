@@ -43,9 +43,9 @@ from models.policies.tidewise.snapshot import (
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 
 
-def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:
+def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:
     """Return the memory after windows that it had not read yet."""
-    fresh = select_new_windows(seen, memory.seen_until_s)
+    fresh = select_new_windows(observations, memory.seen_until_s)
     if not len(fresh):
         return memory
     until_s = float(fresh.window_start_s[-1] + fresh.window_s)
@@ -160,7 +160,7 @@ def _follow(
         return _enlarge(snapshot, memory, wanted, used, 0)
     fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
     if fall is None or lag_s(snapshot.observations) > options.late_after_s:
-        return ReactiveDecision(None, "steered by what is seen; nothing to change"), memory
+        return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
 

@@ -13,7 +13,7 @@ from include.settings import Planner
 from models.job_models import RecoveryModel
 from models.policies.conttune.capacity_history import History, capacity_at
 from models.policies.conttune.reading import Reading, select_new_windows
-from models.policies.conttune.small import Question, propose
+from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
@@ -52,11 +52,11 @@ class Snapshot:
 
 def latest_windows(snapshot: Snapshot) -> Observations:
     """Return the windows that show the present: the last undisturbed ones."""
-    seen = snapshot.observations
-    if not len(seen):
-        return seen
-    end_s = int(seen.window_start_s[-1]) + seen.window_s
-    return select_new_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
+    observations = snapshot.observations
+    if not len(observations):
+        return observations
+    end_s = int(observations.window_start_s[-1]) + observations.window_s
+    return select_new_windows(observations, end_s - max(LATEST * observations.window_s, _LATEST_S))
 
 
 def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:
@@ -66,11 +66,11 @@ def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:
     return sum(reading.required_per_s[name] for name in snapshot.graph.sources)
 
 
-def lag_s(seen: Observations) -> float:
+def lag_s(observations: Observations) -> float:
     """Return the age of the oldest record that waits at the end of the last window, s; 0 when it was not measured."""
-    if not len(seen):
+    if not len(observations):
         return 0.0
-    last = seen.latency_ms[-1]
+    last = observations.latency_ms[-1]
     return float(np.max(last[np.isfinite(last)], initial=0.0)) / 1000.0
 
 
@@ -119,8 +119,8 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
     target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
     names = snapshot.graph.names
     limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
-    questions = [
-        Question(
+    problems = [
+        OperatorProblem(
             history=memory.histories.get(name, ()),
             required_per_s=reading.required_per_s[name] / target,
             parallelism=snapshot.running[name],
@@ -129,5 +129,7 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
         )
         for name in names
     ]
-    answers = propose(questions)
-    return {name: min(answer.parallelism, limits[name]) for name, answer in zip(names, answers, strict=True)}
+    suggestions = propose(problems)
+    return {
+        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(names, suggestions, strict=True)
+    }

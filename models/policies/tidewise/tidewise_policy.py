@@ -45,7 +45,7 @@ class ScheduleProblem:
 
     def solve(self, prices: Floats) -> Paths:
         """Return the cheapest path."""
-        return solve(self.costs.priced(prices)[None], self.costs.switch[None], np.zeros(1, np.int64))
+        return solve(self.costs.cost_per_bin(prices)[None], self.costs.switch[None], np.zeros(1, np.int64))
 
 
 class Planner:

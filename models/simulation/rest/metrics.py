@@ -11,9 +11,10 @@ import re
 import numpy as np
 
 from include.flink.endpoints import AGGREGATES, SOURCE_METRICS, VERTEX_METRICS
+from models.arrays import Floats
 from models.simulation.fleet import Fleet
 from models.simulation.samples import Samples
-from models.simulation.spec import FloatArray, OperatorSpec
+from models.simulation.spec import OperatorSpec
 
 # Weeks of replies: of the gauges beside the counters only busy time is kept, whose "NaN" readers must cope with.
 _LEFT_OUT = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
@@ -50,7 +51,7 @@ def build_metrics_template(ids: tuple[str, ...], measured: bool) -> str:
     return f"[{','.join(entries)}]"
 
 
-def _compute_spread(fleet: Fleet, parallelism: FloatArray) -> FloatArray:
+def _compute_spread(fleet: Fleet, parallelism: Floats) -> Floats:
     """Return (K, J, O) relative distance of the extreme subtasks from the mean, 0 for one subtask."""
     own = np.zeros(fleet.shape)
     for j, spec in enumerate(fleet.specs):
@@ -58,7 +59,7 @@ def _compute_spread(fleet: Fleet, parallelism: FloatArray) -> FloatArray:
     return own * (1.0 - 1.0 / parallelism)
 
 
-def aggregate_metrics(fleet: Fleet, samples: Samples) -> FloatArray:
+def aggregate_metrics(fleet: Fleet, samples: Samples) -> Floats:
     """Return the aggregates of every metric, (K, J, O, metrics, 5), metrics in the order of :data:`METRICS`.
 
     Counters, times and the backlog are whole numbers per subtask as in Flink.  ``skew`` is Flink's mean absolute
