@@ -46,7 +46,7 @@ def environment(work: Path) -> Iterator[None]:
         "TIDEWISE__PATHS__OUT": str(work / "out"),
         "TIDEWISE__MLFLOW__TRACKING_URI": f"sqlite:///{work}/mlflow.db",
         "TIDEWISE__MLFLOW__ARTIFACT_ROOT": str(work / "mlartifacts"),
-        f"TIDEWISE__CLUSTERS__{CLUSTER.upper()}__WINDOW_S": "60",
+        f"TIDEWISE__CLUSTERS__{CLUSTER}__WINDOW_S": "60",
     }
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)

@@ -33,7 +33,7 @@ def world(tmp_path, overloaded, monkeypatch) -> World:
         "APPLY_MODE": "auto",
     }
     for key, value in settings.items():
-        monkeypatch.setenv(f"TIDEWISE__CLUSTERS__{CLUSTER.upper()}__{key}", value)
+        monkeypatch.setenv(f"TIDEWISE__CLUSTERS__{CLUSTER}__{key}", value)
     world = World(tmp_path / "out", tmp_path / "out" / "raw")
     for name, value in world.environment.items():
         monkeypatch.setenv(name, value)
