@@ -79,6 +79,10 @@ mutate: setup  ## mutation score of the pure modules; ARGS="--module step_guard 
 lint: setup  ## mend what ruff can mend, then show what remains for ruff, mypy and import-linter
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
+.PHONY: docs
+docs: setup  ## write docs/settings.md from the settings themselves
+	@$(PY) -m cli.settings_doc $(ARGS)
+
 .PHONY: lock
 lock: setup  ## resolve requirements.in into requirements.txt
 	@.venv/bin/uv pip compile --quiet --python-version 3.11 \

@@ -124,7 +124,7 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
         usages = {
             stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
         }
-        look, every_s = submit(Stage.WATCH, work, END), load_settings().planner.apply_every_s
+        look, every_s = submit(Stage.WATCH, work, END), load_settings().planner.timing.apply_every_s
         seen = json.loads((work / "out" / "stages" / f"{Stage.WATCH}.json").read_text())["seen"]
     if seen != jobs:
         raise RuntimeError(f"the look saw {seen} of {jobs} jobs: {work / 'logs'}")

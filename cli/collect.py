@@ -17,7 +17,7 @@ from include.settings import SettingsError, load_settings
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = CommandParser(prog="collect", description=__doc__)
     parser.add_argument(
-        "--seconds", type=number(0, 86_400), default=0.0, help="poll the live clusters for so long (default: once)"
+        "--seconds", type=number(0, 86_400), default=0.0, help="seconds of polling the live clusters (default: once)"
     )
     parser.add_argument("--files", type=folder, help="copy the files of this folder (cluster=/date=/hour=) instead")
     return parser.parse_args(argv)

@@ -57,7 +57,7 @@ def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
     started = time.monotonic()
     work()
     if not done():
-        raise SetupError(f"{name}: no error but no result either; remove .venv and .cache and run again")
+        raise SetupError(f"{name}: no error but no result; remove .venv and .cache and run again")
     print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)
 
 

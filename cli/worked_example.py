@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from cli.arguments import CommandParser, folder
 from cli.embedded import below
+from include.control.step_guard import RULES
 from include.flink.endpoints import requirements_body
 from include.settings import PROJECT, Settings, load_settings
 from include.tables import APPLIED_STEPS, BRONZE_METRICS, FORECASTS, JOB_GRAPHS, OBSERVATIONS, PLANS, Table
@@ -206,6 +207,7 @@ def describe_decision(tables: Tables, settings: Settings, operator: str) -> dict
             "outcome": tables.first(outcomes, "outcome of the first step")["status"],
         },
         "request": describe_request(tables, step),
+        "rules": len(RULES),
     }
 
 

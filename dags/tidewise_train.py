@@ -12,7 +12,7 @@ reinforcement learning) are trained; the task is skipped when no job uses one.
 from airflow.sdk import CronTriggerTimetable, chain, dag, task
 
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
-from include.policy_catalogue import NIGHTLY, any_of
+from include.policy_catalogue import names_where
 from include.settings import load_settings
 from include.stages import Stage
 
@@ -20,7 +20,7 @@ from include.stages import Stage
 @task.short_circuit(task_id="policies_learn")
 def some_policy_learns() -> bool:
     """Whether a policy in the settings learns; starts no Spark."""
-    return any_of(load_settings().planner, NIGHTLY)
+    return bool(names_where(learns_nightly=True) & load_settings().planner.policies_in_use)
 
 
 @dag(

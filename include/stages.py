@@ -37,10 +37,10 @@ class StageRequest:
         stage: which.
         as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
         start, end: for ingestion, the interval to replace; None elsewhere.
-        job: for profiling, the one job to profile, as ``cluster/job``; None for all that have use for a profile.
+        job: for profiling, the one job to profile, as ``cluster/job``; None for every job whose policy uses a profile.
         started_at: the wall clock when the stage began, an application's first with the application itself; read by the
-            entry point, no argument.  Only what is sent to a live cluster is dated by it: between ``as_of`` and the
-            sending lies the start of a JVM.
+            entry point, no argument.  Only what is sent to a live cluster is dated by it: a JVM starts
+            between ``as_of`` and the request.
         started_on_s: the monotonic clock at the same time, from which what has passed since then is counted.
     """
 
@@ -81,6 +81,6 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
     parser.add_argument("--as-of", required=True, type=parse_utc, help="ISO 8601, UTC")
     parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
     parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
-    parser.add_argument("--job", help="cluster/job to profile; empty: all that have use for a profile")
+    parser.add_argument("--job", help="cluster/job to profile; empty: every job whose policy uses a profile")
     found = parser.parse_args(argv)
     return tuple(StageRequest(stage, found.as_of, found.start, found.end, found.job or None) for stage in found.stages)

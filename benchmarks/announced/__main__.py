@@ -88,16 +88,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="where the rows go")
     for name in ("rescale_weight", "late_weight", "overload_tolerance"):
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=float, default=SETTINGS[name], metavar="X", help=f"default: {SETTINGS[name]}")
+        option, default = f"--{name.replace('_', '-')}", SETTINGS[f"costs.{name}"]
+        parser.add_argument(option, type=float, default=default, metavar="X", help=f"default: {default}")
     options = parser.parse_args(argv)
-    chosen = {name: getattr(options, name, value) for name, value in SETTINGS.items()}
+    chosen = {name: getattr(options, name.partition(".")[2], value) for name, value in SETTINGS.items()}
     try:
-        settings = Planner.model_validate(chosen)
+        settings = Planner.model_validate(Planner().with_values(chosen).model_dump())
         if options.json:
             require_writable_file(options.json, "--json")
     except ValidationError as error:
-        parser.error("; ".join(f"{fault['loc'][0]}: {fault['msg']}, not {fault['input']}" for fault in error.errors()))
+        parser.error("; ".join(f"{fault['loc'][-1]}: {fault['msg']}, not {fault['input']}" for fault in error.errors()))
     except UsageError as error:
         parser.error(str(error))
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)

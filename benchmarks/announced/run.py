@@ -27,17 +27,17 @@ from models.simulation.testbed import Testbed, Window, observations
 # nothing is kept for them.  The prices are the exchange rate between its two figures: with 0.03, a reconfiguration is
 # worth 1.35 slots of 90 for the 600 s of a rate; a rate that is not sustained costs 4, that is 133 of them.
 SETTINGS: Final = {
-    "failures_per_day": 0.0,
-    "lead_margin_s": 0.0,
-    "max_lead_s": 0,
-    "apply_every_s": round(WATCH_S),
-    "rescale_weight": 0.03,
-    "rescale_margin": 1.0,  # the rates are certain
-    "late_weight": 0.4,
-    "overload_tolerance": 0.0,  # every rate is to be sustained
-    "overload_slots_share": 0.0,  # what the net adds is what is needed
-    "net_overload": 10.0,  # abilities are measured with up to 19% noise: only records that wait prove a shortage
-    "net_target": 0.85,
+    "costs.failures_per_day": 0.0,
+    "timing.lead_margin_s": 0.0,
+    "timing.max_lead_s": 0,
+    "timing.apply_every_s": round(WATCH_S),
+    "costs.rescale_weight": 0.03,
+    "costs.rescale_margin": 1.0,  # the rates are certain
+    "costs.late_weight": 0.4,
+    "costs.overload_tolerance": 0.0,  # every rate is to be sustained
+    "costs.overload_slots_share": 0.0,  # what the net adds is what is needed
+    "reactive.overload": 10.0,  # abilities are measured with up to 19% noise: only records that wait prove a shortage
+    "reactive.utilisation_target": 0.85,
 }
 KEPT = 20  # K, abilities kept per parallelism: the windows of one rate
 SHOWN = 4  # windows that a look is shown; those that it has learnt from already it passes over
@@ -55,7 +55,7 @@ class Announced:
     """
 
     error: float = 0.0
-    settings: Settings = field(default_factory=lambda: Settings.model_validate(SETTINGS))
+    settings: Settings = field(default_factory=lambda: Settings().with_values(SETTINGS))
 
 
 @dataclass(frozen=True, slots=True)

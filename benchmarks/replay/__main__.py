@@ -18,9 +18,10 @@ from benchmarks.replay.replay_tables import build_tables, write
 from benchmarks.replay.replay_traces import DAY_BINS, TraceError, read_trace
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
-from include.settings import Planner
+from include.policy_catalogue import Decides
+from include.settings import Costs, Planner, Timing
 from include.utc import HOUR_S
-from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, list_names
+from models.evaluation.candidate_policies import check_names, list_deciding, list_names
 from models.evaluation.conditions import Cadence, Conditions, ConditionsError, Prices
 from models.evaluation.replay_run import CandidateError
 from models.evaluation.scores import SEGMENTS
@@ -102,13 +103,13 @@ def build_conditions(options: argparse.Namespace) -> Conditions:
         after = PLAN_AFTER_S if options.plan_every >= HOUR_S else min(options.tick, options.plan_every - options.tick)
     cadence = Cadence(tick_s=options.tick, plan_every_s=options.plan_every, plan_after_s=after)
     prices = Prices(late=options.late_weight, lag_target_s=options.lag_target_s)
-    planner = Planner(
+    costs = Costs(
         resource_weight=prices.slots,
         late_weight=prices.late,
         rescale_weight=prices.rescale,
         late_after_s=prices.lag_target_s,
-        apply_every_s=cadence.tick_s,
     )
+    planner = Planner(costs=costs, timing=Timing(apply_every_s=cadence.tick_s))
     return Conditions(cadence, prices, planner=planner)
 
 
@@ -116,7 +117,7 @@ def describe(conditions: Conditions, seeds: int) -> list[str]:
     """Return what is the same for every candidate policy, as lines."""
     cadence, prices, disturbances = conditions.cadence, conditions.prices, conditions.disturbances
     least, most = disturbances.rescale_downtime_s
-    planned, slow = ", ".join(sorted(PLANNED)), ", ".join(sorted(WITH_PLANS))
+    planned, slow = ", ".join(list_deciding(Decides.AHEAD)), ", ".join(list_deciding(Decides.WITH_PLANS))
     return [
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",

@@ -107,8 +107,8 @@ def main(argv: list[str] | None = None) -> int:
     """Write every trace, or none."""
     options = build_parser().parse_args(argv)
     try:
-        require_writable(options.out, "OUT")
         made = {name: read(options.clones) for name, read in TRACES.items()}
+        require_writable(options.out, "OUT")
     except (NotObservedError, UsageError) as error:
         print(f"unseen: {error}", file=sys.stderr)
         return 2

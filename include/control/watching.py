@@ -21,7 +21,7 @@ FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come 
 
 def unseen_after(settings: Settings) -> timedelta:
     """Return how old a job's last metrics may be for the reactive controller to decide on it."""
-    return timedelta(seconds=FRESH_TURNS * settings.planner.apply_every_s)
+    return timedelta(seconds=FRESH_TURNS * settings.planner.timing.apply_every_s)
 
 
 def something_to_watch(settings: Settings, as_of: datetime) -> bool:

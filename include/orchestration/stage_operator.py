@@ -1,4 +1,4 @@
-"""The Airflow operator of Spark stages, and what is said when a task fails."""
+"""The Airflow operator of Spark stages, and the message of a task that failed."""
 
 from __future__ import annotations
 

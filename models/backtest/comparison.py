@@ -159,15 +159,16 @@ def _fit_interval_s(recovery: RecoveryModel, duration_s: float) -> float:
 
 def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     """Return the conditions of a job's replay: the pipeline's own settings and prices."""
-    planner = settings.planner
+    planner, costs = settings.planner, settings.planner.costs
     return Conditions(
         cadence=CADENCE,
-        prices=Prices(planner.resource_weight, planner.late_weight, planner.rescale_weight, planner.late_after_s),
-        disturbances=fit_disturbances(subject.models, planner.failures_per_day),
+        prices=Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s),
+        disturbances=fit_disturbances(subject.models, costs.failures_per_day),
         planner=planner,
         training=settings.training,
         forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),
         apply=settings.apply,
+        parameters=settings.policies,
     )
 
 

@@ -71,20 +71,24 @@ def _build_with_fleet_prior(fleet: FleetPrior | None) -> PlannerDriver:
     return PlannerDriver(WithFleetPrior(fleet))
 
 
-def _with_settings(planner: Planner | None = None, **settings: object) -> Callable[[FleetPrior | None], PlannerDriver]:
+def _with_settings(
+    planner: Planner | None = None, settings: Mapping[str, object] | None = None
+) -> Callable[[FleetPrior | None], PlannerDriver]:
     """Return a function that builds a planner with other settings; it ignores the fleet prior."""
-    return lambda _: PlannerDriver(planner or Planner(), settings)
+    return lambda _: PlannerDriver(planner or Planner(), settings or {})
 
 
 ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
     "planner_no_uncertainty": _with_settings(WithoutUncertainty()),
     "planner_no_recovery": _with_settings(WithoutRecovery()),
-    "planner_no_lead": _with_settings(max_lead_s=0),
-    "planner_no_margin": _with_settings(rescale_margin=1.0),
-    "planner_no_failure_margin": _with_settings(failure_margin=1.0),
-    "planner_no_restart_net": _with_settings(net_restarts=False),
-    "planner_no_overload_net": _with_settings(net_utilisation=_NEVER),
-    "planner_no_net": _with_settings(net_utilisation=_NEVER, net_rescues=False),
+    "planner_no_lead": _with_settings(settings={"timing.max_lead_s": 0}),
+    "planner_no_margin": _with_settings(settings={"costs.rescale_margin": 1.0}),
+    "planner_no_failure_margin": _with_settings(settings={"costs.failure_margin": 1.0}),
+    "planner_no_restart_net": _with_settings(settings={"reactive.rescales_while_restarting": False}),
+    "planner_no_overload_net": _with_settings(settings={"reactive.utilisation_max": _NEVER}),
+    "planner_no_net": _with_settings(
+        settings={"reactive.utilisation_max": _NEVER, "reactive.rescales_for_catch_up": False}
+    ),
     FLEET: _build_with_fleet_prior,
 }
 """Candidate policies that only run when named, built from the fleet prior."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from include.policy_catalogue import REFERENCES, Decides, catalogue, entry_of
 from models.arrays import Ints
 from models.evaluation.ablations import ABLATIONS
 from models.evaluation.clairvoyant import solve_clairvoyant
@@ -15,18 +16,10 @@ from models.evaluation.conditions import Conditions
 from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScheduleDriver
 from models.evaluation.planner_driver import PlannerDriver
 from models.evaluation.workload import Workload, find_limits, find_sufficient
-from models.policies.registry import POLICIES, policy
+from models.policies.registry import policy
 
-# Policies whose schedules look ahead, so that the hourly plan is theirs; all others react at every tick.
-PLANNED = frozenset({"need_vector", "phoebe", "twres"})
-# Reactive policies that read the models of the nightly training.
-READS_MODELS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised", "dragster_saddle", "dragster_gradient"})
-# Reactive policies that solve a decision problem at each decision, which may take a second; they are made for the
-# cadence of plans and replace at once the actions that they could not take since the last one.
-WITH_PLANS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised"})
 # Drivers that implement the protocol themselves, by name.
 OWN_DRIVERS: dict[str, Callable[[], Driver[Any]]] = {"planner": PlannerDriver}
-FIXED_SCHEDULES = ("static_max", "static_mean", "clairvoyant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,12 @@ class CandidatePolicy:
 
 def list_names() -> tuple[str, ...]:
     """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
-    return (*OWN_DRIVERS, *(name for name in POLICIES if name not in {"static", *OWN_DRIVERS}), *FIXED_SCHEDULES)
+    return (*OWN_DRIVERS, *(name for name in catalogue() if name not in {"static", *OWN_DRIVERS}), *REFERENCES)
+
+
+def list_deciding(when: Decides) -> list[str]:
+    """Return the names of the policies that decide so, of those that have no driver of their own."""
+    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in OWN_DRIVERS)
 
 
 def check_names(chosen: Sequence[str]) -> None:
@@ -77,12 +75,13 @@ def _build_driver(name: str, workload: Workload, conditions: Conditions) -> Driv
         return ABLATIONS[name](conditions.fleet)
     if name in OWN_DRIVERS:
         return OWN_DRIVERS[name]()
-    if name in FIXED_SCHEDULES:
+    if name in REFERENCES:
         times_s, parallelism = _compute_schedule(name, workload, conditions)
         return ScheduleDriver(times_s, workload.spec.graph().names, parallelism)
-    if name in PLANNED:
-        return PlannedDriver(policy(name))
-    return ReactiveDriver(policy(name), name in READS_MODELS, name in WITH_PLANS)
+    entry, made = entry_of(name), policy(name, conditions.parameters.get(name))
+    if entry.decides is Decides.AHEAD:
+        return PlannedDriver(made)
+    return ReactiveDriver(made, entry.reads_models, entry.decides is Decides.WITH_PLANS)
 
 
 def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> tuple[Ints, Ints]:
@@ -94,5 +93,5 @@ def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> 
     if name == "static_max":
         parallelism = find_limits(spec)
     else:
-        parallelism = find_sufficient(spec, workload.rates_per_s.mean(axis=0), options.target_utilisation)
+        parallelism = find_sufficient(spec, workload.rates_per_s.mean(axis=0), options.capacity.target_utilisation)
     return np.array([workload.start_s], np.int64), parallelism[None, :]

@@ -20,7 +20,12 @@ from models.scheduling.shortest_path import solve
 
 _DISTURBANCES = Disturbances()
 # No reactive controller comes after it; it will save what it expects to save; it knows which bins follow an excess.
-_CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "failure_margin": 1.0, "overload_tolerance": 0.02}
+_CERTAIN: Final = {
+    "reactive.rescales_for_catch_up": False,
+    "costs.rescale_margin": 1.0,
+    "costs.failure_margin": 1.0,
+    "costs.overload_tolerance": 0.02,
+}
 
 
 def solve_clairvoyant(
@@ -42,8 +47,8 @@ def solve_clairvoyant(
     """
     spec, graph = job.spec, job.spec.graph()
     window_s = len(job.rates_per_s) * job.step_s // len(rates_per_s)
-    known = options.model_copy(
-        update={"bin_s": window_s, "failures_per_day": float(disturbances.failures_per_day), **_CERTAIN}
+    known = options.with_values(
+        {"bin_s": window_s, "costs.failures_per_day": float(disturbances.failures_per_day), **_CERTAIN}
     )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}
     asked = demand(graph, find_selectivity(job), SourceForecast(job.start_s, window_s, quantiles))
@@ -52,8 +57,8 @@ def solve_clairvoyant(
     # A failure finds the last checkpoint half an interval old, and one under way is lost.
     replay_s = disturbances.checkpoint_interval_s / 2 + disturbances.checkpoint_duration_s
     recovery = RecoveryModel(downtime_s, 0.0, disturbances.failure_downtime_s, 0.0, replay_s, 0)
-    outlook = Outlook(asked, bounds, recovery, known.capacity_z)
-    begin = find_sufficient(spec, rates_per_s[0], known.target_utilisation)
+    outlook = Outlook(asked, bounds, recovery, known.capacity.lower_bound_z)
+    begin = find_sufficient(spec, rates_per_s[0], known.capacity.target_utilisation)
     found = list_candidates(asked, bounds, begin, find_limits(spec))
     costs = compute_costs(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
     path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from include.settings import Apply, Forecast, Planner, Training
@@ -106,6 +107,7 @@ class Conditions:
         cadence, prices, disturbances: as above.
         planner, training, forecast, apply: the pipeline's settings.
         fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
+        parameters: policy -> its parameters that are set.
     """
 
     cadence: Cadence = field(default_factory=Cadence)
@@ -116,3 +118,4 @@ class Conditions:
     forecast: Forecast = field(default_factory=Forecast)
     apply: Apply = field(default_factory=Apply)
     fleet: FleetPrior | None = None
+    parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

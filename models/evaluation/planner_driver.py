@@ -21,7 +21,7 @@ class PlannerDriver:
 
     Attributes:
         planner: the policy.
-        changed: settings of the planner that are other than the run's.
+        changed: settings of the planner that are other than the run's, as ``costs.late_weight``.
     """
 
     planner: Planner = field(default_factory=Planner)
@@ -45,7 +45,7 @@ class PlannerDriver:
             restarting=snapshot.is_restarting,
             observations=snapshot.observations(OBSERVED_H),
             slots_max=snapshot.slots_max,
-            options=snapshot.options.model_copy(update=dict(self.changed)),
+            options=snapshot.options.with_values(self.changed),
             recovery=UNTRAINED if snapshot.models is None else snapshot.models.recovery,
         )
         decision, after = evaluate_job(observed, memory)
@@ -57,5 +57,5 @@ class PlannerDriver:
         if snapshot.models is None or forecast is None or forecast.fallback is not None:
             return drop_plan(memory)
         situation = snapshot.situation()
-        options = situation.options.model_copy(update=dict(self.changed))
+        options = situation.options.with_values(self.changed)
         return self.planner.decide(replace(situation, options=options), memory)[1]

@@ -42,4 +42,4 @@ def build_outlook(situation: Situation) -> JobOutlook:
     limits = upper_limits(graph, situation.slots_max)
     bounds = job_bounds(graph, models.capacity, limits, options)
     current = np.array([situation.parallelism[name] for name in graph.names], np.int64)
-    return JobOutlook(Outlook(required, bounds, models.recovery, options.capacity_z), current, limits)
+    return JobOutlook(Outlook(required, bounds, models.recovery, options.capacity.lower_bound_z), current, limits)

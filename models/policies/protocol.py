@@ -16,6 +16,7 @@ from models.job_models import JobModels
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step
+from models.scheduling.slot_prices import SlotPrices
 
 MemoryT = TypeVar("MemoryT")
 
@@ -47,6 +48,7 @@ class Situation:
     observations: Observations = field(default_factory=Observations.nothing)
     seed: int = 0
     expects: bool = True
+    slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Policy(Protocol[MemoryT]):
 
 
 class Learner(Policy[MemoryT], Protocol[MemoryT]):
-    """A policy that also learns by night, from the history; ``include.policy_catalogue`` names them."""
+    """A policy that also learns by night, from the history; its entry says so."""
 
     def learn(self, history: History) -> MemoryT:
         """Return the memory of a job after a history, learnt from nothing.

@@ -82,27 +82,28 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
         now: the time and state of planning.
         options: the planner's settings.
     """
+    costs = options.costs
     demand = outlook.demand
     ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
     minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
-    overload = overload_probability(outlook, configurations, options.overload_tolerance)
+    overload = overload_probability(outlook, configurations, costs.overload_tolerance)
     overloaded = _overload_cost(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
-    headroom_ratio = headroom(outlook, configurations, options.recovery_quantile)
+    headroom_ratio = headroom(outlook, configurations, costs.recovery_quantile)
     recovery = outlook.recovery
-    failures = options.failures_per_day * minutes * MINUTE_S / DAY_S
-    rescale = late_time_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / MINUTE_S
+    failures = costs.failures_per_day * minutes * MINUTE_S / DAY_S
+    rescale = late_time_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, costs.late_after_s) / MINUTE_S
     late = np.zeros_like(headroom_ratio)
-    if now.lag_s > options.late_after_s:
-        late[0] += work_off_time_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / MINUTE_S
+    if now.lag_s > costs.late_after_s:
+        late[0] += work_off_time_s(now.lag_s - costs.late_after_s, headroom_ratio[0]) / MINUTE_S
     return CostTables(
         slots=slots,
-        bin_cost=options.late_weight * late
+        bin_cost=costs.late_weight * late
         + overloaded
-        + options.failure_margin * failures[:, None] * _failure_cost(recovery, headroom_ratio, slots, now, options),
-        switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
+        + costs.failure_margin * failures[:, None] * _failure_cost(recovery, headroom_ratio, slots, now, options),
+        switch=costs.rescale_margin * costs.rescale_weight + costs.late_weight * rescale,
         minutes=minutes,
-        slot_price=options.resource_weight / now.slots_max,
+        slot_price=costs.resource_weight / now.slots_max,
     )
 
 
@@ -113,12 +114,13 @@ def _overload_cost(probability: Floats, options: Planner) -> Floats:
     and, by the next plan, down again, and has more slots than it needs meanwhile.  An expected one, P near 1, returns
     with every plan: the share that the controller does not end grows with P^2, so that no plan relies on it.
     """
-    if not options.net_rescues:
-        return options.late_weight * probability
-    share = options.overload_late_share
+    costs = options.costs
+    if not options.reactive.rescales_for_catch_up:
+        return costs.late_weight * probability
+    share = costs.overload_late_share
     late = share + (1.0 - share) * probability**2
-    ended = 2.0 * options.rescale_weight / 60.0 + options.resource_weight * options.overload_slots_share
-    return probability * (options.late_weight * late + ended)
+    ended = 2.0 * costs.rescale_weight / 60.0 + costs.resource_weight * costs.overload_slots_share
+    return probability * (costs.late_weight * late + ended)
 
 
 def _failure_cost(
@@ -129,24 +131,25 @@ def _failure_cost(
     The reactive controller runs every ``apply_every_s``, half of which passes on average; it scales the job up, and
     down again when there is no backlog any more.
     """
+    costs = options.costs
     down_s, replay_s, rescale_s = (
         recovery.downtime_restart_s,
         recovery.checkpoint_interval_s,
         recovery.downtime_rescale_s,
     )
-    stay = options.late_weight * late_time_s(down_s, replay_s, headroom_ratio, options.late_after_s) / MINUTE_S
-    if not options.net_rescues:
+    stay = costs.late_weight * late_time_s(down_s, replay_s, headroom_ratio, costs.late_after_s) / MINUTE_S
+    if not options.reactive.rescales_for_catch_up:
         return stay
-    wait_s = options.apply_every_s / 2
-    standing_s = max(down_s - max(options.late_after_s - replay_s, 0.0), 0.0)
-    age_s = max(replay_s + down_s - options.late_after_s, 0.0)
+    wait_s = options.timing.apply_every_s / 2
+    standing_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
+    age_s = max(replay_s + down_s - costs.late_after_s, 0.0)
     left_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
     off_s = work_off_time_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
-    wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
-    extra_cost = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * options.rescale_weight
-    return np.asarray(np.minimum(stay, options.late_weight * late_s / MINUTE_S + extra_cost))
+    wider = (slots[widest] - slots)[None, :] * costs.resource_weight / now.slots_max
+    extra_cost = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * costs.rescale_weight
+    return np.asarray(np.minimum(stay, costs.late_weight * late_s / MINUTE_S + extra_cost))
 
 
 def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:

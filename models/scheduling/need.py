@@ -100,8 +100,9 @@ def job_bounds(
     graph: JobGraph, curves: Mapping[str, CapacityCurve], limits: Ints, options: Planner
 ) -> dict[str, CapacityBounds]:
     """Return the bounds of every operator of a job that has a capacity model."""
+    trust_region, z = options.capacity.trust_region, options.capacity.lower_bound_z
     return {
-        name: capacity_bounds(curves[name], int(p_max), trust_region=options.trust_region, z=options.capacity_z)
+        name: capacity_bounds(curves[name], int(p_max), trust_region=trust_region, z=z)
         for name, p_max in zip(graph.names, limits, strict=True)
         if name in curves
     }
@@ -119,7 +120,7 @@ def compute_needs(
         limits: (O,) highest admissible parallelism.
         options: the planner's settings.
     """
-    required = quantile_at_level(demand.rates_per_s, options.load_quantile) / options.target_utilisation
+    required = quantile_at_level(demand.rates_per_s, options.load_quantile) / options.capacity.target_utilisation
     parallelism = np.repeat(np.minimum(current, limits)[:, None], demand.bins, axis=1)
     short = np.zeros(parallelism.shape, dtype=bool)
     for row, name in enumerate(demand.operators):

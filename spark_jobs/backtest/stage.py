@@ -18,8 +18,6 @@ from include.settings import Settings
 from include.stages import StageRequest
 from include.version import code_version
 from models.backtest.comparison import BIN_S, DAY_BINS
-from models.evaluation.candidate_policies import check_names
-from models.policies.registry import check_names as check_policies
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
@@ -65,14 +63,8 @@ def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataF
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Compare policies on the history of every job that the champion knows.
-
-    Raises:
-        ValueError: the settings name a policy that there is not.
-    """
+    """Compare policies on the history of every job that the champion knows."""
     as_of = request.as_of
-    check_names(settings.backtest.policies)
-    check_policies(settings.planner.policies_in_use)
     bundle = champion(settings)
     if bundle is None:  # nothing is known of any job
         return {"jobs": 0, "compared": 0, "skipped": {}}

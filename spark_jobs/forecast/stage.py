@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
-from models.forecasting import QUANTILES, Calendar
+from models.forecasting import Calendar
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.source_series import SERIES, source_series
@@ -30,23 +30,10 @@ CHAMPION_MEMORY = timedelta(days=7)
 """A champion not confirmed for this long is dropped."""
 
 
-class ForecastSettingsError(ValueError):
-    """The settings ask for a forecast that the tables cannot hold."""
-
-
 def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
-    """Return the frame of a forecast: history up to the last full bin before ``as_of``, horizon from there.
-
-    Raises:
-        ForecastSettingsError: the bins do not divide a day, or the quantiles are not those of the table.
-    """
+    """Return the frame of a forecast: history up to the last full bin before ``as_of``, horizon from there."""
     wanted = settings.forecast
-    if tuple(wanted.quantiles) != QUANTILES:
-        raise ForecastSettingsError(f"forecast.quantiles must be {QUANTILES}, the columns of gold.forecasts")
-    try:
-        calendar = Calendar(0, wanted.bin_s)
-    except ValueError as error:
-        raise ForecastSettingsError(str(error)) from error
+    calendar = Calendar(0, wanted.bin_s)
     as_of_s = request.as_of.timestamp()
     history_bins = wanted.history_days * calendar.day
     start_s = int(as_of_s // wanted.bin_s) * wanted.bin_s

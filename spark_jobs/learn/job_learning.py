@@ -16,9 +16,8 @@ from pyspark.broadcast import Broadcast
 from include.domain.graph import GraphError
 from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
-from models.policies.memory import dump
 from models.policies.protocol import History, Learner
-from models.policies.registry import policy
+from models.policies.registry import memory_codec, policy
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.windows import observations_of
 
@@ -62,11 +61,11 @@ def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> di
             options=task.settings.planner,
             observations=observations_of(graph, windows),
         )
-        chosen = cast("Learner[Any]", policy(name))
+        chosen = cast("Learner[Any]", policy(name, task.settings.parameters_of(name)))
         memory = chosen.learn(history)
         if memory == chosen.first_memory():  # what the plans have left must not be lost for it
             return row | {"refusal": "nothing_learnt"}
-        return row | {"memory": dump(memory), "windows": len(history.observations)}
+        return row | {"memory": memory_codec(name).dump(memory), "windows": len(history.observations)}
     except BundleError:
         return row | {"refusal": "no_model"}
     except GraphError:

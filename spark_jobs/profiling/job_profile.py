@@ -18,10 +18,9 @@ from include.domain.graph import GraphError
 from include.settings import Settings
 from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
-from models.policies.memory import dump
 from models.policies.phoebe.journal import Journal
 from models.policies.phoebe.profiling import profile, profiling_options
-from models.policies.registry import policy
+from models.policies.registry import memory_codec, policy
 from models.simulation.spec import SpecError
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.policy_memory import recall
@@ -88,10 +87,10 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
     )
     journal = Journal(adapter(settings.profiling.adapter)(subject))
     found = profile(journal, profiling_options(settings.profiling, slots_max, float(load)), log.info)
-    chosen = policy(name)
+    chosen = policy(name, settings.parameters_of(name))
     before = recall(chosen, name, _text(state["memory"]), _text(state["memory_policy"]))
     measured = [{column: _finite(value) for column, value in asdict(entry).items()} for entry in journal.entries]
-    return [*measured, {"memory": dump(replace(before, profile=found))}]
+    return [*measured, {"memory": memory_codec(name).dump(replace(before, profile=found))}]
 
 
 def _text(value: Any) -> str | None:

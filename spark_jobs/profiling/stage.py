@@ -13,12 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.policy_catalogue import PROFILED
+from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner, Settings
 from include.stages import Stage, StageRequest
 from include.utc import format_utc
 from include.version import code_version
-from models.policies.registry import check_names
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, within_lookback
 from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories
 from spark_jobs.job_inputs.windows import has_policy
@@ -45,7 +44,7 @@ def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
 
 def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
     """Return one row per job to profile: its operators, its load and what its policy remembers."""
-    wanted = has_policy(options, PROFILED)
+    wanted = has_policy(options, names_where(needs_profile=True))
     if request.job:
         wanted = wanted & (F.concat_ws("/", *JOB) == F.lit(request.job))
     as_of = request.as_of
@@ -79,10 +78,10 @@ def check_job(options: Planner, job: str) -> None:
     cluster, _, name = job.partition("/")
     if not name:
         raise ValueError(f'a job is named "cluster/job", not "{job}"')
-    if (chosen := options.policy_of(cluster, name)) not in PROFILED:
+    if not entry_of(chosen := options.policy_of(cluster, name)).needs_profile:
         raise ValueError(
-            f'job "{job}" (cluster/job) has policy {chosen}, which uses no profile: set one of {sorted(PROFILED)} '
-            "for it in planner.policies first"
+            f'job "{job}" (cluster/job) has policy {chosen}, which uses no profile: set one of '
+            f"{sorted(names_where(needs_profile=True))} for it in planner.policies first"
         )
 
 
@@ -103,7 +102,6 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         NoChampionError: there are no models yet.
     """
     options, as_of = settings.planner, request.as_of
-    check_names(options.policies_in_use)
     adapter(settings.profiling.adapter)
     if request.job:
         check_job(options, request.job)

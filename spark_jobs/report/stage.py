@@ -105,7 +105,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     shown = select_most_changed(plan, JOBS_SHOWN).cache()
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
     plans, applied, forecasts = (lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.FORECASTS))
-    looks, late_after_s = lake.read(tables.LOOKS), settings.planner.late_after_s
+    looks, late_after_s = lake.read(tables.LOOKS), settings.planner.costs.late_after_s
 
     def collect(frame: DataFrame) -> pd.DataFrame:
         return frame.join(F.broadcast(shown), ["cluster", "job"], "left_semi").toPandas()

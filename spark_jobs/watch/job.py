@@ -236,7 +236,7 @@ def _released(task: WatchTask, view: JobView, told: ReactiveDecision) -> Row:
         "decision": "net",
         "step_id": step_id(view, task.as_of, target["parallelism_to"]),
         "apply_at_s": task.as_of_s,
-        "valid_until_s": task.as_of_s + task.settings.planner.apply_every_s,
+        "valid_until_s": task.as_of_s + task.settings.planner.timing.apply_every_s,
     }
 
 

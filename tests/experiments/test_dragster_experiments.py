@@ -20,7 +20,7 @@ from benchmarks.papers.dragster.dragster_experiments import (
 )
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, YAHOO_PER_S, word_count, yahoo
 from benchmarks.papers.dragster.dragster_measures import Interval, slots, usual_configuration
-from models.policies.dragster import Options, Target
+from models.policies.dragster.dragster_options import Options, Target
 
 APP = word_count()
 HIGH = np.full(20, HIGH_PER_S)

@@ -11,7 +11,7 @@ from benchmarks.papers.conttune.conttune_experiments import DS2, Method, Outcome
 from benchmarks.papers.conttune.conttune_published import IDEAL_S, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.measured_curves import fit_physical, fit_relative, scaling
 from benchmarks.papers.conttune.queries import query
-from models.policies.conttune import Acquisition
+from models.policies.conttune.conttune_options import Acquisition
 
 METHODS = {"DS2": DS2, "ContTune_a0": Method(alpha=0), "ContTune_a3": Method()}
 GAINS = {"q1": (517572.445, 0.0474740873, -0.000591689188), "q2": (755204.251, 0.0601142861, -0.000863804906)}

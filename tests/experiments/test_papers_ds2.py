@@ -9,8 +9,8 @@ from benchmarks.papers.ds2 import convergence, flink_wordcount, heron_wordcount,
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
-from models.policies.dhalion import Dhalion
-from models.policies.ds2 import ManagerOptions
+from models.policies.dhalion.dhalion_policy import Dhalion
+from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.ds2_policy import Ds2
 from models.simulation.capacity import compute_capacity_curve
 

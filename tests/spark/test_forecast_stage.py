@@ -141,12 +141,6 @@ def test_the_champion_in_office_is_read_from_earlier_scores(
     assert forecast.run(spark, stubborn, request())["methods"] == {"blend": 1}
 
 
-def test_other_quantiles_are_refused(spark: SparkSession, settings: Settings) -> None:
-    odd = settings.model_copy(update={"forecast": Forecast(quantiles=(0.5,))})
-    with pytest.raises(forecast.ForecastSettingsError, match=r"forecast\.quantiles"):
-        forecast.run(spark, odd, request())
-
-
 def test_an_empty_lake_is_no_error(spark: SparkSession, settings: Settings, lake: Lake) -> None:
     assert forecast.run(spark, settings, request())["forecasts"] == 0
     assert lake.read(tables.FORECASTS).count() == 0

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from include import tables
 from include.domain.graph import JobGraph, Operator
-from include.policy_catalogue import NIGHTLY
+from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.job_inputs.newest_rows import JOB
@@ -26,6 +26,7 @@ from spark_jobs.learn import stage as learn
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
 
+NIGHTLY = names_where(learns_nightly=True)
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
 DAYS_WINDOWS = 12 * 30  # 30 hours of 5 minutes

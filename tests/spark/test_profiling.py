@@ -10,7 +10,7 @@ from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
-from include.policy_catalogue import PROFILED
+from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.phoebe.profiling import ProfilingCluster
@@ -21,6 +21,7 @@ from spark_jobs.profiling import stage as profile
 from spark_jobs.profiling.adapters import Subject, adapter
 from tests.spark import synthetic_fleet as fleet
 
+PROFILED = names_where(needs_profile=True)
 pytestmark = pytest.mark.spark
 EARLIER, LATER = fleet.AS_OF - timedelta(hours=1), fleet.AS_OF + timedelta(hours=1)
 PROFILE = StageRequest(Stage.PROFILE, fleet.AS_OF)

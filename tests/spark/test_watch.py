@@ -193,7 +193,7 @@ def test_an_overloaded_job_is_enlarged(watched: Watched) -> None:
     assert own["parallelism_from"] == RUNNING
     assert own["slots"] > own["slots_from"] == 2
     memory = load(ControllerMemory, own["memory"])
-    assert memory.held_until_s == NOW.timestamp() + watched.settings.planner.net_hold_s
+    assert memory.held_until_s == NOW.timestamp() + watched.settings.planner.reactive.hold_s
 
 
 def test_a_due_rise_goes_out_and_is_done_with(watched: Watched) -> None:

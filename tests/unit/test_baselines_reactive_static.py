@@ -9,13 +9,8 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.baselines.reactive import (
-    Reactive,
-    ReactiveMemory,
-    ReactiveOptions,
-    estimate_processor_use,
-    recommend,
-)
+from models.policies.baselines.baseline_options import ReactiveOptions, StaticOptions
+from models.policies.baselines.reactive import Reactive, ReactiveMemory, estimate_processor_use, recommend
 from models.policies.baselines.static import Static
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
@@ -106,13 +101,13 @@ def test_any_measurement_gives_a_feasible_schedule_and_a_plain_memory(busy: floa
 def test_static_changes_once_or_never() -> None:
     given = situation(1000, 0.9, 4)
     assert workers_of(Static().decide(given, None)[0]) == 4
-    assert workers_of(Static(24).decide(given, None)[0]) == 24
-    assert Static(24).decide(situation(1000, 0.9, 24), None)[0].decisions[0].step.is_hold
+    assert workers_of(Static(StaticOptions(24)).decide(given, None)[0]) == 24
+    assert Static(StaticOptions(24)).decide(situation(1000, 0.9, 24), None)[0].decisions[0].step.is_hold
 
 
 def test_settings_without_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        Static(0)
+        Static(StaticOptions(0))
     with pytest.raises(ValueError, match="target"):
         ReactiveOptions(target=0.0)
 

@@ -11,23 +11,12 @@ from hypothesis import strategies as st
 
 from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
-from models.policies.conttune import (
-    Acquisition,
-    ObservedCapacity,
-    OperatorProblem,
-    Provision,
-    Suggestion,
-    Thresholds,
-    add_observation,
-    big_step,
-    is_worth_restart,
-    known_share,
-    propose,
-    provision,
-)
-from models.policies.conttune.acquisition_functions import acquire, improvement
-from models.policies.conttune.capacity_history import History
-from models.policies.conttune.controller import backpressure_share
+from models.policies.conttune.acquisition_functions import acquire, improvement, known_share
+from models.policies.conttune.capacity_history import History, ObservedCapacity, add_observation
+from models.policies.conttune.controller import Provision, backpressure_share, is_worth_restart, provision
+from models.policies.conttune.conttune_options import Acquisition, Thresholds
+from models.policies.conttune.small import OperatorProblem, Suggestion, propose
+from models.policies.conttune.tuning_loop import big_step
 
 PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf-8"))
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from benchmarks.papers.dhalion_heron import dhalion_on_heron
 from include.domain.graph import JobGraph, Operator
-from models.policies.dhalion import Action, Change, Options, Reading, Symptom, resolve
 from models.policies.dhalion.dhalion_inputs import readings
-from models.policies.dhalion.rules import scale_up
-from models.policies.ds2 import OperatorRates, optimum
+from models.policies.dhalion.dhalion_options import Change, Options, Symptom
+from models.policies.dhalion.rules import Action, Reading, resolve, scale_up
+from models.policies.ds2.optimum import OperatorRates, optimum
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

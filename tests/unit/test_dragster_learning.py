@@ -12,12 +12,15 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.dragster import Memory, Options, Slot, Target, advance, flow, network
+from models.policies.dragster.dragster_memory import Memory, Slot
+from models.policies.dragster.dragster_options import Bonus, Options, Target
+from models.policies.dragster.dragster_slot import advance
 from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
 from models.policies.dragster.lagrangian import Problem
+from models.policies.dragster.network import flow, network
 from models.policies.dragster.projection import project
 from models.policies.dragster.regret import dynamic_fit, dynamic_regret
-from models.policies.dragster.ucb import Bonus, bonus, track, weight
+from models.policies.dragster.ucb import bonus, track, weight
 
 GRID = np.arange(1, 11)
 CHAIN = network(JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",)))), {})

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
+from include.settings import Capacity, Settings
 from include.settings import Planner as PlannerSettings
-from include.settings import Settings
 from models.arrays import Floats
 from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
@@ -198,7 +198,7 @@ def test_plans_use_the_prior_of_the_bundle_unless_the_setting_is_off() -> None:
         found = _models(task, state, graph)  # type: ignore[arg-type]
         return float(found.capacity["out"].mean_per_s[15])
 
-    without = Settings(planner=PlannerSettings(fleet_prior=False))
+    without = Settings(planner=PlannerSettings(capacity=Capacity(fleet_prior=False)))
     alone = curve([4]).mean_per_s[15]
     assert at_16(kept, without) == alone
     assert at_16(plain, Settings()) == alone  # a model of before

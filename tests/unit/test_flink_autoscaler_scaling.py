@@ -9,30 +9,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models.policies.flink_autoscaler import (
-    Alignment,
-    AutoscalerConfig,
-    ConfigError,
-    Evaluation,
-    JobTopology,
-    Memory,
-    Plan,
-    Resources,
-    Vertex,
-    Window,
-    decide,
-    decide_from_samples,
-)
 from models.policies.flink_autoscaler.alignment import Limits, align
-from models.policies.flink_autoscaler.autoscaler_memory import Recommendation, Restart, Scaling
-from models.policies.flink_autoscaler.gates import in_period
+from models.policies.flink_autoscaler.autoscaler_memory import Memory, Recommendation, Restart, Scaling
+from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
+from models.policies.flink_autoscaler.evaluate import Evaluation
+from models.policies.flink_autoscaler.gates import Resources, in_period
+from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
 from models.policies.flink_autoscaler.target_capacity import Demand, bounds
+from models.policies.flink_autoscaler.topology import JobTopology, Vertex
 from models.policies.flink_autoscaler.vertex_scaling import (
     VertexState,
     add_recommendation,
     due_recommendation,
     scale_vertex,
 )
+from models.policies.flink_autoscaler.window import Window
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()

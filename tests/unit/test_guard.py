@@ -177,5 +177,7 @@ def test_slots_are_shared_by_the_operators_of_a_job() -> None:
 
 
 def test_a_cluster_may_have_a_mode_of_its_own(settings: Settings) -> None:
-    live = settings.model_copy(update={"clusters": {"live": Cluster(apply_mode="auto")}})
+    live = settings.model_copy(
+        update={"clusters": {"live": Cluster(rest_url="http://jobmanager:8081", apply_mode="auto")}}
+    )
     assert (mode_of(live, "live"), mode_of(live, "other")) == ("auto", "dry-run")

@@ -13,17 +13,24 @@ from scipy.stats import spearmanr
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.mdp_rl import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
 from models.policies.mdp_rl.agent_learning import LEVELS, learn
 from models.policies.mdp_rl.job_planning import share_parallelism
 from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
+from models.policies.mdp_rl.mdp_rl_options import DecentralisedOptions
+from models.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
 from models.scheduling.demand import SourceForecast
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
-POLICIES = [CentralisedMdp(), CentralisedRlPlus(), CentralisedRl(), DecentralisedRl(), DecentralisedRl(0.8, False)]
+POLICIES = [
+    CentralisedMdp(),
+    CentralisedRlPlus(),
+    CentralisedRl(),
+    DecentralisedRl(),
+    DecentralisedRl(DecentralisedOptions(target_utilisation=0.8, knows_utilisation=False)),
+]
 GRAPH = JobSpec(
     "words",
     (

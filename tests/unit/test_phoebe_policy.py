@@ -12,7 +12,8 @@ from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryMo
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
-from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory, PhoebeOptions
+from models.policies.phoebe.phoebe_options import PhoebeOptions
+from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
 from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
 from models.policies.phoebe.twres import Twres

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Planner
+from include.settings import Costs, Planner, Reactive
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep
@@ -71,7 +71,7 @@ def test_a_backlog_is_worked_off_with_what_costs_least():
     asked = []
     for weight in (0.0, 0.2, 1.0):
         behind = snapshot(1200, 7600.0, lag_s=140.0, disturbed=True)
-        told, _ = evaluate_job(replace(behind, options=Planner(resource_weight=weight)), memory)
+        told, _ = evaluate_job(replace(behind, options=Planner(costs=Costs(resource_weight=weight))), memory)
         asked.append(told.wanted["map"])
     assert asked == [32, 23, 14]
 
@@ -143,8 +143,11 @@ def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
     assert "restarts after a failure; its backlog of some 120 s" in told.reason  # 90 s of downtime, 30 s once more
     assert (after.back_to, after.enlarged_to) == (RUNNING, wider)
     assert evaluate_job(replace(down, restarting=True), after)[0].wanted is None  # once
-    for off in ({"net_rescues": False}, {"net_restarts": False}):
-        assert evaluate_job(replace(down, restarting=True, options=Planner(**off)), memory)[0].wanted is None
+    for off in ({"rescales_for_catch_up": False}, {"rescales_while_restarting": False}):
+        assert (
+            evaluate_job(replace(down, restarting=True, options=Planner(reactive=Reactive(**off))), memory)[0].wanted
+            is None
+        )
     told, after = evaluate_job(snapshot(1800, 7600.0, slots=19), after)
     assert told.wanted == RUNNING
 
@@ -173,14 +176,14 @@ def test_the_memory_survives_its_table():
 
 def test_after_an_overload_no_fall_is_sent_for_a_while():
     due = (PendingStep(900, 90_000, {"source": 1, "map": 4}, 9e9, "the load falls", load_before_most_per_s=9e9),)
-    holds = Planner(net_hold_s=3600)
+    holds = Planner(reactive=Reactive(hold_s=3600))
     told, memory = evaluate_job(
         replace(snapshot(600, 8500.0, lag_s=30.0), options=holds), ControllerMemory(planned=True)
     )
     assert told.wanted is not None
     memory = accept_plan(memory, due)
     assert evaluate_job(snapshot(1200, 3000.0, slots=9), memory)[0].wanted is None
-    late = 600 + holds.net_hold_s
+    late = 600 + holds.reactive.hold_s
     assert evaluate_job(snapshot(late, 3000.0, slots=9), memory)[0].wanted == due[0].parallelism
 
 

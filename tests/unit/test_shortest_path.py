@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph, Operator
+from include.settings import Costs, Reactive
 from include.settings import Planner as Options
 from models.job_models import CapacityCurve, RecoveryModel
 from models.scheduling.candidates import list_candidates
@@ -129,7 +130,10 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
 
     def slots(weight: float) -> float:
         costs = compute_costs(
-            outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
+            outlook,
+            configurations,
+            CurrentState(0, 32, 0.0),
+            Options(costs=Costs(late_weight=weight), reactive=Reactive(rescales_for_catch_up=False)),
         )
         stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
         path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
@@ -145,7 +149,9 @@ def test_a_change_must_promise_a_multiple_of_its_price():
     configurations = list_candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
 
     def changes(margin: float) -> tuple[int, int]:
-        costs = compute_costs(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
+        costs = compute_costs(
+            outlook, configurations, CurrentState(0, 32, 0.0), Options(costs=Costs(rescale_margin=margin))
+        )
         path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, int)).choice[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())

@@ -181,7 +181,7 @@ def test_wrong_descriptions_are_refused_by_name() -> None:
         OperatorSpec("x", (), 0.0)
     with pytest.raises(SpecError, match="selectivity must be 1"):
         OperatorSpec("Source: x", (), 1.0, selectivity=0.5)
-    with pytest.raises(GraphError, match="does not stand before"):
+    with pytest.raises(GraphError, match="does not come before"):
         JobSpec("job", (OperatorSpec("a", ("b",), 1.0), OperatorSpec("b", (), 1.0)))
     with pytest.raises(SpecError, match="names must differ"):
         pack([chain(), chain()])

@@ -8,9 +8,10 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from models.arrays import Floats, Ints
-from models.policies.conttune import Acquisition, OperatorProblem, add_observation, big_step, propose
-from models.policies.conttune.capacity_history import KEEP, History, largest
-from models.policies.conttune.small import ALPHA
+from models.policies.conttune.capacity_history import History, add_observation, largest
+from models.policies.conttune.conttune_options import ALPHA, KEEP, Acquisition
+from models.policies.conttune.small import OperatorProblem, propose
+from models.policies.conttune.tuning_loop import big_step
 from models.simulation.testbed import Testbed, Window
 
 PERMUTATIONS = 6

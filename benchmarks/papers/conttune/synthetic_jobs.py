@@ -12,7 +12,7 @@ from benchmarks.papers.conttune.conttune_experiments import DS2, PERMUTATIONS, R
 from benchmarks.papers.conttune.conttune_published import IDEAL_S, PAPER, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.queries import query
 from models.arrays import Floats
-from models.policies.conttune import Acquisition
+from models.policies.conttune.conttune_options import Acquisition
 
 SEEDS = 12
 PER_TUNING, PER_PERMUTATION = "reconfigurations/tuning", "reconfigurations/permutation"

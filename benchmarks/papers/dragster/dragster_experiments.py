@@ -10,9 +10,14 @@ import numpy as np
 
 from benchmarks.papers.dragster.dragster_jobs import MAX_TASKS, Application
 from models.arrays import Bools, Floats, Ints
-from models.policies import dhalion, dragster
+from models.policies.dhalion import dhalion_options as dhalion
 from models.policies.dhalion.dhalion_inputs import readings
+from models.policies.dhalion.rules import resolve
 from models.policies.dragster.dragster_inputs import observe_slot
+from models.policies.dragster.dragster_memory import Memory
+from models.policies.dragster.dragster_options import Options
+from models.policies.dragster.dragster_slot import advance
+from models.policies.dragster.network import Network
 from models.policies.observations import Observations
 from models.simulation.testbed import Testbed, observations
 
@@ -35,15 +40,15 @@ class Tuner(Protocol):
 class DragsterTuner:
     """Dragster with the exact throughput functions, as the paper runs it."""
 
-    net: dragster.Network
-    options: dragster.Options
-    memory: dragster.Memory = field(default_factory=dragster.Memory)
+    net: Network
+    options: Options
+    memory: Memory = field(default_factory=Memory)
 
     def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
         slot = observe_slot(self.net, observations, running, limits)
-        wanted, self.memory = dragster.advance(self.options, self.net, slot, self.memory)
+        wanted, self.memory = advance(self.options, self.net, slot, self.memory)
         return wanted
 
 
@@ -51,13 +56,13 @@ class DragsterTuner:
 class DhalionTuner:
     """Dhalion as Section 6.1 describes it: one task more where records queue, one less where tasks are idle."""
 
-    net: dragster.Network
+    net: Network
     options: dhalion.Options
 
     def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Scale one operator or none."""
         limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        action = dhalion.resolve(self.options, readings(self.net.graph, observations, running, limits))
+        action = resolve(self.options, readings(self.net.graph, observations, running, limits))
         return {action.operator: action.instances} if action else {}
 
 
@@ -140,7 +145,7 @@ def play(
     return Record(stacked[0], stacked[1], stacked[2], np.asarray(offered_per_s, float), stacked[3])
 
 
-def make_dragsters(app: Application, options: dragster.Options, runs: int) -> list[Tuner]:
+def make_dragsters(app: Application, options: Options, runs: int) -> list[Tuner]:
     """Return as many tuners, each with a memory of its own."""
     return [DragsterTuner(app.net, options) for _ in range(runs)]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.policies.dragster import Linear, Minimum, Network, network
-from models.policies.dragster.throughput import ThroughputFunction
+from models.policies.dragster.network import Network, network
+from models.policies.dragster.throughput import Linear, Minimum, ThroughputFunction
 from models.simulation.spec import JobSpec, OperatorSpec
 
 MAX_TASKS = 10  # Section 6.1: from 1 to 10 tasks per operator

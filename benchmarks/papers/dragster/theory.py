@@ -21,10 +21,10 @@ from benchmarks.papers.dragster.dragster_experiments import (
 from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, Application, word_count
 from benchmarks.papers.dragster.dragster_measures import ROWS, cell
 from models.arrays import Floats
-from models.policies.dragster import Options, Target, flow
+from models.policies.dragster.dragster_options import Bonus, Options, Target
 from models.policies.dragster.lagrangian import Problem
+from models.policies.dragster.network import flow
 from models.policies.dragster.regret import dynamic_fit, dynamic_regret
-from models.policies.dragster.ucb import Bonus
 
 RUNS = 10
 _SLOTS = 100

@@ -23,7 +23,7 @@ from benchmarks.papers.dragster.dragster_jobs import (
 )
 from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, read_published, slots
 from models.arrays import Floats
-from models.policies.dragster import Options, Target
+from models.policies.dragster.dragster_options import Options, Target
 
 RUNS = 10
 _SLOTS = 30  # 300 min

@@ -14,7 +14,7 @@ from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
 from models.arrays import Floats, Ints
-from models.policies.ds2 import ManagerOptions
+from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.ds2_policy import Ds2
 from models.simulation.spec import JobSpec
 from models.simulation.testbed import Testbed

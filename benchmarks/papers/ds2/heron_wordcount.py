@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
-from models.policies.dhalion import Dhalion
+from models.policies.dhalion.dhalion_policy import Dhalion
 from models.policies.ds2.ds2_policy import Ds2
 from models.policies.protocol import Policy
 from models.simulation.spec import JobSpec, OperatorSpec

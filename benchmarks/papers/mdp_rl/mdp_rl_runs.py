@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.papers.mdp_rl.pipeline import K_MAX, Year, judge, responses_s, utilisations
 from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import solve
-from models.policies.mdp_rl.cost import DISCOUNT, PAPER_WEIGHTS
 from models.policies.mdp_rl.learner import CENTRALISED_SWEEPS, DECENTRALISED_SWEEPS, Learner, Sweeps
+from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, PAPER_WEIGHTS
 from models.policies.mdp_rl.space import Configurations
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from include.settings import PROJECT
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.cost import PAPER_WEIGHTS
+from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
 from models.policies.mdp_rl.queueing import response_s, utilisation
 
 SLOTS = 525_600  # minutes of a year

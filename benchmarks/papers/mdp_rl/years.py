@@ -18,7 +18,7 @@ from benchmarks.papers.mdp_rl.pipeline import (
     objective_s,
 )
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.cost import PAPER_WEIGHTS
+from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
 from models.policies.mdp_rl.rate_chain import walk
 
 OPERATORS = 3  # of Table 1 and Fig. 2a

@@ -12,7 +12,8 @@ from benchmarks.papers.phoebe import phoebe_setup
 from benchmarks.papers.phoebe.phoebe_setup import END_TO_END, Experiment
 from benchmarks.papers.phoebe.situations import Forecasts, Situations
 from models.arrays import Floats, Ints
-from models.policies.baselines.reactive import Reactive, ReactiveOptions
+from models.policies.baselines.baseline_options import ReactiveOptions
+from models.policies.baselines.reactive import Reactive
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.rows import Profile
 from models.policies.phoebe.twres import Twres

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from models.arrays import Ints
+from models.policies.baselines.baseline_options import RandomSearchOptions
 from models.policies.conttune.reading import Reading, read_windows, select_new_windows
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
-
-# The larger of the two bounds of the paper's search (the p_max that ContTune reached on the query).
-BOUND = 32
 
 
 def search_order(seed: int, operator: str, bound: int) -> Ints:
@@ -48,11 +46,11 @@ class RandomSearch:
     so the stop is where DS2's linear rule recommends what runs.  A search that has tried everything begins again.
 
     Args:
-        bound: largest parallelism that is tried.
+        options: the settings.
     """
 
-    def __init__(self, bound: int = BOUND) -> None:
-        self._bound = bound
+    def __init__(self, options: RandomSearchOptions | None = None) -> None:
+        self._options = options or RandomSearchOptions()
 
     def first_memory(self) -> Search:
         """Return the memory of a job that was never decided on."""
@@ -78,12 +76,12 @@ class RandomSearch:
         if not misfits:
             return hold(situation, "Random search finds the running parallelism right."), replace(known, tried={})
         limits = dict(zip(graph.names, upper_limits(graph, situation.slots_max).tolist(), strict=True))
-        exhausted = any(known.tried.get(name, 0) >= min(self._bound, limits[name]) for name in misfits)
+        exhausted = any(known.tried.get(name, 0) >= min(self._options.bound, limits[name]) for name in misfits)
         if not known.tried or exhausted:
             known = replace(known, seed=situation.seed, tried={})
         wanted, tried = {}, dict(known.tried)
         for name in misfits:
-            order = search_order(known.seed, name, min(self._bound, limits[name]))
+            order = search_order(known.seed, name, min(self._options.bound, limits[name]))
             wanted[name] = int(order[tried.get(name, 0)])
             tried[name] = tried.get(name, 0) + 1
         known = replace(known, tried=tried)

@@ -11,37 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.policies.baselines.baseline_options import ReactiveOptions
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
-
-
-@dataclass(frozen=True, slots=True)
-class ReactiveOptions:
-    """Settings; apart from the target they are the autoscaler's defaults.
-
-    Attributes:
-        target: share of a core that a worker should use.
-        tolerance: relative distance of the use from the target that is let be.
-        stabilisation_s: a scale-in goes no lower than what was recommended within this time.
-        growth_workers, growth_share: a scale-out adds at most the larger of so many workers and this share.
-        growth_period_s: within this time.
-        use_window_s: processor use is the mean of so long (resolution of the metrics server).
-        unmeasured_s: workers younger than this have no metrics; they count as idle when workers are to be added.
-    """
-
-    target: float = 0.35
-    tolerance: float = 0.1
-    stabilisation_s: int = 300
-    growth_workers: int = 4
-    growth_share: float = 1.0
-    growth_period_s: int = 15
-    use_window_s: int = 60
-    unmeasured_s: int = 120
-
-    def __post_init__(self) -> None:
-        if not 0 < self.target <= 1 or not self.tolerance >= 0:
-            raise ValueError("0 < target <= 1 and tolerance >= 0 are needed")
 
 
 @dataclass(frozen=True, slots=True)

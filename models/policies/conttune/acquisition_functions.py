@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from models.arrays import Floats, Ints
-
-
-class Acquisition(StrEnum):
-    """The acquisition function that chooses the next parallelism."""
-
-    FEASIBLE = "feasible"  # Eq. 5: the smallest p whose expected capacity suffices
-    CEI = "cei"  # Eq. 4: constrained expected improvement
-    LINEAR = "linear"  # none: always DS2
+from models.policies.conttune.conttune_options import Acquisition
 
 
 def acquire(mean_per_s: Floats, sd_per_s: Floats, required_per_s: Floats, p_max: Ints, how: Acquisition) -> Ints:

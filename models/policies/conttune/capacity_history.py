@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.policies.conttune.conttune_options import KEEP
+
 # K is not published; the repository's README lists five samples per parallelism.
-KEEP = 5
 
 
 @dataclass(frozen=True, slots=True)

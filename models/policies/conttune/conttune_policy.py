@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.policies.conttune.acquisition_functions import Acquisition
-from models.policies.conttune.tuning_loop import Memory, Options, Step, advance
+from models.policies.conttune.conttune_options import Acquisition, Options
+from models.policies.conttune.tuning_loop import Memory, Step, advance
 from models.policies.immediate_change import describe_changes, hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
@@ -59,19 +59,19 @@ class TuningPolicy:
 class ContTune(TuningPolicy):
     """ContTune with the known region of its main results, radius 3."""
 
-    def __init__(self) -> None:
-        super().__init__(Options(), "ContTune")
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or Options(), "ContTune")
 
 
 class ContTuneAlpha0(TuningPolicy):
     """ContTune that uses its model at observed parallelisms only: DS2 with a cache."""
 
-    def __init__(self) -> None:
-        super().__init__(Options(alpha=0), "ContTune with alpha 0")
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or Options(alpha=0), "ContTune with alpha 0")
 
 
 class BigDs2(TuningPolicy):
     """Big+DS2, a baseline of ContTune: the Big phase of every tuning, then DS2's linear rule until it settles."""
 
-    def __init__(self) -> None:
-        super().__init__(Options(acquisition=Acquisition.LINEAR, always_big=True), "Big+DS2")
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or Options(acquisition=Acquisition.LINEAR, always_big=True), "Big+DS2")

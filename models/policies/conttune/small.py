@@ -12,12 +12,11 @@ import numpy as np
 from models.arrays import Floats
 from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves
-from models.policies.conttune.acquisition_functions import Acquisition, acquire, distance_to_observed
+from models.policies.conttune.acquisition_functions import acquire, distance_to_observed
 from models.policies.conttune.capacity_history import History
+from models.policies.conttune.conttune_options import ALPHA, Acquisition
 from models.topology import optimal_parallelism
 
-# The radius of the known region in the paper's main results.
-ALPHA = 3
 How = Literal["model", "linear", "kept"]
 
 

@@ -7,38 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.acquisition_functions import Acquisition
-from models.policies.conttune.capacity_history import KEEP, History, largest
-from models.policies.conttune.controller import Provision, Thresholds, is_worth_restart, provision
+from models.policies.conttune.capacity_history import History, largest
+from models.policies.conttune.controller import Provision, is_worth_restart, provision
+from models.policies.conttune.conttune_options import Options
 from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
-from models.policies.conttune.small import ALPHA, OperatorProblem, propose
+from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
 
 Phase = Literal["idle", "big", "small"]
 Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "limit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings.
-
-    Attributes:
-        alpha: radius of the known region.
-        acquisition: function of the Small phase; ``LINEAR`` makes it DS2.
-        keep: K, samples per parallelism.
-        thresholds: of the controller.
-        always_big: go through the Big phase even though the rates at which records arrive are known.
-    """
-
-    alpha: int = ALPHA
-    acquisition: Acquisition = Acquisition.FEASIBLE
-    keep: int = KEEP
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    always_big: bool = False
-
-    def __post_init__(self) -> None:
-        if self.alpha < 0 or self.keep < 1:
-            raise ValueError("alpha must be 0 or more, keep 1 or more")
 
 
 @dataclass(frozen=True, slots=True)

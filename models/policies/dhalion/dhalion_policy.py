@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.policies.dhalion.dhalion_inputs import readings
-from models.policies.dhalion.rules import Options, resolve
+from models.policies.dhalion.dhalion_options import Options
+from models.policies.dhalion.rules import resolve
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits

@@ -9,58 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+
+from models.policies.dhalion.dhalion_options import Change, Options, Symptom
 
 # A factor above 10 would follow from one window of almost full backpressure.
 MAX_BACKPRESSURED = 0.9
 # Below this a product is taken to be the integer: floating point would add an instance.
 _CEIL_SLACK = 1e-9
-
-
-class Symptom(StrEnum):
-    """The measure that shows which operator is too slow.
-
-    BACKPRESSURE: an operator above is in backpressure while it is not itself, as in Heron and Flink.
-    PENDING: its input queue grows.  With queues between operators the FIRST slow operator shows this, whatever is
-    behind it; so it is in Dragster's experiments.
-    """
-
-    BACKPRESSURE = "backpressure"
-    PENDING = "pending"
-
-
-class Change(StrEnum):
-    """By how much an operator is scaled: in proportion to the backpressure, or by one instance."""
-
-    FACTOR = "factor"
-    ONE = "one"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings.
-
-    Attributes:
-        symptom: the measure that shows which operator is too slow.
-        change: by how much it is scaled.
-        backpressured_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
-        idle_utilisation: busy share below which an operator is over-provisioned; the papers give none.
-        shrink: factor on an over-provisioned operator; with :attr:`Change.ONE` one instance is taken.
-        budget: instances of all operators together, sources apart; None: no budget.
-        wait_s: from one action to the next, while queues drain.
-    """
-
-    symptom: Symptom = Symptom.BACKPRESSURE
-    change: Change = Change.FACTOR
-    backpressured_min: float = 0.1
-    idle_utilisation: float = 0.6
-    shrink: float = 0.8
-    budget: int | None = None
-    wait_s: float = 300.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.backpressured_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:
-            raise ValueError("pressed_min must be in (0, 1], idle_utilisation in [0, 1), shrink in (0, 1)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.policies.dragster.dragster_inputs import measure_network, observe_slot
-from models.policies.dragster.dragster_memory import Memory, Options, Target
+from models.policies.dragster.dragster_memory import Memory
+from models.policies.dragster.dragster_options import Options, Target
 from models.policies.dragster.dragster_slot import advance
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
@@ -22,8 +23,8 @@ class Dragster:
         options: the settings.
     """
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options or Options()
 
     def first_memory(self) -> Memory:
         """Return the memory of a job that was never decided on."""
@@ -54,17 +55,3 @@ class Dragster:
             return f"Dragster keeps the configuration in slot {slot}: it tracks the capacity that the load asks for."
         how = "saddle point" if self._options.target is Target.SADDLE else "gradient"
         return f"Dragster's {how} needs another capacity, or tries a new parallelism, in slot {slot}."
-
-
-class DragsterSaddlePoint(Dragster):
-    """The online saddle point: the target is the last slot's optimum, Eq. 14."""
-
-    def __init__(self) -> None:
-        super().__init__(Options(target=Target.SADDLE))
-
-
-class DragsterGradient(Dragster):
-    """Online gradient descent: the target of a bottleneck moves smoothly, Eq. 16."""
-
-    def __init__(self) -> None:
-        super().__init__(Options(target=Target.GRADIENT))

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from models.arrays import Floats
-from models.policies.dragster.dragster_memory import Memory, Options, Sample, Slot, Target
+from models.policies.dragster.dragster_memory import Memory, Sample, Slot
+from models.policies.dragster.dragster_options import Options, Target
 from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
 from models.policies.dragster.lagrangian import (
     Problem,

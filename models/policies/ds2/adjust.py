@@ -5,21 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
+
+from models.policies.ds2.ds2_options import Aggregation
 
 Parallelism = Mapping[str, int]
 # Flink's own limit is 2^15; anything above this is a wrong measurement, not a parallelism.
 MAX_PARALLELISM = 2**31 - 1
 # A product this close above an integer is rounding error of floating point.
 _CEIL_SLACK = 1e-9
-
-
-class Aggregation(StrEnum):
-    """The rule that makes one decision from those of several intervals."""
-
-    LAST = "last"
-    MAX = "max"
-    MEDIAN = "median"
 
 
 def is_significant(current: Parallelism, wanted: Parallelism, *, up: int = 0, down: int = 1) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Ints
-from models.policies.ds2.ds2_memory import ManagerOptions, ManagerState
+from models.policies.ds2.ds2_memory import ManagerState
+from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.optimum import OperatorRates
 from models.policies.ds2.scaling_manager import Interval, Step, advance
 from models.policies.immediate_change import describe_changes, hold, rescale_now
@@ -20,7 +21,6 @@ from models.scheduling.need import upper_limits
 
 # Windows that overlap a restart are left out; the one after it still holds the catching up.
 DEFAULT = ManagerOptions(warm_up_intervals=1)
-TIMELY = replace(DEFAULT, shared_workers=True)
 
 _WHY = {
     "between intervals": "DS2 waits for the end of its policy interval",
@@ -41,7 +41,7 @@ class Ds2:
     (DS2 clears its metrics at a rescale).
 
     Args:
-        options: the manager's settings; :data:`TIMELY` for one number of workers for the whole job.
+        options: the manager's settings; with shared workers the whole job has one number of workers.
     """
 
     def __init__(self, options: ManagerOptions = DEFAULT) -> None:
@@ -72,11 +72,6 @@ class Ds2:
         if step.parallelism is None:
             return hold(situation, _WHY[step.outcome]), memory
         return rescale_now(situation, step.parallelism, _sentence(situation, step)), memory
-
-
-def make_timely() -> Ds2:
-    """Return DS2 for Timely's execution model: one number of workers, in which every operator runs."""
-    return Ds2(TIMELY)
 
 
 def interval_of(graph: JobGraph, observations: Observations, row: int, running: Mapping[str, int]) -> Interval:

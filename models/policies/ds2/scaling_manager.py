@@ -13,7 +13,8 @@ from typing import Literal
 
 from include.domain.graph import JobGraph
 from models.policies.ds2.adjust import aggregate, is_significant, rate_ratio, scale_to_target, whole
-from models.policies.ds2.ds2_memory import Action, ManagerOptions, ManagerState
+from models.policies.ds2.ds2_memory import Action, ManagerState
+from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.optimum import OperatorRates, optimum
 
 Outcome = Literal[

@@ -19,8 +19,6 @@ from models.policies.protocol import Schedule, Situation
 # Not part of a job graph: the exchange between operators. No alignment to key groups follows from this one.
 _UNKNOWN_EXCHANGE = "REBALANCE"
 
-TUNED = AutoscalerConfig(utilization_target=0.8, target_utilization_boundary=0.1)
-
 
 @dataclass(frozen=True, slots=True)
 class WindowMemory:
@@ -43,11 +41,11 @@ class FlinkAutoscaler:
     not aligned to key groups, since a job graph does not hold the exchanges.
 
     Args:
-        config: the settings; the autoscaler's own defaults, or :data:`TUNED`.
+        options: the settings; the autoscaler's own defaults when not given.
     """
 
-    def __init__(self, config: AutoscalerConfig | None = None) -> None:
-        self.config = AutoscalerConfig() if config is None else config
+    def __init__(self, options: AutoscalerConfig | None = None) -> None:
+        self.config = AutoscalerConfig() if options is None else options
 
     def first_memory(self) -> WindowMemory:
         """Return the memory of a job that was never decided on."""
@@ -86,11 +84,6 @@ class FlinkAutoscaler:
             vertex_max_parallelism=min(self.config.vertex_max_parallelism, situation.slots_max),
             vertex_min_parallelism=min(self.config.vertex_min_parallelism, situation.slots_max),
         )
-
-
-def make_tuned() -> FlinkAutoscaler:
-    """Return the autoscaler with a higher target and narrower bounds than its defaults: 0.8 within 0.1."""
-    return FlinkAutoscaler(TUNED)
 
 
 def _topology(situation: Situation) -> JobTopology:

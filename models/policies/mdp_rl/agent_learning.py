@@ -10,8 +10,8 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.cost import LEARNING_RATE, PAPER_WEIGHTS
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
+from models.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from models.policies.mdp_rl.queueing import longest_path, response_s
 from models.policies.observations import Observations
 from models.topology import required_rates
@@ -81,6 +81,7 @@ def learn_operators(
     memory: AgentsMemory,
     *,
     target_utilisation: float,
+    options: LearningOptions = PAPER,
 ) -> AgentsMemory:
     """Return the memory of decentralised agents, one per operator, after the windows that it has not read.
 
@@ -90,6 +91,7 @@ def learn_operators(
         selectivity: of its operators.
         memory: before.
         target_utilisation: U-bar; a window with a busier operator violates.
+        options: how agents learn.
     """
     new, joined = _select_new_windows(observations, graph, memory)
     if not len(new):
@@ -100,7 +102,7 @@ def learn_operators(
     agents = {}
     for at, name in enumerate(graph.names):
         known = memory.agents.get(name, Knowledge())
-        agents[name] = learn(known, rates[name], new.parallelism[:, [at]], late[:, at], joined)
+        agents[name] = learn(known, rates[name], new.parallelism[:, [at]], late[:, at], joined, options=options)
     return replace(memory, last_window_s=int(new.window_start_s[-1]), agents=agents)
 
 
@@ -112,6 +114,7 @@ def learn_job(
     *,
     service_per_s: Mapping[str, float],
     objective_s: float,
+    options: LearningOptions = PAPER,
 ) -> AgentsMemory:
     """Return the memory of the one agent of a centralised policy after the windows that it has not read.
 
@@ -123,6 +126,7 @@ def learn_job(
         service_per_s: operator -> rate of an instance alone, of those that the agent decides on and in the order of a
             configuration.
         objective_s: R_SLA; a window with a longer response time violates.
+        options: how the agent learns.
     """
     new, joined = _select_new_windows(observations, graph, memory)
     if not len(new):
@@ -132,12 +136,18 @@ def learn_job(
     response = measure_response_s(graph, measure_utilisation(new, graph, rates), service_per_s)
     violated = np.where(np.isnan(response), np.nan, response > objective_s)
     runs = new.parallelism[:, [graph.position(name) for name in service_per_s]]
-    agent = learn(memory.agents.get(JOB, Knowledge()), load, runs, violated, joined)
+    agent = learn(memory.agents.get(JOB, Knowledge()), load, runs, violated, joined, options=options)
     return replace(memory, last_window_s=int(new.window_start_s[-1]), agents={JOB: agent})
 
 
 def learn(
-    known: Knowledge, rate_per_s: Floats, parallelism: Ints, violated: Floats, joined: Sequence[bool]
+    known: Knowledge,
+    rate_per_s: Floats,
+    parallelism: Ints,
+    violated: Floats,
+    joined: Sequence[bool],
+    *,
+    options: LearningOptions = PAPER,
 ) -> Knowledge:
     """Return what an agent knows after W windows; window by window, so that it does not matter how they are batched.
 
@@ -147,6 +157,7 @@ def learn(
         parallelism: (W, N) of the operators that it decides on.
         violated: (W,) 1, 0, or NaN where it is not known.
         joined: (W,) whether a window follows on the one before without a gap.
+        options: how the agent learns.
     """
     quantum, last = known.quantum_per_s, known.last_level
     counts = {(level, after): times for level, after, times in known.transitions}
@@ -165,7 +176,7 @@ def learn(
             counts[last, level] = counts.get((last, level), 0) + 1
             if math.isfinite(sample) and min(runs, default=0) > 0:
                 key = (last, tuple(runs))
-                penalties[key] = _update(penalties.get(key, 0.0), sample)
+                penalties[key] = _update(penalties.get(key, 0.0), sample, options)
         last = level
     return Knowledge(
         quantum,
@@ -175,9 +186,10 @@ def learn(
     )
 
 
-def _update(estimate: float, violated: float) -> float:
+def _update(estimate: float, violated: float, options: LearningOptions) -> float:
     """Return c-hat_u after one more slot, Eq. 6."""
-    return (1.0 - LEARNING_RATE) * estimate + LEARNING_RATE * PAPER_WEIGHTS.violation * violated
+    rate = options.learning_rate
+    return (1.0 - rate) * estimate + rate * options.weights.violation * violated
 
 
 def _coarsen(level: int) -> int:

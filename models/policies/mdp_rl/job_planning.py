@@ -17,8 +17,8 @@ import numpy as np
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import solve
-from models.policies.mdp_rl.cost import DISCOUNT, PAPER_WEIGHTS
 from models.policies.mdp_rl.mdp_rl_memory import Knowledge
+from models.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
 from models.policies.mdp_rl.rate_chain import transition_probabilities
 from models.policies.mdp_rl.space import Configurations
@@ -90,7 +90,12 @@ def share_parallelism(limits: Sequence[int]) -> bool:
 
 
 def plan_operator(
-    known: Knowledge, bounds: CapacityBounds, *, target_utilisation: float, knows_utilisation: bool
+    known: Knowledge,
+    bounds: CapacityBounds,
+    *,
+    target_utilisation: float,
+    knows_utilisation: bool,
+    options: LearningOptions = PAPER,
 ) -> Plan:
     """Return the policy of a decentralised agent, Eq. 2.
 
@@ -99,16 +104,17 @@ def plan_operator(
         bounds: capacity of the operator up to its limit.
         target_utilisation: U-bar.
         knows_utilisation: take U = rate / capacity; else what was learnt by Eq. 6.
+        options: weights and discount.
     """
     chain = _chain(known)
     rates = chain.rates_per_s
     space = Configurations((bound_parallelism(bounds, float(rates[-1]), target_utilisation),))
     busy = _utilisation(rates, bounds, space.parallelism[:, 0])
     if knows_utilisation:
-        penalty = _expected_penalty(chain.probability, busy > target_utilisation)
+        penalty = _expected_penalty(chain.probability, busy > target_utilisation, options)
     else:
         penalty = _chain_of_counts(known, chain.levels, space, space.parallelism)
-    return _solve(chain, space, space.parallelism, penalty)
+    return _solve(chain, space, space.parallelism, penalty, options)
 
 
 def plan_job(
@@ -120,6 +126,7 @@ def plan_job(
     target_utilisation: float,
     objective_s: float,
     knows_response: bool,
+    options: LearningOptions = PAPER,
 ) -> Plan:
     """Return the policy of a centralised agent, Eq. 1, for the operators that ``bounds`` names, in that order.
 
@@ -131,6 +138,7 @@ def plan_job(
         target_utilisation: that bounds K_max.
         objective_s: R_SLA.
         knows_response: take M/D/1; else what was learnt by Eq. 6.
+        options: weights and discount.
     """
     chain = _chain(known)
     load = chain.rates_per_s
@@ -141,10 +149,10 @@ def plan_job(
     parallelism = np.minimum(space.parallelism, limits)  # (C, N) also when one parallelism is shared
     if knows_response:
         late = _responses_s(load, bounds, graph, per_record, parallelism) > objective_s
-        penalty = _expected_penalty(chain.probability, late)
+        penalty = _expected_penalty(chain.probability, late, options)
     else:
         penalty = _chain_of_counts(known, chain.levels, space, parallelism)
-    return _solve(chain, space, parallelism, penalty)
+    return _solve(chain, space, parallelism, penalty, options)
 
 
 def objective_response_s(bounds: Mapping[str, CapacityBounds], graph: JobGraph, target_utilisation: float) -> float:
@@ -189,9 +197,11 @@ def _responses_s(
     return np.asarray(np.broadcast_to(longest_path(graph, each), (len(load), len(parallelism))))
 
 
-def _expected_penalty(probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def _expected_penalty(
+    probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], options: LearningOptions
+) -> Floats:
     """Return (S, C) expected penalty when the next rate, which the action cannot know, decides."""
-    return np.asarray(PAPER_WEIGHTS.violation * (probability @ violated), float)
+    return np.asarray(options.weights.violation * (probability @ violated), float)
 
 
 def _utilisation(rates: Floats, bounds: CapacityBounds, parallelism: Ints) -> Floats:
@@ -220,9 +230,9 @@ def _chain_of_counts(known: Knowledge, levels: Ints, space: Configurations, para
     return np.where(np.isnan(own), least.reshape(own.shape), own)
 
 
-def _solve(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats) -> Plan:
-    used = PAPER_WEIGHTS.resources * parallelism.sum(axis=1) / parallelism[-1].sum()
+def _solve(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats, options: LearningOptions) -> Plan:
+    used = options.weights.resources * parallelism.sum(axis=1) / parallelism[-1].sum()
     cost = (used + penalty).reshape(len(chain.levels), *space.limits)
-    fee = PAPER_WEIGHTS.reconfiguration
-    after, _ = solve(cost, chain.probability, rescale_cost=fee, discount=DISCOUNT)
+    fee = options.weights.reconfiguration
+    after, _ = solve(cost, chain.probability, rescale_cost=fee, discount=options.discount)
     return Plan(chain.levels, chain.quantum_per_s, parallelism, space.greedy(after, fee))

@@ -8,7 +8,7 @@ import numpy as np
 
 from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import best_value, worth
-from models.policies.mdp_rl.cost import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
+from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
 from models.policies.mdp_rl.rate_chain import transition_probabilities
 
 

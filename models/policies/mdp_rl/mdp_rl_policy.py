@@ -8,7 +8,7 @@ exact, not one sweep per slot, because decisions are rare and values then need n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,12 +19,9 @@ from models.policies.mdp_rl.agent_learning import learn_job, learn_operators
 from models.policies.mdp_rl.job_planning import Plan, objective_response_s, plan_job, plan_operator, service_per_s
 from models.policies.mdp_rl.mdp_rl_inputs import modelled_capacities, per_record, recent_load, recent_rates
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
+from models.policies.mdp_rl.mdp_rl_options import CentralisedOptions, DecentralisedOptions
 from models.policies.protocol import History, Schedule, Situation
 from models.scheduling.need import CapacityBounds
-
-# An agent with less than this many transitions (an hour of windows of five minutes) does not act yet.
-LEAST_SLOTS = 12
-OBJECTIVE_UTILISATION = 0.7  # at which the paper's response objective lies, and its best target
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +31,12 @@ class CentralisedRl:
     Attributes:
         knows_response: take the response time from M/D/1 and the capacity models instead ("RL+").
         nightly: plan once a day, from the whole history until then, and keep to it ("MDP").
-        objective_utilisation: utilisation of every operator at which the job's response time is its objective.
+        options: the settings.
     """
 
     knows_response: bool = False
     nightly: bool = False
-    objective_utilisation: float = OBJECTIVE_UTILISATION
+    options: CentralisedOptions = field(default_factory=CentralisedOptions)
 
     def first_memory(self) -> AgentsMemory:
         """Return a memory without knowledge."""
@@ -62,16 +59,17 @@ class CentralisedRl:
         learned = _record_decision(self._learn_new(situation, bounds, memory))
         known = (learned.planned if self.nightly else learned.agents).get(JOB, Knowledge())
         load = recent_load(situation, memory)
-        if known.slots < LEAST_SLOTS or not load.size:
-            return hold(situation, _missing_knowledge(known, load.size)), learned
+        if known.slots < self.options.least_slots or not load.size:
+            return hold(situation, _missing_knowledge(known, load.size, self.options.least_slots)), learned
         plan = plan_job(
             known,
             bounds,
             situation.graph,
             per_record=per_record(situation),
-            target_utilisation=self.objective_utilisation,
-            objective_s=objective_response_s(bounds, situation.graph, self.objective_utilisation),
+            target_utilisation=self.options.objective_utilisation,
+            objective_s=objective_response_s(bounds, situation.graph, self.options.objective_utilisation),
             knows_response=self.knows_response,
+            options=self.options,
         )
         running = np.array([situation.parallelism[name] for name in bounds], np.int64)
         wanted = _walk(plan, running, load if self.knows_response else load[-1:])
@@ -87,9 +85,10 @@ class CentralisedRl:
             job.models.selectivity,
             memory,
             service_per_s=service_per_s(bounds),
-            objective_s=objective_response_s(bounds, job.graph, self.objective_utilisation),
+            objective_s=objective_response_s(bounds, job.graph, self.options.objective_utilisation),
+            options=self.options,
         )
-        return _update_planned(learned, job.as_of_s) if self.nightly else learned
+        return _update_planned(learned, job.as_of_s, self.options.least_slots) if self.nightly else learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +111,10 @@ class DecentralisedRl:
     """One agent per operator, each with a utilisation target of its own rate only.
 
     Attributes:
-        target_utilisation: U-bar.
-        knows_utilisation: take U = rate / capacity; else learn which states violate.
+        options: the settings.
     """
 
-    target_utilisation: float = 0.7
-    knows_utilisation: bool = True
+    options: DecentralisedOptions = field(default_factory=DecentralisedOptions)
 
     def first_memory(self) -> AgentsMemory:
         """Return a memory without knowledge."""
@@ -133,18 +130,22 @@ class DecentralisedRl:
         rates, chosen = recent_rates(situation, memory), {}
         for name, bounds in modelled_capacities(situation).items():
             known, seen = learned.agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
-            if known.slots < LEAST_SLOTS or not seen.size:
+            if known.slots < self.options.least_slots or not seen.size:
                 continue
             plan = plan_operator(
-                known, bounds, target_utilisation=self.target_utilisation, knows_utilisation=self.knows_utilisation
+                known,
+                bounds,
+                target_utilisation=self.options.target_utilisation,
+                knows_utilisation=self.options.knows_utilisation,
+                options=self.options,
             )
             running = np.array([situation.parallelism[name]], np.int64)
-            chosen[name] = int(_walk(plan, running, seen if self.knows_utilisation else seen[-1:])[0])
+            chosen[name] = int(_walk(plan, running, seen if self.options.knows_utilisation else seen[-1:])[0])
         if not chosen:
             most = max(learned.agents.values(), key=lambda known: known.slots, default=Knowledge())
-            return hold(situation, _missing_knowledge(most, 0)), learned
+            return hold(situation, _missing_knowledge(most, 0, self.options.least_slots)), learned
         return _schedule(
-            situation, chosen, f"the operators' agents, target utilisation {self.target_utilisation:g}"
+            situation, chosen, f"the operators' agents, target utilisation {self.options.target_utilisation:g}"
         ), learned
 
     def learn(self, history: History) -> AgentsMemory:
@@ -157,14 +158,15 @@ class DecentralisedRl:
             job.graph,
             job.models.selectivity,
             memory,
-            target_utilisation=self.target_utilisation,
+            target_utilisation=self.options.target_utilisation,
+            options=self.options,
         )
 
 
-def _update_planned(memory: AgentsMemory, as_of_s: int) -> AgentsMemory:
+def _update_planned(memory: AgentsMemory, as_of_s: int, least_slots: int) -> AgentsMemory:
     """Return the memory with the learnt counts used for the plan, if it is another day and there are enough of them."""
     day = as_of_s // DAY_S
-    enough = memory.agents.get(JOB, Knowledge()).slots >= LEAST_SLOTS
+    enough = memory.agents.get(JOB, Knowledge()).slots >= least_slots
     return replace(memory, planned=memory.agents, planned_day=day) if enough and day != memory.planned_day else memory
 
 
@@ -194,7 +196,7 @@ def _schedule(situation: Situation, chosen: Mapping[str, int], who: str) -> Sche
     return rescale_now(situation, chosen, f"Least expected long-run cost takes {parts}, say {who}.")
 
 
-def _missing_knowledge(known: Knowledge, windows: int) -> str:
-    if known.slots < LEAST_SLOTS:
-        return f"Only {known.slots} changes of the rate were seen; {LEAST_SLOTS} are needed before an agent acts."
+def _missing_knowledge(known: Knowledge, windows: int, least_slots: int) -> str:
+    if known.slots < least_slots:
+        return f"Only {known.slots} changes of the rate were seen; {least_slots} are needed before an agent acts."
     return f"No rate is known since the last decision ({windows} windows)."

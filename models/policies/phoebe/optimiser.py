@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from models.arrays import Floats, Ints
+from models.policies.phoebe.phoebe_options import RECOVERY_TARGET_S, Rule
 from models.policies.phoebe.recovery_time import projected_load, recovery_s
-from models.policies.phoebe.rule import RECOVERY_TARGET_S, Candidate, algorithm_1, logged_rule
-
-Rule = Literal["logged", "algorithm 1"]
+from models.policies.phoebe.rule import Candidate, algorithm_1, logged_rule
 
 
 class ScaleOutModels(Protocol):

@@ -9,9 +9,10 @@ from models.policies.phoebe import latency_model, optimiser, phoebe_inputs
 from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.learned_models import NO_CAPACITY, LearnedModels, ProfiledModels
 from models.policies.phoebe.optimiser import ScaleOutModels
-from models.policies.phoebe.rows import MIN_CAPACITIES, Measurement
+from models.policies.phoebe.phoebe_options import PhoebeOptions
+from models.policies.phoebe.rows import MIN_CAPACITIES, Measurement, Profile
 from models.policies.phoebe.rule import Candidate
-from models.policies.phoebe.settling_policy import PhoebeOptions, SettlingMemory, SettlingPolicy
+from models.policies.phoebe.settling_policy import SettlingMemory, SettlingPolicy
 from models.policies.protocol import Situation
 
 __all__ = ["Phoebe", "PhoebeMemory", "PhoebeOptions"]
@@ -41,7 +42,15 @@ class Phoebe(SettlingPolicy[PhoebeMemory]):
 
     Deviation: the prototype refits M_L at every evaluation, which is every minute while nothing changes; here once per
     evaluation interval.
+
+    Args:
+        profile: of the job; without one the pipeline's models are used.
+        options: the settings.
     """
+
+    def __init__(self, profile: Profile | None = None, options: PhoebeOptions | None = None) -> None:
+        self._options = options or PhoebeOptions()
+        super().__init__(profile, self._options.evaluation_interval_s)
 
     def first_memory(self) -> PhoebeMemory:
         """Return the memory of a job that was never decided on: it holds the profile."""
@@ -62,7 +71,7 @@ class Phoebe(SettlingPolicy[PhoebeMemory]):
         if models is None:
             return None, NO_CAPACITY, memory
         current = phoebe_inputs.scale_out(situation)
-        scale_outs = options.candidates(situation.slots_max, options.scale_out_min)
+        scale_outs = options.candidates(situation.slots_max)
         candidates, projected = self._evaluate(situation, models, scale_outs)
         choice = optimiser.choose(candidates, projected, current, rule=options.rule, target_s=options.recovery_target_s)
         reason = optimiser.reason(choice, current, options.recovery_target_s)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-RECOVERY_TARGET_S = 180.0
+from models.policies.phoebe.phoebe_options import RECOVERY_TARGET_S
+
 NORMAL = 0
 _NEAR = 0.05
 # A scale-out one or two below the current one is not worth a reconfiguration (only in the prototype).

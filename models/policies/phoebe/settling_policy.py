@@ -9,37 +9,9 @@ from typing import Generic, TypeVar
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.phoebe import phoebe_inputs
-from models.policies.phoebe.optimiser import Rule
+from models.policies.phoebe.phoebe_options import EVALUATION_INTERVAL_S
 from models.policies.phoebe.rows import Profile
-from models.policies.phoebe.rule import RECOVERY_TARGET_S
 from models.policies.protocol import Schedule, Situation
-
-EVALUATION_INTERVAL_S = 600
-
-
-@dataclass(frozen=True, slots=True)
-class PhoebeOptions:
-    """Settings of Phoebe and TWRES; the defaults are those of the paper's evaluation.
-
-    Attributes:
-        scale_out_min: S_min; S_max is the number of slots that the job may have.
-        recovery_target_s: RC_tar.
-        evaluation_interval_s: E.
-        horizon_s: H_max.
-        bins: averaging bins of the projected load.
-        rule: the prototype's or the paper's.
-    """
-
-    scale_out_min: int = 2
-    recovery_target_s: float = RECOVERY_TARGET_S
-    evaluation_interval_s: int = EVALUATION_INTERVAL_S
-    horizon_s: int = 600
-    bins: int = 5
-    rule: Rule = "logged"
-
-    def candidates(self, slots_max: int, least: int) -> tuple[int, ...]:
-        """Return every scale-out from ``least`` to the number of slots, which is always among them."""
-        return tuple(range(min(least, slots_max), slots_max + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +75,12 @@ class SettlingPolicy(ABC, Generic[MemoryT]):
 
     Args:
         profile: of the job; without one the pipeline's models are used.
-        options: the settings.
+        evaluation_interval_s: so long a job has to run undisturbed.
     """
 
-    def __init__(self, profile: Profile | None = None, options: PhoebeOptions | None = None) -> None:
+    def __init__(self, profile: Profile | None, evaluation_interval_s: int) -> None:
         self._profile = profile or Profile()
-        self._options = options or PhoebeOptions()
+        self._evaluation_interval_s = evaluation_interval_s
 
     @abstractmethod
     def first_memory(self) -> MemoryT:
@@ -124,7 +96,7 @@ class SettlingPolicy(ABC, Generic[MemoryT]):
         Raises:
             DemandError: the forecast cannot be used.
         """
-        at, interval_s = situation.as_of_s, self._options.evaluation_interval_s
+        at, interval_s = situation.as_of_s, self._evaluation_interval_s
         memory = replace(memory, uptime=memory.uptime.add_windows(situation.observations))
         if not memory.uptime.is_settled(at, interval_s):
             waiting = f"the job was interrupted less than {interval_s} s ago, so its metrics say little"

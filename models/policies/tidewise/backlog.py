@@ -23,10 +23,10 @@ def work_off_backlog(
     """Scale a job with a backlog up where that costs less than its lateness, and back afterwards."""
     lag = lag_s(snapshot.observations)
     if memory.back_to is not None:
-        if lag > snapshot.options.net_lag_s:
+        if lag > snapshot.options.reactive.lag_s:
             return ReactiveDecision(None, f"works off a backlog of {lag:.0f} s"), memory
         return _bring_back(snapshot, reading, memory, memory.back_to)
-    if not snapshot.options.net_rescues or lag <= snapshot.options.late_after_s:
+    if not snapshot.options.reactive.rescales_for_catch_up or lag <= snapshot.options.costs.late_after_s:
         return None, memory
     wider = _cheapest_enlargement(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
     if wider is None:
@@ -42,7 +42,14 @@ def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactiv
     The backlog is not measured yet: it is expected from the downtime of a restart and the records processed again.
     """
     options, recovery = snapshot.options, snapshot.recovery
-    if not (snapshot.restarting and options.net_rescues and options.net_restarts) or memory.back_to is not None:
+    if (
+        not (
+            snapshot.restarting
+            and options.reactive.rescales_for_catch_up
+            and options.reactive.rescales_while_restarting
+        )
+        or memory.back_to is not None
+    ):
         return ReactiveDecision(None, "the job is not running"), memory
     lag = max(lag_s(snapshot.observations), recovery.downtime_restart_s + recovery.checkpoint_interval_s)
     wider = _cheapest_enlargement(snapshot, memory, lag, 0.0)
@@ -84,13 +91,16 @@ def _cheapest_enlargement(
         return None
     sizes = np.arange(slots + 1, snapshot.slots_max + 1)
     headroom_ratios = headroom_ratio * (1 + _SCALING * (sizes / slots - 1))
-    over_s = lag - options.late_after_s
+    over_s = lag - options.costs.late_after_s
     stay_s = float(work_off_time_s(over_s, np.array(headroom_ratio)))
     go_s = stop_s + work_off_time_s(over_s + stop_s, headroom_ratios)
-    extra = (sizes - slots) * options.resource_weight / snapshot.slots_max
-    costs = 2 * options.rescale_weight + (extra * (go_s + options.apply_every_s) + options.late_weight * go_s) / 60
+    extra = (sizes - slots) * options.costs.resource_weight / snapshot.slots_max
+    costs = (
+        2 * options.costs.rescale_weight
+        + (extra * (go_s + options.timing.apply_every_s) + options.costs.late_weight * go_s) / 60
+    )
     best = int(np.argmin(costs))
-    if options.late_weight * stay_s / 60 <= costs[best]:
+    if options.costs.late_weight * stay_s / 60 <= costs[best]:
         return None
     limits = upper_limits(snapshot.graph, snapshot.slots_max)
     wanted = {
@@ -111,7 +121,7 @@ def _bring_back(
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return to the configuration before the backlog, or to what the load needs where that one is too small now."""
     options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, back_to)
-    fits = 1.0 if memory.planned else 1.0 / options.reactive_utilisation_most
+    fits = 1.0 if memory.planned else 1.0 / options.reactive.unplanned_utilisation_max
     if headroom_ratio is None or headroom_ratio >= fits:
         return ReactiveDecision(back_to, "the backlog is gone for which the job was enlarged"), forget_enlargement(
             memory

@@ -24,7 +24,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.capacity_history import KEEP, capacity_near
+from models.policies.conttune.capacity_history import capacity_near
+from models.policies.conttune.conttune_options import KEEP
 from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
@@ -112,7 +113,7 @@ def _take_due(
         return None, replace(memory, due=later)
     falls = max(latest.parallelism.values()) < max(snapshot.running.values())
     unexpected = load_per_s > _max_expected_rate(snapshot, latest) or _overloads(snapshot, memory, latest)
-    behind = lag_s(snapshot.observations) > snapshot.options.late_after_s
+    behind = lag_s(snapshot.observations) > snapshot.options.costs.late_after_s
     if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
         return None, replace(memory, due=(latest, *later))
     return latest, replace(memory, due=later)
@@ -133,7 +134,7 @@ def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) 
     Without this an event that the forecast did not expect would be followed by a scale-down at once.
     """
     headroom_ratio = known_headroom(snapshot, memory, step.parallelism, capacity_near)
-    return headroom_ratio is not None and headroom_ratio * snapshot.options.net_utilisation < 1.0
+    return headroom_ratio is not None and headroom_ratio * snapshot.options.reactive.utilisation_max < 1.0
 
 
 def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
@@ -141,12 +142,12 @@ def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tu
         return _follow(snapshot, reading, memory)
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
     # Rates of single windows vary: the plan holds until there is a backlog.
-    overloaded = used > options.net_utilisation and (
-        lag_s(snapshot.observations) > options.net_lag_s or used > options.net_overload
+    overloaded = used > options.reactive.utilisation_max and (
+        lag_s(snapshot.observations) > options.reactive.lag_s or used > options.reactive.overload
     )
     if not overloaded:
         return ReactiveDecision(None, "as planned"), memory
-    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.net_hold_s)
+    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.reactive.hold_s)
 
 
 def _follow(
@@ -156,10 +157,10 @@ def _follow(
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
-    if used > options.reactive_utilisation_most:
+    if used > options.reactive.unplanned_utilisation_max:
         return _enlarge(snapshot, memory, wanted, used, 0)
     fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
-    if fall is None or lag_s(snapshot.observations) > options.late_after_s:
+    if fall is None or lag_s(snapshot.observations) > options.costs.late_after_s:
         return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory

@@ -56,7 +56,7 @@ def break_even_scale_down(
 ) -> LowLoadPeriod | None:
     """Return the low-load period that would have saved most, if that is the cost of two rescales; None without one."""
     slots = max(running.values())
-    price = options.resource_weight / slots_max / 60  # of a slot for a second
+    price = options.costs.resource_weight / slots_max / 60  # of a slot for a second
     saved = [
         ((slots - low_load.slots) * price * (now_s - low_load.since_s), low_load)
         for low_load in low_loads
@@ -65,4 +65,4 @@ def break_even_scale_down(
     if not saved:
         return None
     most, best = max(saved, key=lambda pair: pair[0])
-    return best if most >= 2 * options.rescale_weight * options.reactive_margin else None
+    return best if most >= 2 * options.costs.rescale_weight * options.reactive.scale_down_margin else None

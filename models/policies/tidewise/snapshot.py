@@ -116,7 +116,11 @@ def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) 
 
 def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
     """Return ContTune's step for the present load, at the target utilisation with a plan or without one."""
-    target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
+    target = (
+        snapshot.options.reactive.utilisation_target
+        if memory.planned
+        else snapshot.options.reactive.unplanned_utilisation_target
+    )
     names = snapshot.graph.names
     limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
     problems = [

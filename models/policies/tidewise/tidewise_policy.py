@@ -23,7 +23,6 @@ from models.scheduling.reason import explain_step
 from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
 from models.scheduling.shortest_path import Paths, solve
-from models.scheduling.slot_prices import SlotPrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,10 @@ class Planner:
             DemandError: the forecast cannot be used.
             GraphError: forecast and graph do not belong together.
         """
-        return self.under(situation, memory, SlotPrices.free())
-
-    def under(
-        self, situation: Situation, memory: ControllerMemory, slot_prices: SlotPrices
-    ) -> tuple[Schedule, ControllerMemory]:
-        """Return the same under prices of slots; see :meth:`decide`."""
         if situation.forecast.fallback is not None:
             return self._follow(situation, drop_plan(memory))
         job = build_problem(situation)
-        prices = slot_prices.of_job(situation.seed, job.outlook.demand.bins)
+        prices = situation.slot_prices.of_job(situation.seed, job.outlook.demand.bins)
         made = schedule(situation, job, prices)
         known = learn_windows(memory, situation.graph, situation.observations)
         return made, accept_plan(known, list_pending_steps(made, situation.forecast))
@@ -117,7 +110,7 @@ def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Sche
     unmodelled = tuple(name for name in required.operators if name not in job.outlook.bounds)
     need = Need(chosen, np.tile(short, (len(required.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
     around = JobConditions(
-        job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.apply_every_s
+        job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.timing.apply_every_s
     )
     steps = place_steps(segments(path, job.configurations), around)
     since = [0, *(step.begin for step in steps[:-1])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from models.policies.job_outlook import build_outlook
+from models.policies.need_vector.need_vector_options import NeedVectorOptions
 from models.policies.protocol import Decision, Schedule, Situation
 from models.scheduling.demand import quantile_at_level
 from models.scheduling.need import compute_needs
@@ -12,7 +13,14 @@ from models.scheduling.segments import divide
 
 
 class NeedVector:
-    """Forecast quantile through the graph, against the lower capacity bound; it remembers nothing."""
+    """Forecast quantile through the graph, against the lower capacity bound; it remembers nothing.
+
+    Args:
+        options: the settings.
+    """
+
+    def __init__(self, options: NeedVectorOptions | None = None) -> None:
+        self._options = options or NeedVectorOptions()
 
     def first_memory(self) -> None:
         """Return no memory."""
@@ -31,8 +39,8 @@ class NeedVector:
             job.current,
             job.limits,
             bin_s=options.bin_s,
-            min_step_s=options.min_step_s,
-            rescale_cost_slot_s=options.rescale_cost_slot_s,
+            min_step_s=self._options.min_step_s,
+            rescale_cost_slot_s=self._options.rescale_cost_slot_s,
         )
         load = quantile_at_level(job.outlook.demand.load_per_s, options.load_quantile)
         steps = place_steps(segments, job)
