@@ -61,7 +61,7 @@ def test_every_policy_decides_and_remembers(spark: SparkSession, by_policy: Sett
         assert row["reason"]
     grown = {row["policy"] for row in rows if row["parallelism_to"]["map"] > 3}
     # A job at 117% of what it can do: all others ask for more within the two hours.
-    assert set(POLICIES) - grown == {"static", "big_ds2"}
+    assert {row["policy"] for row in rows} - grown == {"static", "big_ds2"}
     memories = lake.read(tables.POLICY_MEMORY).collect()
     assert {row["policy"] for row in memories} >= {"ds2", "conttune_a3", "dhalion", "phoebe", "rl"}
     assert {row["as_of"].hour for row in memories} == {18, 19}

@@ -13,7 +13,7 @@ from benchmarks.replay.fleet_prior_value import compare_with_prior, learn_prior_
 from benchmarks.replay.replay_cases import CaseResult, ReplayCase, divide, merge, replay_case
 from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.replay_traces import Trace
-from models.evaluation.ablations import ABLATIONS, FLEET
+from models.evaluation.ablations import FLEET
 from models.evaluation.candidate_policies import PLANNED, CandidatePolicy, build_candidates, list_names
 from models.evaluation.conditions import Conditions, Disturbances, Prices
 from models.evaluation.drivers import PlannedDriver
@@ -253,13 +253,3 @@ def test_a_fleet_prior_never_uses_the_new_job_and_knows_more_than_one_window() -
     assert inside[1].mean() >= 0.8
     with pytest.raises(ValueError, match="needs a fleet"):
         build_candidates([FLEET], workload(0.1), Conditions())
-
-
-def test_the_planner_without_a_part_decides_otherwise() -> None:
-    job, conditions = workload(3.0), Conditions(fleet=learn_prior_without("wordcount", Disturbances()))
-    assert len(build_candidates(list(ABLATIONS), job, conditions)) == len(ABLATIONS)
-    chosen = ["planner", "planner_no_uncertainty", "planner_no_recovery", FLEET]
-    found = ReplayRun(job, build_candidates(chosen, job, conditions), [0], conditions).run()
-    slots = dict(zip(found.names, found.ledger.slots.sum(axis=0).tolist(), strict=True))
-    assert slots["planner_no_uncertainty"] < slots["planner"]
-    assert slots["planner_no_recovery"] < slots["planner"]
