@@ -130,7 +130,7 @@ def watcher(task: WatchTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def look_row(task: WatchTask, view: JobView) -> Row:
-    """Return the row of one job's look."""
+    """Return the row of one job at an evaluation."""
     memory = memory_of(task, view)
     seen_until_s = None
     try:
@@ -143,9 +143,9 @@ def look_row(task: WatchTask, view: JobView) -> Row:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
         (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
     except Exception as error:  # one job's look must not keep the others from theirs
-        log.exception("look at %s/%s", view.cluster, view.job)
+        log.exception("evaluation of %s/%s", view.cluster, view.job)
         (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
-        told = replace(told, reason=f"the look failed ({type(error).__name__}: {error}); {told.reason}")
+        told = replace(told, reason=f"the evaluation failed ({type(error).__name__}: {error}); {told.reason}")
     return {
         "cluster": view.cluster,
         "job": view.job,

@@ -18,7 +18,7 @@ from include.policy_catalogue import BUILT_IN, PolicyCatalogueError, catalogue, 
 from include.policy_parameters import parameters_class, read_parameters
 from include.settings import PROJECT, Settings, SettingsError, check_settings
 from models.bundle import FleetBundle
-from models.evaluation.candidate_policies import names as candidates
+from models.evaluation.candidate_policies import list_names
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.registry import memory_codec, policy
 from models.scheduling.demand import LEVELS
@@ -145,7 +145,7 @@ def test_a_policy_of_another_project_is_planned_with(install) -> None:
     (default,) = plan(check_settings({"planner": {"policies": {"c/orders": "fixed_size"}}}))
     assert json.loads(default["parallelism_to"]) == {"src": 2, "map": 2}  # type: ignore[arg-type]
     assert "fixed_size" in names_where(observes=False)
-    assert "fixed_size" in candidates()  # replays and backtests can have it, too
+    assert "fixed_size" in list_names()  # replays and backtests can have it, too
     assert check_settings({"backtest": {"policies": ["fixed_size"]}})
 
 

@@ -13,8 +13,9 @@ from benchmarks.replay.fleet_prior_value import compare_with_prior, learn_prior_
 from benchmarks.replay.replay_cases import CaseResult, ReplayCase, divide, merge, replay_case
 from benchmarks.replay.replay_jobs import JOBS
 from benchmarks.replay.replay_traces import Trace
+from include.policy_catalogue import Decides, catalogue
 from models.evaluation.ablations import FLEET
-from models.evaluation.candidate_policies import PLANNED, CandidatePolicy, build_candidates, list_names
+from models.evaluation.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
 from models.evaluation.conditions import Conditions, Disturbances, Prices
 from models.evaluation.drivers import PlannedDriver
 from models.evaluation.nightly_training import find_held_out, fit_recovery
@@ -22,7 +23,7 @@ from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
 from models.evaluation.scores import Ledger, compute_score, find_span
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
-from models.policies.registry import POLICIES, policy
+from models.policies.registry import policy
 from models.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
@@ -215,7 +216,7 @@ def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
     trace = replace(TRACE, values=TRACE.values[:48])
     case = ReplayCase(trace, "wordcount", list_names(), (0,), Conditions())
     rows = merge([replay_case(case)], case.policies).rows
-    assert {row["policy"] for row in rows} == {*POLICIES, "static_max", "static_mean", "clairvoyant"} - {"static"}
+    assert {row["policy"] for row in rows} == {*catalogue(), "static_max", "static_mean", "clairvoyant"} - {"static"}
     assert rows == merge([replay_case(case)], case.policies).rows
     floor = [row for row in rows if row["policy"] == "clairvoyant"]
     assert all(row["cost_vs_clairvoyant"] == 1.0 for row in floor)
@@ -238,7 +239,7 @@ def test_policies_are_divided_evenly() -> None:
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(ValueError, match="no policy is called"):
         build_candidates(["nothing"], workload(0.1), Conditions())
-    assert set(list_names()) >= PLANNED
+    assert set(list_names()) >= set(list_deciding(Decides.AHEAD)) > set()
 
 
 def test_a_fleet_prior_never_uses_the_new_job_and_knows_more_than_one_window() -> None:
