@@ -60,7 +60,7 @@ WORKERS ?= 3
 .PHONY: test
 test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
 	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
-	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/dags tests/experiments -n $(WORKERS) --dist loadgroup \
+	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/dags tests/experiments -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
 .PHONY: test-long

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # `make test` gives whole files to its workers in this order: those that wait most come first, so that others fill the
 # processors meanwhile. The two files of tests/live share one Flink cluster, and so one worker.
@@ -25,9 +26,8 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Make a group of each file for ``--dist loadgroup``, and put the files that take longest first."""
+    """Put the files that take longest first."""
     tests = Path(__file__).parent
 
     def place(item: pytest.Item) -> int:
@@ -35,6 +35,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return FIRST.index(name) if name in FIRST else len(FIRST)
 
     items.sort(key=place)
-    for item in items:
-        name = item.path.relative_to(tests).as_posix()
-        item.add_marker(pytest.mark.xdist_group("live" if name.startswith("live/") else name))
+
+
+class FileScheduling(LoadScopeScheduling):
+    """Gives whole files to workers, and those of tests/live, which share one Flink cluster, to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "tests/live" if file.startswith("tests/live/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
+    """Schedule by files where ``--dist loadfile`` is asked for."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
