@@ -55,19 +55,33 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 	@$(PY) -m benchmarks.replay $(ARGS)
 
 ##@ Work on it
+# Tests of live clusters and of whole processes mostly wait: a third worker keeps two cores busy meanwhile.
+WORKERS ?= 3
 .PHONY: test
-test: setup  ## everything: lint, types, layers, unit, Spark, DAG, end to end
-	@$(PY) -m pytest tests/unit -n 2 --durations=5 $(ARGS)
-	@$(PY) -m pytest tests/dags tests/live --durations=5 $(ARGS)
-	@$(PY) -m pytest tests/e2e tests/spark -n 2 --dist loadfile --no-loadscope-reorder --durations=25 $(ARGS)
+test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
+	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
+	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/dags tests/experiments -n $(WORKERS) --dist loadfile \
+	  --no-loadscope-reorder --durations=20 $(ARGS)
+
+.PHONY: test-long
+test-long: setup  ## the long form of the kill tests: at random moments, and at writes that are alike
+	@$(PY) -m pytest tests/long tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit
 	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
 
+.PHONY: mutate
+mutate: setup  ## mutation score of the pure modules; ARGS="--module step_guard --sample 0" for one in full
+	@nice -n 10 $(PY) -m cli.mutate $(ARGS)
+
 .PHONY: lint
 lint: setup  ## mend what ruff can mend, then show what remains for ruff, mypy and import-linter
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
+
+.PHONY: docs
+docs: setup  ## write docs/settings.md from the settings themselves
+	@$(PY) -m cli.settings_doc $(ARGS)
 
 .PHONY: lock
 lock: setup  ## resolve requirements.in into requirements.txt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 import tempfile
@@ -12,19 +11,24 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.measurement import Measurement, show, write
+from cli.arguments import CommandParser, UsageError, require_writable_file
 
-BENCHMARKS = ("training", "forecasting", "ingest", "hourly", "planning")
+BENCHMARKS = ("training", "forecasting", "ingest", "hourly", "planning", "live_windows")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the chosen benchmarks one after the other; each works in a directory that is removed at its end."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = CommandParser(prog="bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--json", type=Path, default=Path("out/bench.json"), help="where the figures go")
     chosen = parser.parse_args(argv)
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
-        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
+    try:
+        require_writable_file(chosen.json, "--json")
+    except UsageError as error:
+        parser.error(str(error))
     console = Console()
     found: list[Measurement] = []
     for name in chosen.names or BENCHMARKS:

@@ -6,7 +6,6 @@ be read as cases or the result cannot be written.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -17,6 +16,8 @@ from typing import Any
 
 from benchmarks import conformance_ds2, conformance_flink_autoscaler, conformance_phoebe
 from benchmarks.conformance_cases import FAULTS, CaseFileError, Json, Outcome, describe, read_lines, read_list
+from cli.arguments import CommandParser
+from include.atomic_write import write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def show(outcome: Outcome) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance", description=__doc__.partition("\n")[0])
+    parser = CommandParser(prog="conformance", description=__doc__.partition("\n")[0])
     parser.add_argument("--kind", required=True, choices=sorted(KINDS), help="the format of the cases")
     parser.add_argument("--cases", required=True, type=Path, metavar="FILE", help="cases to run")
     parser.add_argument("--json", type=Path, metavar="OUT", help="also write the result to this file")
@@ -107,8 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = report(given.kind, given.cases, outcomes)
     if given.json is not None:
         try:
-            given.json.parent.mkdir(parents=True, exist_ok=True)
-            given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            write_text(given.json, json.dumps(found, indent=1) + "\n")
         except OSError as error:
             print(f"conformance: cannot write {given.json}: {error}", file=sys.stderr)
             return 2

@@ -11,15 +11,15 @@ import numpy as np
 from benchmarks.conformance_cases import CaseError, Json, Outcome, attempt, differences, number
 from benchmarks.conformance_flink_inputs import ANY_PARALLELISM, demand_of, history_of, state_of, topology_of, window_of
 from models.policies.flink_autoscaler.alignment import Limits, align, is_aligned
-from models.policies.flink_autoscaler.capacity import bounds, scaling_coefficient
+from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Memory, Scaling
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
 from models.policies.flink_autoscaler.gates import Resources
 from models.policies.flink_autoscaler.job_scaling import decide
-from models.policies.flink_autoscaler.memory import DelayedScaleDown, Memory, Scaling
-from models.policies.flink_autoscaler.rates import busy_time_rate, choose_rate, edge_ratio, is_processing_backlog
-from models.policies.flink_autoscaler.scaling import Change, scale_vertex, scaled_parallelism
+from models.policies.flink_autoscaler.target_capacity import bounds, scaling_coefficient
 from models.policies.flink_autoscaler.topology import JobTopology, Vertex
+from models.policies.flink_autoscaler.true_rates import busy_time_rate, choose_rate, edge_ratio, is_processing_backlog
+from models.policies.flink_autoscaler.vertex_scaling import Change, scale_parallelism, scale_vertex
 from models.policies.flink_autoscaler.window import OBSERVED_TPR, Window
 
 
@@ -66,7 +66,7 @@ def _align(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
 
 def _scale_factor(config: AutoscalerConfig, inputs: Json) -> dict[str, Any]:
     limits = Limits(inputs.get("lower", 1), inputs.get("upper", 2**31 - 1), inputs["max_parallelism"])
-    wanted = scaled_parallelism(
+    wanted = scale_parallelism(
         config,
         inputs["parallelism"],
         number(inputs["scale_factor"]),

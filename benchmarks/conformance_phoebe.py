@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.conformance_cases import Json, Outcome, attempt, differences, number
-from models.policies.phoebe import Candidate, Decision, logged_rule
+from models.policies.phoebe.rule import Candidate, Decision, logged_rule
 
 _CHECKED = ("valid_rec", "valid_both", "first_valid", "decision")
 

@@ -12,11 +12,11 @@ from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.measurement import Measurement
+from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastSettings, forecast_batch
 from models.forecasting.base import Registry, registry
-from models.forecasting.calendar import FloatArray, IntArray
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.history import History, prepare
+from models.forecasting.rate_history import History, prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
 
 SERIES = 1000
@@ -36,7 +36,7 @@ class SklearnHarmonic:
     name: str = "harmonic_ridge"
     min_history_days: float = 2.0
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         paths = np.full((len(origins), len(history.begin), horizon), np.nan)
         for place, origin in enumerate(origins):
@@ -45,7 +45,7 @@ class SklearnHarmonic:
                     paths[place, series] = self._one(history, series, int(first), int(origin), horizon)
         return paths
 
-    def _one(self, history: History, series: int, first: int, origin: int, horizon: int) -> FloatArray:
+    def _one(self, history: History, series: int, first: int, origin: int, horizon: int) -> Floats:
         calendar = history.calendar
         columns = self.maths.columns(origin - first, calendar)
         # Ridge has one penalty for all columns: scale the columns instead.
@@ -59,7 +59,7 @@ class SklearnHarmonic:
         return np.asarray(np.maximum(season + self.maths.remainder(rest[None], calendar, horizon)[0], 0.0))
 
 
-def waves(count: int, seed: int = 7) -> FloatArray:
+def waves(count: int, seed: int = 7) -> Floats:
     """Return rates with a day, a week, noise and one gap each, shape (count, DAYS of bins)."""
     generator = np.random.default_rng(seed)
     hours = np.arange(DAYS * 86_400 // BIN_S) * BIN_S / 3600
@@ -73,28 +73,26 @@ def waves(count: int, seed: int = 7) -> FloatArray:
     return np.asarray(np.maximum(rates, 0.0))
 
 
-def fit_only(method: HarmonicRidge | SklearnHarmonic, rates: FloatArray) -> FloatArray:
+def fit_only(method: HarmonicRidge | SklearnHarmonic, rates: Floats) -> Floats:
     """Forecast once from the end of the history, without backtest or quantiles; shape (n, HORIZON)."""
     history = prepare(rates, Calendar(0, BIN_S))
     return np.asarray(method.predict(history, np.array([history.bins]), HORIZON)[0])
 
 
-def whole(methods: Registry, rates: FloatArray) -> FloatArray:
+def whole(methods: Registry, rates: Floats) -> Floats:
     """Backtest, choose and calibrate; q90, shape (n, HORIZON)."""
     batch = forecast_batch(rates, Calendar(0, BIN_S), ForecastSettings(HORIZON), methods=methods)
     return np.asarray(batch.quantiles[2])
 
 
-def timed(work: Callable[[FloatArray], FloatArray], rates: FloatArray, chunk: int) -> tuple[float, FloatArray]:
+def timed(work: Callable[[Floats], Floats], rates: Floats, chunk: int) -> tuple[float, Floats]:
     """Return series per second and the forecasts, taken ``chunk`` series at a time."""
     started = time.perf_counter()
     made = [work(rates[start : start + chunk]) for start in range(0, len(rates), chunk)]
     return len(rates) / (time.perf_counter() - started), np.concatenate(made)
 
 
-def compared(
-    name: str, batched: Callable[[FloatArray], FloatArray], plain: Callable[[FloatArray], FloatArray]
-) -> Measurement:
+def compared(name: str, batched: Callable[[Floats], Floats], plain: Callable[[Floats], Floats]) -> Measurement:
     """Time the batched way on all series and the plain loop on some of them, and see that they agree.
 
     Raises:

@@ -8,7 +8,6 @@ The seasonal naives get quantiles in the same way, from their own past errors.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,12 +21,15 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from cli.arguments import CommandParser, UsageError, readable_file, require_writable_file
+from include.atomic_write import write_text
+from include.utc import DAY_S, HOUR_S
+from models.arrays import Floats, Ints
 from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
 from models.forecasting.base import Registry, registry
-from models.forecasting.calendar import DAY_S, HOUR_S, FloatArray, IntArray
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.profile import WeekdayProfile
 from models.forecasting.seasonal_naive import SeasonalNaive
+from models.forecasting.weekday_profile import WeekdayProfile
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 PUBLISHED = DATA / "forecasts" / "taxi_15min_published.csv.gz"
@@ -66,7 +68,7 @@ class Score:
     pinball_q90: float
 
 
-def read_trace(path: Path) -> tuple[str, FloatArray, Calendar]:
+def read_trace(path: Path) -> tuple[str, Floats, Calendar]:
     """Read a CSV of a time and a rate column; returns name, rates (T,) with NaN in gaps, and bins.
 
     Raises:
@@ -82,24 +84,24 @@ def read_trace(path: Path) -> tuple[str, FloatArray, Calendar]:
     return name, rates, Calendar(int(at_s[0]), bin_s)
 
 
-def seconds(times: pd.Series) -> IntArray:
+def seconds(times: pd.Series) -> Ints:
     """Return times as seconds since 1970; those without a zone are UTC."""
     return np.asarray(pd.to_datetime(times, utc=True).dt.as_unit("s").astype("int64"), np.int64)
 
 
-def seen_after(rates: FloatArray, origins: IntArray, horizon: int) -> FloatArray:
+def seen_after(rates: Floats, origins: Ints, horizon: int) -> Floats:
     """Return what came, shape (O, horizon), NaN after the end of the trace."""
     later = np.append(rates, np.full(horizon, np.nan))
     return np.asarray(later[origins[:, None] + np.arange(horizon)])
 
 
-def pinball(seen: FloatArray, quantile: FloatArray, level: float) -> float:
+def pinball(seen: Floats, quantile: Floats, level: float) -> float:
     """Return the mean pinball loss where something was seen."""
     above = seen - quantile
     return float(np.nanmean(np.maximum(level * above, (level - 1) * above)))
 
 
-def score(name: str, method: str, rates: FloatArray, calendar: Calendar, quantiles: FloatArray) -> Score:
+def score(name: str, method: str, rates: Floats, calendar: Calendar, quantiles: Floats) -> Score:
     """Score the forecasts of the last third, quantiles (O, L, H)."""
     origins = last_third(rates, calendar)
     seen = seen_after(rates, origins, quantiles.shape[2])
@@ -123,13 +125,13 @@ def score(name: str, method: str, rates: FloatArray, calendar: Calendar, quantil
     )
 
 
-def last_third(rates: FloatArray, calendar: Calendar) -> IntArray:
+def last_third(rates: Floats, calendar: Calendar) -> Ints:
     """Return the hourly origins of the last third."""
     hour = calendar.bins(HOUR_S)
     return np.arange(-(-2 * len(rates) // 3 // hour) * hour, len(rates), hour, dtype=np.int64)
 
 
-def against_published(rates: FloatArray, calendar: Calendar, path: Path) -> list[dict[str, float | str]]:
+def against_published(rates: Floats, calendar: Calendar, path: Path) -> list[dict[str, float | str]]:
     """Return errors of the published forecasts and of ours on the same steps, messages per bin.
 
     ``tidewise`` is made like the published ones: the mean of what was said one to four steps before.  ``tidewise, next
@@ -158,7 +160,7 @@ def against_published(rates: FloatArray, calendar: Calendar, path: Path) -> list
     ]
 
 
-def plot(path: Path, drawn: Mapping[str, tuple[FloatArray, Calendar, FloatArray]], scores: Sequence[Score]) -> None:
+def plot(path: Path, drawn: Mapping[str, tuple[Floats, Calendar, Floats]], scores: Sequence[Score]) -> None:
     """Draw, per trace, forecasts a day apart over what came, and coverage of q90 by lead."""
     figure = Figure(figsize=(14, 2.6 * len(drawn)), layout="constrained")
     axes = figure.subplots(len(drawn), 2, squeeze=False, width_ratios=[3, 1])
@@ -206,17 +208,22 @@ def show(scores: Sequence[Score], published: Sequence[Mapping[str, float | str]]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Score all traces and write what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecasting_traces", description=__doc__.split("\n")[0])
-    parser.add_argument("--trace", type=Path, nargs="+", default=sorted((DATA / "traces").glob("*.csv.gz")))
+    parser = CommandParser(prog="forecasting_traces", description=__doc__.split("\n")[0])
+    parser.add_argument("--trace", type=readable_file, nargs="+", default=sorted((DATA / "traces").glob("*.csv.gz")))
     parser.add_argument("--published", type=Path, default=PUBLISHED, help="published forecasts of the taxi trace")
     parser.add_argument("--json", type=Path, default=Path("out/forecasting.json"))
     parser.add_argument("--plot", type=Path, default=Path("out/forecasting.png"))
     parser.add_argument("--only-ours", action="store_true", help="leave the other methods out")
     chosen = parser.parse_args(argv)
+    try:
+        require_writable_file(chosen.json, "--json")
+        require_writable_file(chosen.plot, "--plot")
+    except UsageError as error:
+        parser.error(str(error))
     console = Console()
     scores: list[Score] = []
     published: list[dict[str, float | str]] = []
-    drawn: dict[str, tuple[FloatArray, Calendar, FloatArray]] = {}
+    drawn: dict[str, tuple[Floats, Calendar, Floats]] = {}
     with threadpool_limits(limits=1):
         for path in chosen.trace:
             name, rates, calendar = read_trace(path)
@@ -234,8 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     published = against_published(rates, calendar, chosen.published)
             console.print(f"{name} done")
     show(scores, published, console)
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps({"scores": list(map(asdict, scores)), "published": published}, indent=1))
+    write_text(chosen.json, json.dumps({"scores": list(map(asdict, scores)), "published": published}, indent=1))
     plot(chosen.plot, drawn, scores)
     console.print(f"written: {chosen.json}, {chosen.plot}")
     return 0

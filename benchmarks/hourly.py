@@ -1,6 +1,6 @@
 """One hourly pass of a large fleet: ingest, forecast and plan as the ``spark-submit`` applications that the DAGs start.
 
-Then the safety net's look at it, which the DAGs start every five minutes.
+Then the reactive controller's evaluation, which the DAGs start every five minutes.
 
 Set-up, not timed: two hours of raw payloads of 1,000 jobs x 8 operators polled once a minute, 28 days of their sources'
 rates in ``silver.observations``, the first of the two hours ingested, the fleet trained.
@@ -46,7 +46,7 @@ def environment(work: Path) -> Iterator[None]:
         "TIDEWISE__PATHS__OUT": str(work / "out"),
         "TIDEWISE__MLFLOW__TRACKING_URI": f"sqlite:///{work}/mlflow.db",
         "TIDEWISE__MLFLOW__ARTIFACT_ROOT": str(work / "mlartifacts"),
-        f"TIDEWISE__CLUSTERS__{CLUSTER.upper()}__WINDOW_S": "60",
+        f"TIDEWISE__CLUSTERS__{CLUSTER}__WINDOW_S": "60",
     }
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -124,7 +124,7 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
         usages = {
             stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
         }
-        look, every_s = submit(Stage.WATCH, work, END), load_settings().planner.apply_every_s
+        look, every_s = submit(Stage.WATCH, work, END), load_settings().planner.timing.apply_every_s
         seen = json.loads((work / "out" / "stages" / f"{Stage.WATCH}.json").read_text())["seen"]
     if seen != jobs:
         raise RuntimeError(f"the look saw {seen} of {jobs} jobs: {work / 'logs'}")

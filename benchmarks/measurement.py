@@ -10,6 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from include.atomic_write import write_text
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -47,7 +49,4 @@ def show(measurements: Iterable[Measurement], console: Console) -> None:
 
 def write(measurements: Iterable[Measurement], path: Path) -> None:
     """Write the figures as a JSON list, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps([asdict(found) for found in measurements], indent=1))
-    temporary.replace(path)
+    write_text(path, json.dumps([asdict(found) for found in measurements], indent=1))

@@ -34,7 +34,7 @@ SLOTS_PER_JOB = 9  # of the budget; the jobs ask for 11 at their peak
 PER_SUBTASK_PER_S = 1_000.0
 WINDOW_S, BIN_S, HOURS = 300, 300, 24
 _NAMES = ("source", *(f"operator-{place}" for place in range(1, OPERATORS)))
-_PER_SLOT = "TIDEWISE__CLUSTERS__FLEET__SLOTS_TOTAL"
+_PER_SLOT = "TIDEWISE__CLUSTERS__fleet__SLOTS_TOTAL"
 
 
 def _ids(text: str) -> str:

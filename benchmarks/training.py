@@ -20,10 +20,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.measurement import Measurement
+from models.arrays import Floats, Ints
+from models.capacity.capacity_samples import pack, recent_means
 from models.capacity.fit import fit
 from models.capacity.gp import predict
-from models.capacity.samples import pack, recent_means
-from models.job_models import Floats, Ints
 
 OPERATORS = 3000
 REFERENCE_OPERATORS = 150

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,14 +13,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
-from cli.run import ProgressLog, RunError, end_of_recording
+from cli.out_lock import hold_folder
+from cli.progress import ProgressLog
+from cli.run import RunError, end_of_recording
 from cli.run_table import WIDTH
+from cli.workers import exit_on_sigterm
 from include.settings import PROJECT, SettingsError, load_settings
 from include.stages import Stage, StageRequest
-from include.utc import IntervalError, format_utc, parse_utc
+from include.utc import IntervalError, format_utc
 
+PARTS = {
+    "backtest": "what every policy would have cost on every job's last days",
+    "report": "one HTML page",
+}
 _COLUMNS = {
     "cost_vs_clairvoyant": "cost / clairvoyant's",
     "rescales_per_day": "rescales a day",
@@ -48,17 +55,18 @@ def comparison_table(policies: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Compare, print, and make the report anew; returns the exit code."""
-    clock = ProgressLog(console)
+    """Compare, print, and write the report again; returns the exit code."""
+    progress = ProgressLog(console, PARTS)
     os.environ.update(below(options.out))
     settings = load_settings()
     out = Path(settings.paths.out)
     if not (out / "lake" / "silver").is_dir():
         raise RunError(f"{out} holds no ingested history: run `make run` first, or pass the --out that it was given")
     as_of = options.as_of or end_of_recording()
-    clock.say(f"policies are compared on the history before {format_utc(as_of)}")
+    progress.say(f"policies are compared on the history before {format_utc(as_of)}")
     log = out / "backtest.log"
-    with DagClient(airflow_environment(settings), log, lambda task: clock.say(f"  {task} ...")) as client:
+    with DagClient(airflow_environment(settings), log, progress.begin) as client:
+        progress.begin(Stage.BACKTEST)
         client.run("tidewise_backtest", StageRequest(Stage.BACKTEST, as_of))
     found = json.loads((out / "stages" / "backtest.json").read_text())
     console.print(comparison_table(found.get("policies", [])))
@@ -69,17 +77,22 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make backtest ARGS=...", description=__doc__)
-    parser.add_argument("--as-of", type=parse_utc, help="end of the history; default: the end of the recording")
+    parser = CommandParser(prog="backtest", description=__doc__)
+    parser.add_argument("--as-of", type=moment, help="end of the history; default: the end of the recording")
     parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` has written")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str]) -> int:
     """Compare; a failure is one message that says what to do."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children are stopped as on Ctrl-C
+    exit_on_sigterm()
+    options = _parse(argv)
     try:
-        return run(_parse(argv), Console() if sys.stdout.isatty() else Console(width=WIDTH))
+        with hold_folder(options.out, "make backtest"):
+            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except UsageError as error:
+        print(f"backtest: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except (RunError, DagFailedError, SettingsError, IntervalError) as error:
         print(f"backtest: {error}", file=sys.stderr)
         return 1

@@ -5,15 +5,16 @@ Prints the REST address to put under ``[clusters.<name>] rest_url``; Flink's own
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import time
 from pathlib import Path
 
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import DAY_S, LoadOptions, submit_load
+from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkError
+from include.utc import DAY_S
 
 LOOK_EVERY_S = 10.0
 
@@ -35,16 +36,22 @@ def run(work_dir: Path, slots: int, options: LoadOptions) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
-    parser = argparse.ArgumentParser(prog="python -m cli.cluster", description=(__doc__ or "").splitlines()[0])
+    parser = CommandParser(prog="cluster", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--work-dir", type=Path, default=Path("out/flink"), help="configuration, logs, checkpoints")
-    parser.add_argument("--slots", type=int, default=8)
-    parser.add_argument("--day-minutes", type=float, default=15.0, help="wall-clock length of the trace's day")
+    parser.add_argument("--slots", type=whole_number(1, 1000), default=8)
+    parser.add_argument(
+        "--day-minutes", type=number(0, 1440, above=True), default=15.0, help="wall-clock length of the trace's day"
+    )
     args = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service manager's stop is a Ctrl-C
     try:
+        require_writable(args.work_dir, "--work-dir")
         run(args.work_dir, args.slots, LoadOptions(compression=DAY_S / (args.day_minutes * 60)))
     except KeyboardInterrupt:
         print("stopped")
+    except UsageError as error:
+        print(f"cluster: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except FlinkError as error:
         print(f"tidewise: {error}", file=sys.stderr)
         return 1

@@ -8,15 +8,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, number, require_writable
 from cli.raw_import import FileSource
 from include.flink.collection import CollectionError, collect_for, live_clusters
 from include.settings import SettingsError, load_settings
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m cli.collect", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=0.0, help="poll the live clusters for so long (default: once)")
-    parser.add_argument("--files", type=Path, help="copy the files of this folder (cluster=/date=/hour=) instead")
+    parser = CommandParser(prog="collect", description=__doc__)
+    parser.add_argument(
+        "--seconds", type=number(0, 86_400), default=0.0, help="seconds of polling the live clusters (default: once)"
+    )
+    parser.add_argument("--files", type=folder, help="copy the files of this folder (cluster=/date=/hour=) instead")
     return parser.parse_args(argv)
 
 
@@ -25,12 +28,16 @@ def main(argv: Sequence[str]) -> int:
     options = _parse(argv)
     try:
         settings = load_settings()
+        require_writable(Path(settings.paths.raw), "paths.raw")
         if options.files is not None:
             delivery = FileSource(options.files).deliver(Path(settings.paths.raw))
         elif live_clusters(settings):
             delivery = collect_for(settings, options.seconds, time.time, time.sleep)
         else:
             raise CollectionError("no cluster has a rest_url: name one under [clusters.<name>] in tidewise.toml")
+    except UsageError as error:
+        print(f"collect: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except (SettingsError, CollectionError) as error:
         print(f"collect: {error}", file=sys.stderr)
         return 1

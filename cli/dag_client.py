@@ -21,7 +21,7 @@ from include.stages import StageRequest
 from include.utc import format_utc
 
 PATIENCE_S = 15.0
-_TASK_STARTS = re.compile(r"\[DAG TEST\] starting task_id=(\S+)")
+_STAGE_STARTS = re.compile(r"tidewise: stage (\S+) starts")
 _CAUSE = re.compile(r"tidewise: stage \S+ failed: .*?(?=\s+\[airflow\.|$)")
 
 
@@ -44,13 +44,13 @@ class DagClient:
     Args:
         environment: of the child, from :func:`cli.embedded.airflow_environment`.
         log: file that receives everything Airflow and Spark print.
-        on_task: called with the task id when a task starts.
+        on_stage: called with the name of a stage when it starts.
     """
 
-    def __init__(self, environment: Mapping[str, str], log: Path, on_task: Callable[[str], None]) -> None:
+    def __init__(self, environment: Mapping[str, str], log: Path, on_stage: Callable[[str], None]) -> None:
         self._environment = dict(environment)
         self._log = log
-        self._on_task = on_task
+        self._on_stage = on_stage
         self._cause: str | None = None
         self._is_ready = False
 
@@ -92,7 +92,7 @@ class DagClient:
         conf = {"as_of": format_utc(request.as_of)}
         if request.start is not None and request.end is not None:
             conf = {"start": format_utc(request.start), "end": format_utc(request.end)}
-        line = json.dumps({"dag_id": dag_id, "logical_date": request.as_of.isoformat(), "conf": conf})
+        line = json.dumps({"dag_id": dag_id, "conf": conf})
         if self._child.stdin is None:
             raise DagFailedError("the DAG runner takes no requests")
         if not self._is_ready:
@@ -116,8 +116,8 @@ class DagClient:
                 return dict(json.loads(line.removeprefix(REPLY)))
             self._file.write(line)
             self._file.flush()
-            if started := _TASK_STARTS.search(line):
-                self._on_task(started[1])
+            if started := _STAGE_STARTS.search(line):
+                self._on_stage(started[1])
             if cause := _CAUSE.search(line):
                 self._cause = cause[0]
         raise DagFailedError(f"Airflow stopped with exit code {self._child.wait()}; see the end of {self._log}")

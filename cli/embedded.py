@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from include.atomic_write import temporary_beside
 from include.settings import PROJECT, SETTINGS_FILE_VARIABLE, Settings, settings_file
 
 LOOPBACK = "127.0.0.1"
@@ -52,14 +53,10 @@ def airflow_environment(settings: Settings, environment: Mapping[str, str] = os.
 
 def _secret(path: Path) -> str:
     """Return the secret that a file holds; the first call makes it, readable by this user alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with contextlib.suppress(FileExistsError), temporary_beside(path) as temporary:
         temporary.touch(mode=0o600)
         temporary.write_text(secrets.token_urlsafe(48))
         os.link(temporary, path)  # unlike a rename, never replaces the secret of a process that was faster
-    for leftover in path.parent.glob(f".{path.name}.{os.getpid()}.tmp"):
-        leftover.unlink()
     return path.read_text()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import multiprocessing
@@ -18,26 +17,31 @@ import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import models.simulation
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable, whole_number
+from cli.out_lock import hold_folder
+from cli.simulated_jobs import SIMULATED_JOBS, load_simulated_jobs
 from cli.traces import TRACES, load_traces, week_second
+from cli.workers import end_with_parent, exit_on_sigterm
+from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
-from include.utc import IntervalError, floor_hour, format_utc, parse_utc
+from include.utc import IntervalError, floor_hour, format_utc
 from models.simulation.catalogue import CatalogueJob, assemble
 from models.simulation.fleet import Fleet, pack
-from models.simulation.history import History, RunOptions, fitting_parallelism, simulate
-from models.simulation.jobs import company
+from models.simulation.history import RunOptions, SimulatedHistory, find_fitting_parallelism, simulate
+from models.simulation.random_jobs import generate_fleet
 from models.simulation.randomness import job_generator
+from models.simulation.rest.job_timeline import Origin
 from models.simulation.rest.lines import LineWriter
-from models.simulation.rest.views import Origin
 from models.simulation.samples import Samples
+from models.simulation.source_load import draw_source_rates
 from models.simulation.spec import SpecError
-from models.simulation.state import Event
-from models.simulation.synthetic import generate_fleet
-from models.simulation.workload import source_rates
+from models.simulation.state import Restart
 
 POLL_BEFORE_WINDOW_END_S = 10  # so that the difference of two polls belongs to the window of the second
 HOURS_PER_TASK = 12
 JOBS_PER_FILE = 100
 STEP_S = 60.0
+MOST_DAYS = 3660
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +83,18 @@ class HistoryRequest:
 
     def jobs(self) -> list[CatalogueJob]:
         """Return the jobs to simulate."""
-        return generate_fleet(self.scale_jobs, self.operators, self.seed) if self.scale_jobs else company()
+        return generate_fleet(self.scale_jobs, self.operators, self.seed) if self.scale_jobs else load_simulated_jobs()
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that the bytes depend on: the request, the code, the traces."""
+        """Return a hash of everything that the bytes depend on: the request, the code, the jobs, the traces."""
         digest = hashlib.sha256(json.dumps({**asdict(self), "raw": None}, default=str, sort_keys=True).encode())
         code = sorted(Path(models.simulation.__path__[0]).rglob("*.py"))
-        for path in [Path(__file__), *code, *sorted(TRACES.glob("*.csv.gz"))]:
+        for path in [Path(__file__), *code, *sorted(SIMULATED_JOBS.glob("*.toml")), *sorted(TRACES.glob("*.csv.gz"))]:
             digest.update(path.read_bytes())
         return digest.hexdigest()
 
 
-def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, History]:
+def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, SimulatedHistory]:
     """Simulate the request; polls lie a little before the ends of windows, so the run begins that much earlier."""
     fleet, control = assemble(jobs)
     traces, begin = load_traces(), request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
@@ -98,10 +102,10 @@ def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, H
     rates = np.zeros((steps, *fleet.shape))
     for row, job in enumerate(jobs):
         generator = job_generator(request.seed, job.spec.name, "load")
-        own = source_rates(job.loads, traces, week_s, steps=steps, step_s=STEP_S, generator=generator)
+        own = draw_source_rates(job.loads, traces, week_s, steps=steps, step_s=STEP_S, generator=generator)
         rates[:, row, np.flatnonzero(fleet.is_source[row])] = own.T
     options = RunOptions(step_s=STEP_S, poll_s=request.window_s, week_s=week_s, seed=request.seed)
-    return fleet, simulate(fleet, rates, fitting_parallelism(fleet, rates[0], 0.65), control, options)
+    return fleet, simulate(fleet, rates, find_fitting_parallelism(fleet, rates[0], 0.65), control, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +116,25 @@ class _Task:
     block: int
     fleet: Fleet
     samples: Samples
-    events: tuple[Event, ...]
+    restarts: tuple[Restart, ...]
     origin: Origin
     first_poll: int
     hours: tuple[datetime, ...]
 
 
-def _tasks(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, history: History) -> Iterator[_Task]:
+def _tasks(
+    request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, history: SimulatedHistory
+) -> Iterator[_Task]:
     begin = request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
     epoch_ms = round(begin.timestamp() * 1000)
     hours = [request.start + timedelta(hours=hour) for hour in range(request.hours)]
     for block, first in enumerate(range(0, len(jobs), JOBS_PER_FILE)):
         some = slice(first, min(first + JOBS_PER_FILE, len(jobs)))
         part = fleet if some == slice(0, len(jobs)) else pack(fleet.specs[some])
-        events = tuple(
-            replace(event, job=event.job - some.start)
-            for event in history.events
-            if some.start <= event.job < some.stop
+        restarts = tuple(
+            replace(restart, job=restart.job - some.start)
+            for restart in history.restarts
+            if some.start <= restart.job < some.stop
         )
         origin = Origin(
             request.cluster, epoch_ms, tuple(epoch_ms - round(job.age_days * 86_400_000) for job in jobs[some])
@@ -137,12 +143,12 @@ def _tasks(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, 
             chosen = tuple(hours[at : at + HOURS_PER_TASK])
             low = max(at * request.polls_per_hour - 1, 0)  # one poll more, to see what changed since
             samples = history.samples.cut(slice(low, (at + len(chosen)) * request.polls_per_hour), some)
-            yield _Task(request, block, part, samples, events, origin, at * request.polls_per_hour - low, chosen)
+            yield _Task(request, block, part, samples, restarts, origin, at * request.polls_per_hour - low, chosen)
 
 
 def _write(task: _Task) -> tuple[int, int, int]:
     """Write the files of a task; returns hours, lines and bytes."""
-    writer = LineWriter(task.fleet, task.samples, task.events, task.origin)
+    writer = LineWriter(task.fleet, task.samples, task.restarts, task.origin)
     lines = size = 0
     for index, hour in enumerate(task.hours):
         first = task.first_poll + index * task.request.polls_per_hour
@@ -190,11 +196,9 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
         "end": format_utc(request.end),
         "lines": lines,
         "bytes": size,
-        "restarts": len(history.events),
+        "restarts": len(history.restarts),
     }
-    temporary = manifest.with_suffix(".tmp")
-    temporary.write_text(json.dumps(summary, indent=1))
-    temporary.replace(manifest)
+    write_json(manifest, summary)
     times = {"simulated_s": round(simulated_s, 1), "seconds": round(time.monotonic() - started, 1)}
     return {**summary, **times, "skipped": False}
 
@@ -204,7 +208,7 @@ def _write_all(tasks: Sequence[_Task], workers: int) -> tuple[int, int]:
     lines = size = 0
     columns = (TextColumn("history"), BarColumn(), MofNCompleteColumn(), TextColumn("file hours"), TimeElapsedColumn())
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with context.Pool(min(workers, len(tasks))) as pool, Progress(*columns) as progress:
+    with context.Pool(min(workers, len(tasks)), end_with_parent) as pool, Progress(*columns) as progress:
         bar = progress.add_task("history", total=sum(len(task.hours) for task in tasks))
         for done, some_lines, some_bytes in pool.imap_unordered(_write, tasks):
             progress.advance(bar, done)
@@ -213,17 +217,19 @@ def _write_all(tasks: Sequence[_Task], workers: int) -> tuple[int, int]:
 
 
 def _parse(argv: Sequence[str] | None) -> tuple[HistoryRequest, int | None]:
-    parser = argparse.ArgumentParser(prog="python -m cli.history", description=__doc__)
-    parser.add_argument("--days", type=int, default=21)
-    parser.add_argument("--hours", type=int, help="length in hours instead of --days")
-    parser.add_argument("--end", type=parse_utc, required=True, help="ISO 8601, a full hour, UTC")
+    parser = CommandParser(prog="history", description=__doc__)
+    parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21)
+    parser.add_argument("--hours", type=whole_number(1, 24 * MOST_DAYS), help="length in hours instead of --days")
+    parser.add_argument("--end", type=moment, required=True, help="ISO 8601, a full hour, UTC")
     parser.add_argument("--out", type=Path, default=Path("out/raw"), help="raw root")
     parser.add_argument("--cluster", default="simulated")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--scale-jobs", type=int, default=0, help="this many random jobs instead of the catalogue")
-    parser.add_argument("--operators", type=int, default=8, help="of each random job")
-    parser.add_argument("--window-s", type=int, default=300, help="seconds between polls")
-    parser.add_argument("--workers", type=int, help="processes that write (default: all cores)")
+    parser.add_argument("--seed", type=whole_number(0), default=7)
+    parser.add_argument(
+        "--scale-jobs", type=whole_number(0), default=0, help="this many random jobs instead of the catalogue"
+    )
+    parser.add_argument("--operators", type=whole_number(1), default=8, help="of each random job")
+    parser.add_argument("--window-s", type=whole_number(1, 3600), default=300, help="seconds between polls")
+    parser.add_argument("--workers", type=whole_number(1, 256), help="processes that write (default: all cores)")
     a = parser.parse_args(argv)
     hours = a.hours if a.hours is not None else 24 * a.days
     request = HistoryRequest(hours, a.end, a.out, a.cluster, a.seed, a.scale_jobs, a.operators, a.window_s)
@@ -232,12 +238,18 @@ def _parse(argv: Sequence[str] | None) -> tuple[HistoryRequest, int | None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write a history and print its counts as one JSON line."""
+    exit_on_sigterm()
     try:
         request, workers = _parse(argv)
-        print(json.dumps(write_history(request, workers)))
-    except (SpecError, IntervalError) as error:
-        print(f"tidewise: no history written: {error}", file=sys.stderr)
-        return 1
+        with hold_folder(request.raw.parent, "history", f".{request.raw.name}.lock"):
+            require_writable(request.raw)
+            print(json.dumps(write_history(request, workers)))
+    except (SpecError, IntervalError, UsageError) as error:
+        print(f"history: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("history: stopped; the next call writes it from the beginning", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -63,7 +63,7 @@ def java_major(banner: str) -> tuple[int, str]:
     match = re.search(r'version "([^"]+)"', banner)
     if match is None:
         first_line = banner.strip().splitlines()[0] if banner.strip() else "no output"
-        raise PreflightError(f"java does not tell its version ({first_line}): {INSTALL_JDK}")
+        raise PreflightError(f"java does not report its version ({first_line}): {INSTALL_JDK}")
     version = match[1]
     parts = re.findall(r"\d+", version)
     return int(parts[1] if parts[0] == "1" and len(parts) > 1 else parts[0]), version  # 1.8.0 is Java 8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+from include.atomic_write import write_bytes
 from include.flink.poller import Delivery
 from include.flink.raw_format import RawRecord
 
@@ -56,7 +56,7 @@ class FileSource:
             if reason is not None:
                 refused[str(relative)] = reason
                 continue
-            _copy(path, target)
+            write_bytes(target, path.read_bytes())
             written.append(target)
         return Delivery(tuple(written), tuple(kept), refused)
 
@@ -79,11 +79,3 @@ def refusal(path: Path, folder: Path) -> str | None:
     if not start:
         return "empty file"
     return None if start == _GZIP_MAGIC else "not compressed with gzip"
-
-
-def _copy(path: Path, target: Path) -> None:
-    """Copy under a temporary name and rename, so that no reader sees half a file."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(path.read_bytes())
-    temporary.replace(target)

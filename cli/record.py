@@ -20,14 +20,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import AGGREGATE, DAY_S, ENRICH, SOURCE, LoadOptions, submit_load
+from cli.local_flink.load import AGGREGATE, ENRICH, SOURCE, LoadOptions, submit_load
+from cli.out_lock import hold_folder
 from include.flink.client import FlinkError, FlinkUnreachable
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
-from include.utc import format_utc
+from include.utc import DAY_S, format_utc
 
-BATCH_S = 60.0  # a file per minute: an end at any moment loses little
+BATCH_S = 60.0  # a file per minute: a stop at any time loses little
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Recorder:
         self.happened.append((self.clock(), what))
 
     def poll(self) -> None:
-        """Take one poll; a JobManager that does not reply for a moment is noted and the recording goes on."""
+        """Take one poll; a JobManager that does not reply is noted and the recording goes on."""
         self.polls += 1
         try:
             for record in self.source.poll():
@@ -186,18 +188,36 @@ def replace_recording(partial: Path, out: Path) -> None:
     partial.rename(out)
 
 
+def require_recording(out: Path) -> None:
+    """Check that a folder may be replaced: it is not there, empty, or holds a recording.
+
+    Raises:
+        UsageError: it holds something else, or is a file.
+    """
+    if out.is_file() or (out.is_dir() and not (out / "README.md").is_file() and any(out.iterdir())):
+        raise UsageError(f"argument --out: '{out}' is not a recording and would be replaced; pass another folder")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
-    parser = argparse.ArgumentParser(prog="python -m cli.record", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=15.0)
+    parser = CommandParser(prog="record", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=number(0, 1440, above=True), default=15.0)
     parser.add_argument("--out", type=Path, default=Path("data/recording"))
     parser.add_argument("--cluster", default="recorded", help="name under which the replies are kept")
-    parser.add_argument("--poll-every-s", type=float, default=5.0)
+    parser.add_argument("--poll-every-s", type=number(0, 3600, above=True), default=5.0)
     args = parser.parse_args(argv)
     final = args.out
-    if final.exists() and not (final / "README.md").is_file() and any(final.iterdir()):
-        print(f"tidewise: {final} is not a recording and would be replaced; pass another --out", file=sys.stderr)
-        return 2
+    try:
+        require_recording(final)
+        with hold_folder(final.parent, "make record", f".{final.name}.lock"):
+            return record_into(final, args)
+    except UsageError as error:
+        print(f"record: {error}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def record_into(final: Path, args: argparse.Namespace) -> int:
+    """Record beside a folder and put the whole recording in its place; returns the exit code."""
     args.out = final.with_name(f"{final.name}.partial")
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)

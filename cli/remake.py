@@ -5,13 +5,12 @@ Nothing is written. Exit 0 when every row comes out the same, 1 when one differs
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from include.settings import load_settings
+from cli.arguments import CommandParser, moment
+from include.settings import SettingsError, load_settings
 from include.spark.submission import anchored
-from include.utc import parse_utc
 from include.version import code_version
 from spark_jobs.lake import Lake
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
@@ -20,10 +19,14 @@ from spark_jobs.session import start_session
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="remake", description="Make a recorded plan again and compare.")
-    parser.add_argument("--as-of", required=True, type=parse_utc, help="of the plan, ISO 8601, UTC")
+    parser = CommandParser(prog="remake", description="Make a recorded plan again and compare.")
+    parser.add_argument("--as-of", required=True, type=moment, help="of the plan, ISO 8601, UTC")
     as_of = parser.parse_args(argv).as_of
-    settings = anchored(load_settings())
+    try:
+        settings = anchored(load_settings())
+    except SettingsError as error:
+        print(f"remake: {error}", file=sys.stderr)
+        return 1
     spark = start_session(settings, "remake")
     try:
         found = make_again(Lake(spark, settings.paths.lake), settings, as_of)

@@ -9,51 +9,44 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from rich.console import Console
 
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
 from cli.history import HistoryRequest, write_history
+from cli.out_lock import hold_folder
+from cli.progress import ProgressLog
 from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
-from include.control.agenda import read_agenda, write_json
+from cli.workers import exit_on_sigterm
+from include.atomic_write import write_json
+from include.control.agenda import read_agenda
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.stages import Stage, StageRequest
-from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
+from include.utc import IntervalError, ceil_hour, floor_hour, format_utc
 
 RECORDING = PROJECT / "data" / "recording"
+MOST_DAYS = 366
+PARTS = {
+    "data": "the recording, and a simulated history",
+    "ingest": "raw files become observations of every operator",
+    "train": "capacity, recovery and latency models of every job",
+    "forecast": "the rate of every source",
+    "plan": "the steps of every job",
+    "report": "one HTML page",
+    "apply": "the steps that are due, in a dry run unless --apply-mode says otherwise",
+}
 
 
 class RunError(RuntimeError):
     """The run cannot begin; the message says what to do."""
-
-
-@dataclass(slots=True)
-class ProgressLog:
-    """Seconds by part of the run, and the line that says which part is at work."""
-
-    console: Console
-    began: float = field(default_factory=time.monotonic)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def part(self, name: str, work: Callable[[], object]) -> None:
-        """Do a part and note how long it took."""
-        started = time.monotonic()
-        self.say(f"{name} ...")
-        work()
-        self.seconds[name] = round(time.monotonic() - started, 2)
-
-    def say(self, text: str) -> None:
-        """Print a line of progress."""
-        self.console.print(f"[dim]{time.monotonic() - self.began:6.1f} s[/]  {text}", highlight=False)
 
 
 def end_of_recording(recording: Path = RECORDING) -> datetime:
@@ -95,27 +88,29 @@ def last_apply_time(settings: Settings, as_of: datetime) -> datetime:
     return first if fresh else as_of
 
 
-def run_dags(settings: Settings, clock: ProgressLog, as_of: datetime, days: int, log: Path) -> None:
+def run_dags(settings: Settings, progress: ProgressLog, as_of: datetime, days: int, log: Path) -> None:
     """Make the data while Airflow starts, then run the DAGs in the order of the data.
 
     Raises:
         DagFailedError: a task failed.
     """
     end = floor_hour(as_of)
-    with DagClient(airflow_environment(settings), log, lambda task: clock.say(f"  {task} ...")) as client:
-        clock.part("data", lambda: place_data(settings, as_of, days))
+    with DagClient(airflow_environment(settings), log, progress.begin) as client:
+        progress.begin("data")
+        place_data(settings, as_of, days)
 
         def dag(name: str, request: StageRequest) -> None:
-            clock.say(name)
-            clock.seconds |= client.run(name, request).seconds
+            progress.begin(request.stage)  # Java starts first, and only then the stage itself says so
+            client.run(name, request)
 
         dag("tidewise_ingest", StageRequest(Stage.INGEST, as_of, end - timedelta(days=days), end))
         dag("tidewise_train", StageRequest(Stage.TRAIN, as_of))
-        dag("tidewise_plan", StageRequest(Stage.PLAN, as_of))
+        dag("tidewise_plan", StageRequest(Stage.FORECAST, as_of))
         dag("tidewise_apply", StageRequest(Stage.APPLY, last_apply_time(settings, as_of)))
+        progress.end()
 
 
-def outcome(settings: Settings, clock: ProgressLog) -> dict[str, object]:
+def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
     """Return the counts of the run from what its stages wrote down."""
     folder = Path(settings.paths.out) / "stages"
     found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
@@ -128,45 +123,49 @@ def outcome(settings: Settings, clock: ProgressLog) -> dict[str, object]:
         "steps": "plan",
     }
     counts: dict[str, object] = {name: int(found[stage][name]) for name, stage in sources.items()}
-    return counts | {"seconds": clock.seconds}
+    return counts | {"seconds": progress.seconds}
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Do everything; returns the exit code."""
-    clock = ProgressLog(console)
+    progress = ProgressLog(console, PARTS)
     os.environ.update(below(options.out) | {"TIDEWISE__APPLY__MODE": options.apply_mode})
     settings = load_settings()
     out = Path(settings.paths.out)
     as_of = options.as_of or end_of_recording()
     shutil.rmtree(out / "stages", ignore_errors=True)  # counts of an earlier run are not this run's
-    clock.say(f"Tidewise plans from {format_utc(as_of)}; everything is written below {out}")
-    run_dags(settings, clock, as_of, options.days, out / "run.log")
-    result = outcome(settings, clock)
+    progress.say(f"Tidewise plans from {format_utc(as_of)}; everything is written below {out}")
+    run_dags(settings, progress, as_of, options.days, out / "run.log")
+    result = outcome(settings, progress)
     write_json(out / "run.json", result)
     console.print(plan_table(json.loads((out / "plans.json").read_text())))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)
     print(
         f"run: {result['jobs']} jobs, {result['rows']} rows, {result['quarantined']} quarantined,"
-        f" {result['models']} models, {result['steps']} steps, {time.monotonic() - clock.began:.0f} s"
+        f" {result['models']} models, {result['steps']} steps, {time.monotonic() - progress.began_s:.0f} s"
     )
     return 0
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make run ARGS=...", description=__doc__)
-    parser.add_argument("--as-of", type=parse_utc, help="plan from this moment; default: the end of the recording")
+    parser = CommandParser(prog="run", description=__doc__)
+    parser.add_argument("--as-of", type=moment, help="plan as of this time; default: the end of the recording")
     parser.add_argument("--out", type=Path, default=PROJECT / "out", help="write everything below this directory")
-    parser.add_argument("--days", type=int, default=21, help="length of the simulated history")
+    parser.add_argument("--days", type=whole_number(1, MOST_DAYS), default=21, help="length of the simulated history")
     parser.add_argument("--apply-mode", choices=["dry-run", "auto"], default="dry-run", help="auto: send to Flink")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str]) -> int:
     """Run; a failure is one message that says what to do."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that children are stopped as on Ctrl-C
+    exit_on_sigterm()
+    options = _parse(argv)
     try:
-        options = _parse(argv)
-        return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+        with hold_folder(options.out, "make run"):
+            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except UsageError as error:
+        print(f"run: {error}", file=sys.stderr)
+        return EXIT_USAGE
     except (RunError, DagFailedError, SettingsError, IntervalError) as error:
         print(f"run: {error}", file=sys.stderr)
         return 1

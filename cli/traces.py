@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from models.simulation.source_load import WeeklyTrace
 from models.simulation.spec import SpecError
-from models.simulation.workload import Trace
 
 TRACES = Path(__file__).resolve().parents[1] / "data" / "traces"
 
@@ -19,7 +19,7 @@ HISTORY = frozenset({"dsp_taxi", "dsp_wiki_de", "nab_nyc_taxi"})
 """Shipped traces of three weeks or more; the shorter ones are there for replays."""
 
 
-def load_traces(folder: Path = TRACES) -> dict[str, Trace]:
+def load_traces(folder: Path = TRACES) -> dict[str, WeeklyTrace]:
     """Read ``<name>_<n>min.csv.gz`` files of two columns, time and value; returns name -> trace.
 
     All files of a folder, of the shipped ones those of ``HISTORY``.
@@ -37,7 +37,7 @@ def load_traces(folder: Path = TRACES) -> dict[str, Trace]:
         first, second = datetime.fromisoformat(rows[0][0]), datetime.fromisoformat(rows[1][0])
         values = np.array([float(row[1]) for row in rows])
         step_s = round((second - first).total_seconds())
-        traces[name] = Trace.from_values(values, step_s, week_second(first))
+        traces[name] = WeeklyTrace.from_values(values, step_s, week_second(first))
     if not traces:
         raise SpecError(f"no traces in {folder}; restore data/traces from the repository")
     return traces

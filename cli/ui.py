@@ -17,9 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.spark.submission import anchored
@@ -83,7 +85,7 @@ class Group:
             )
 
     def check(self) -> None:
-        """Look whether all still run.
+        """Check that all still run.
 
         Raises:
             UiError: one has ended.
@@ -152,6 +154,16 @@ def login(home: Path) -> str:
     return ", ".join(f"user {name}, password {password}" for name, password in users.items())
 
 
+def runs_page(mlflow_url: str, experiment: str) -> str:
+    """Return the path of MLflow's page of training runs; nothing before the first training."""
+    query = urlencode({"experiment_name": experiment})
+    try:
+        with urlopen(f"{mlflow_url}/api/2.0/mlflow/experiments/get-by-name?{query}", timeout=30) as reply:
+            return f"/#/experiments/{json.load(reply)['experiment']['experiment_id']}/runs"
+    except (HTTPError, OSError, ValueError, KeyError):
+        return ""
+
+
 def _stop_on_signals() -> None:
     def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature is Python's
         raise KeyboardInterrupt
@@ -182,7 +194,7 @@ def run(options: argparse.Namespace) -> None:
         wait_for(f"{airflow_url}/api/v2/monitor/health", group)
         wait_for(f"{mlflow_url}/health", group)
         print(f"ui: Airflow  {airflow_url}   ({login(Path(environment['AIRFLOW_HOME']))})")
-        print(f"ui: MLflow   {mlflow_url}")
+        print(f"ui: MLflow   {mlflow_url}{runs_page(mlflow_url, settings.mlflow.experiment)}")
         print("ui: DAGs are paused until you switch them on. Ctrl-C stops everything.", flush=True)
         while True:
             time.sleep(2)
@@ -195,11 +207,15 @@ def run(options: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Show the interfaces until interrupted; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="make ui ARGS=...", description=__doc__)
-    parser.add_argument("--airflow-port", type=int, default=8080)
-    parser.add_argument("--mlflow-port", type=int, default=5000)
+    parser = CommandParser(prog="ui", description=__doc__)
+    port = whole_number(1, 65535)
+    parser.add_argument("--airflow-port", type=port, default=8080)
+    parser.add_argument("--mlflow-port", type=port, default=5000)
+    options = parser.parse_args(argv)
+    if options.airflow_port == options.mlflow_port:
+        parser.error("--airflow-port and --mlflow-port: expected two different ports")
     try:
-        run(parser.parse_args(argv))
+        run(options)
     except (UiError, SettingsError) as error:
         print(f"ui: {error}", file=sys.stderr)
         return 1

@@ -1,14 +1,16 @@
-"""Look at the jobs and apply due steps: Spark starts only when there are fresh metrics to look at, or a step is due.
+"""Apply the steps that are due: between plans the reactive controller decides which of them go out.
 
-`watch` is the safety net's look at what was collected in the last minutes: it says what goes out now, the plan's due
-step, a step of its own or none, in `gold.looks`. Without fresh metrics (or with `apply.watch` off) due steps go out as
-planned.
+`watch` evaluates every job with the metrics of the last minutes and writes its decision to `gold.looks`: the plan's due
+step goes out, it waits, or the controller adds a step of its own (for example when a backlog grows). Without fresh
+metrics, or with `apply.watch = false`, the plan's due steps go out unchanged.
 
-`apply` **changes Flink** only where the settings say `apply.mode = "auto"` (or a cluster's own `apply_mode`); otherwise
-it records what it would have done. Each step is claimed in `gold.applied_steps` before it is sent: none is sent twice.
+`apply` **changes Flink** only where the settings say `apply.mode = "auto"` (or a cluster's own `apply_mode`). Otherwise
+it records what it would have done. Every step is claimed in `gold.applied_steps` before it is sent, so no step is sent
+twice.
 
-**Schedule**: every five minutes. A tick without fresh metrics and due steps ends after the first task. What became of a
-step stands in `gold.applied_steps`, and in the report of the next plan. To stop all changes at once, pause this DAG.
+**Schedule**: every five minutes. A run without fresh metrics and without due steps ends after its first task and starts
+no Spark. The outcome of a step is in `gold.applied_steps` and in the next report. To stop all changes at once, pause
+this DAG.
 """
 
 from airflow.sdk import CronTriggerTimetable, TriggerRule, chain, dag, task
@@ -23,7 +25,7 @@ from include.utc import parse_utc
 
 @task.branch(task_id="due")
 def first_stage(as_of: str) -> str | None:
-    """Look at the times of the raw files and at the agenda that the plan stage left, which takes no Spark."""
+    """Choose the first stage from the times of the raw files and the times of planned steps; starts no Spark."""
     settings, timestamp = anchored(load_settings()), parse_utc(as_of)
     if watching.something_to_watch(settings, timestamp):
         return str(Stage.WATCH)
@@ -32,7 +34,7 @@ def first_stage(as_of: str) -> str | None:
 
 @task.short_circuit(task_id="released", trigger_rule=TriggerRule.NONE_SKIPPED)
 def step_is_released(as_of: str) -> bool:
-    """Look whether the look released a step; a look that failed holds back no step that is due."""
+    """Whether a step goes out now; when the evaluation failed, the plan's due steps still do."""
     settings, timestamp = anchored(load_settings()), parse_utc(as_of)
     return watching.released(settings, timestamp) or agenda.due(settings, timestamp)
 

@@ -1,11 +1,12 @@
-"""Compare policies: what every job's last week would have cost under each of them, replayed on its own history.
+"""Compare policies: what the last week of every job would have cost under each of them.
 
-The job is its twin: the champion's capacity curves and downtimes under the load that came. **Feeds** the report, which
-is made anew, through `gold.backtests`, and MLflow (experiment `<experiment>-backtest`). The recommended policy of a job
-is a column: nothing changes until a person names it in `planner.policies`.
+Each policy is replayed on the job's own history, against a simulated replica of the job (the champion's capacity curves
+and downtimes under the measured load). **Feeds** the report through `gold.backtests`, and MLflow (experiment
+`<experiment>-backtest`). The recommended policy of a job is a column: nothing changes until a person names it in
+`planner.policies`.
 
 **Schedule**: weekly, after a night's training. `as_of` is the end of the history, so a comparison can be repeated
-exactly. `backtest.policies` names who competes; a policy that fails on a job has a row with its error.
+exactly. `backtest.policies` names the policies; a policy that fails on a job has a row with its error.
 """
 
 from airflow.sdk import CronTriggerTimetable, chain, dag

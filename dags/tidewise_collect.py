@@ -1,10 +1,11 @@
-"""Collect raw payloads from running clusters: Flink's REST API -> raw files.
+"""Collect metrics of running clusters: replies of Flink's REST API -> raw files.
 
-**Feeds** `tidewise_ingest`. What was not polled is lost, so an outage shows as missing windows in `ops.quality`; files
-that somebody else kept can be handed in later (`python -m cli.collect --files FOLDER`).
+**Feeds** `tidewise_ingest`. Replies that were not collected cannot be fetched later, so an outage shows as missing
+windows in `ops.quality`. Files that another system kept can be imported: `python -m cli.collect --files FOLDER`.
 
-**Schedule**: every five minutes; a run polls each cluster at its own `poll_every_s` until the next run is due, because
-a task per poll would spend more on starting tasks than on polling. Without a cluster that has a `rest_url` it skips.
+**Schedule**: every five minutes. One run polls each cluster every `poll_every_s` seconds until the next run is due,
+because starting a task for every poll would take longer than the poll. Without a cluster that has a `rest_url` the run
+is skipped.
 """
 
 import time

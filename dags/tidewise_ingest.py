@@ -1,14 +1,14 @@
-"""Ingest raw payloads: raw files -> bronze and silver, one full hour at a time.
+"""Ingest raw files into bronze and silver tables, one full hour at a time.
 
-**Feeds** training, forecasts and plans; when it stops, plans are refused as stale after
+**Feeds** training, forecasts and plans. When it stops, plans are refused as `stale_metrics` after
 `planner.max_input_age_h` hours.
 
-**Schedule**: hourly; the run of 19:05 replaces the hour 18:00-19:00. Every write replaces exactly its interval, so
-a run may be repeated at any time. Late rows (up to `ingest.late_allowance_h` hours) widen a run to their own hours.
+**Schedule**: hourly; the run of 19:05 replaces the hour 18:00-19:00. Every write replaces exactly its interval, so a
+run may be repeated at any time. Late rows (up to `ingest.late_allowance_h` hours) make a run replace their hours too.
 
-**History**: `airflow backfill create --dag-id tidewise_ingest --from-date 2026-11-01 --to-date 2026-11-02` runs
-hour by hour; a trigger with `{"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}` ingests a longer range
-in one Spark application, which is much faster. Neither makes plans.
+**History**: `airflow backfill create --dag-id tidewise_ingest --from-date 2026-11-01 --to-date 2026-11-02` runs hour by
+hour. A trigger with `{"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}` ingests the whole range in one
+Spark application, which is much faster. Neither makes plans.
 """
 
 from airflow.sdk import CronDataIntervalTimetable, dag

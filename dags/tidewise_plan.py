@@ -1,13 +1,16 @@
-"""Plan the next hours: forecast of every source, then the steps of every job, then the report.
+"""Plan the next day: a forecast of every source, then the steps of every job, then the report.
 
-**Feeds** `tidewise_apply`. A job whose metrics, forecast or models are too old gets a plan that is refused by name.
+The three are one task and one Spark application, whose start takes longer than most of their work. Each may be run
+again: a task that failed in one of them begins with the forecast and writes the same rows.
 
-**Schedule**: hourly by the clock and not by the asset of the observations, because one ingest of a long history would
-then plan once for each of its hours. It plans from `as_of` onward and never for the past: a backfill of
-this DAG is refused.
+**Feeds** `tidewise_apply`. A job whose metrics, forecast or models are too old gets one row with status `refused` and
+the reason.
+
+**Schedule**: hourly by the clock, not on updates of the observations, because one ingest of a long history would then
+plan once for each of its hours. It plans from `as_of` onward and never for the past: a backfill of this DAG is refused.
 """
 
-from airflow.sdk import CronTriggerTimetable, chain, dag
+from airflow.sdk import CronTriggerTimetable, dag
 
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
 from include.settings import load_settings
@@ -23,7 +26,7 @@ from include.stages import Stage
 )
 def tidewise_plan() -> None:
     """Wire the DAG."""
-    chain(stage_step(Stage.FORECAST), stage_step(Stage.PLAN), stage_step(Stage.REPORT))
+    stage_step(Stage.FORECAST, Stage.PLAN, Stage.REPORT)
 
 
 tidewise_plan()

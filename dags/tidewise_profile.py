@@ -1,10 +1,10 @@
-"""Profile jobs: deployments at several scale-outs replay growing rates, then work off a backlog (Phoebe III-C).
+"""Profile jobs: run them at several parallelisms under growing load, then under a backlog (Phoebe, section III-C).
 
-**Feeds** the next plan of jobs whose policy is `phoebe` or `twres`, through `gold.policy_memory`; measurements stand
-in `gold.profiles`. What runs the deployments is `profiling.adapter`: a simulated twin of the job unless the settings
-name an adapter to a real cluster, on which a phase takes hours and a worker per scale-out.
+**Feeds** the next plan of jobs whose policy is `phoebe` or `twres`, through `gold.policy_memory`; the measurements are
+in `gold.profiles`. `profiling.adapter` says where the job runs: by default a simulated replica of it. An adapter to a
+real cluster can be named instead; there a profile takes hours and one worker for each unit of parallelism.
 
-**Schedule**: none. Trigger it by hand for a new job, or when a job has changed; `job` limits it to one.
+**Schedule**: none. Trigger it by hand for a new job, or when a job has changed; `job` limits it to one job.
 """
 
 from airflow.sdk import dag

@@ -1,25 +1,26 @@
-"""Train the fleet's models: silver -> one MLflow run with a bundle for all jobs, behind a gate against the champion.
+"""Train the models of all jobs: silver tables -> one MLflow run with one model for the whole fleet.
 
-Then policies that learn from history (the MDP and reinforcement learning) do so; without one that task is skipped.
+A gate compares the new model with the champion before it takes over. Then policies that learn from history (MDP and
+reinforcement learning) are trained; the task is skipped when no job uses one.
 
-**Feeds** plans. When it fails the last champion stays in force; plans are refused once it is older than
+**Feeds** plans. When it fails the last champion stays in use; plans are refused as `stale_model` once it is older than
 `planner.max_model_age_h` hours.
 
-**Schedule**: nightly. `as_of` limits the observations it learns from, so a training can be repeated exactly.
+**Schedule**: nightly. `as_of` limits the observations that are used, so a training can be repeated exactly.
 """
 
 from airflow.sdk import CronTriggerTimetable, chain, dag, task
 
 from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
-from include.policy_catalogue import NIGHTLY, any_of
+from include.policy_catalogue import names_where
 from include.settings import load_settings
 from include.stages import Stage
 
 
 @task.short_circuit(task_id="policies_learn")
 def some_policy_learns() -> bool:
-    """Look into the settings, which takes no Spark."""
-    return any_of(load_settings().planner, NIGHTLY)
+    """Whether a policy in the settings learns; starts no Spark."""
+    return bool(names_where(learns_nightly=True) & load_settings().planner.policies_in_use)
 
 
 @dag(

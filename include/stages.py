@@ -1,4 +1,4 @@
-"""What a stage is asked to do, as the arguments of one Spark application.
+"""What stages are asked to do, as the arguments of one Spark application.
 
 The DAGs build these arguments, ``spark_jobs/launch.py`` reads them: both sides share this file.
 """
@@ -35,12 +35,13 @@ class StageRequest:
 
     Attributes:
         stage: which.
-        as_of: the moment from which the stage looks at the data; nothing later is used. The only "now" it knows.
+        as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
         start, end: for ingestion, the interval to replace; None elsewhere.
-        job: for profiling, the one job to profile, as ``cluster/job``; None for all that have use for a profile.
-        started_at: the wall clock when the application began, read by its entry point; no argument.  Only what is sent
-            to a live cluster is dated by it: between ``as_of`` and the sending lies the start of a JVM.
-        started_on_s: the monotonic clock of the same moment, from which what has passed since then is counted.
+        job: for profiling, the one job to profile, as ``cluster/job``; None for every job whose policy uses a profile.
+        started_at: the wall clock when the stage began, an application's first with the application itself; read by the
+            entry point, no argument.  Only what is sent to a live cluster is dated by it: a JVM starts
+            between ``as_of`` and the request.
+        started_on_s: the monotonic clock at the same time, from which what has passed since then is counted.
     """
 
     stage: Stage
@@ -69,14 +70,17 @@ class StageRequest:
             argv += ["--start", format_utc(self.start), "--end", format_utc(self.end)]
         return [*argv, f"--job={self.job}"] if self.job else argv
 
-    @classmethod
-    def parse(cls, argv: Sequence[str]) -> StageRequest:
-        """Read the arguments; argparse exits with 2 and a usage line when they are wrong."""
-        parser = argparse.ArgumentParser(prog="launch.py", description="Run one stage of the pipeline.")
-        parser.add_argument("stage", type=Stage, choices=list(Stage))
-        parser.add_argument("--as-of", required=True, type=parse_utc, help="ISO 8601, UTC")
-        parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
-        parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
-        parser.add_argument("--job", help="cluster/job to profile; empty: all that have use for a profile")
-        found = parser.parse_args(argv)
-        return cls(found.stage, found.as_of, found.start, found.end, found.job or None)
+
+def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
+    """Read the arguments of an application: one request for each stage that is named, in that order.
+
+    argparse exits with 2 and a usage line when the arguments are wrong.
+    """
+    parser = argparse.ArgumentParser(prog="launch.py", description="Run stages of the pipeline, one after the other.")
+    parser.add_argument("stages", type=Stage, choices=list(Stage), nargs="+", metavar="stage")
+    parser.add_argument("--as-of", required=True, type=parse_utc, help="ISO 8601, UTC")
+    parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
+    parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
+    parser.add_argument("--job", help="cluster/job to profile; empty: every job whose policy uses a profile")
+    found = parser.parse_args(argv)
+    return tuple(StageRequest(stage, found.as_of, found.start, found.end, found.job or None) for stage in found.stages)

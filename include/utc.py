@@ -1,4 +1,4 @@
-"""Half-open UTC intervals: what a stage is asked to process."""
+"""Units of time, times in UTC and half-open intervals of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+MINUTE_S = 60
+HOUR_S = 60 * MINUTE_S
+DAY_S = 24 * HOUR_S
+WEEK_S = 7 * DAY_S
 HOUR = timedelta(hours=1)
 
 
@@ -32,12 +36,12 @@ def format_utc(timestamp: datetime) -> str:
 
 
 def floor_hour(timestamp: datetime) -> datetime:
-    """Return the full hour at or before the moment."""
+    """Return the full hour at or before a time."""
     return timestamp.replace(minute=0, second=0, microsecond=0)
 
 
 def ceil_hour(timestamp: datetime) -> datetime:
-    """Return the full hour at or after the moment."""
+    """Return the full hour at or after a time."""
     floor = floor_hour(timestamp)
     return floor if floor == timestamp else floor + HOUR
 

@@ -1,6 +1,6 @@
 """The models of a whole fleet as a handful of flat arrays: one artefact per training, cheap to broadcast.
 
-Ragged parts (grids, observed points, knots) lie end to end; counts per operator or job say where each begins.
+Ragged parts (grids, observed points, knots) lie end to end; counts per operator or job give where each begins.
 
 | array | shape | content |
 | --- | --- | --- |
@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from models.job_models import CapacityCurve, Floats, Ints, JobModels, LatencyModel, RecoveryModel
+from models.arrays import Floats, Ints
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 JobKey = tuple[str, str]
 COUNTS = ("operator_count", "knot_count", "grid_count", "observed_count")
@@ -67,7 +68,7 @@ class FleetBundle:
         object.__setattr__(self, "_begin", {name: _starts(self.arrays[name]) for name in COUNTS})
 
     def jobs(self) -> tuple[JobKey, ...]:
-        """Return the (cluster, job) pairs that the bundle knows."""
+        """Return the (cluster, job) pairs of the bundle."""
         return tuple(self._position)
 
     def operators(self) -> list[tuple[str, str, str]]:
@@ -153,18 +154,18 @@ class FleetBundle:
             "grid_count": np.array([len(curve.parallelism) if curve else 0 for curve in curves], np.int64),
             "observed_count": np.array([len(curve.observed) if curve else 0 for curve in curves], np.int64),
             "recovery": np.array([astuple(found.recovery) for found in models.values()], float).reshape(-1, 6),
-            "knots": _joined(latency.knots for latency in latencies),
-            "latency_at_knots_ms": _joined(latency.latency_at_knots_ms for latency in latencies),
+            "knots": _concatenate(latency.knots for latency in latencies),
+            "latency_at_knots_ms": _concatenate(latency.latency_at_knots_ms for latency in latencies),
             "scalars": np.array([_scalars(*pair) for pair in zip(curves, selectivity, strict=True)]).reshape(-1, 5),
-            "mean_per_s": _joined(curve.mean_per_s for curve in present),
-            "sd_per_s": _joined(curve.sd_per_s for curve in present),
-            "observed": _joined(curve.observed for curve in present).astype(np.int64),
-            "observed_per_s": _joined(curve.observed_per_s for curve in present),
+            "mean_per_s": _concatenate(curve.mean_per_s for curve in present),
+            "sd_per_s": _concatenate(curve.sd_per_s for curve in present),
+            "observed": _concatenate(curve.observed for curve in present).astype(np.int64),
+            "observed_per_s": _concatenate(curve.observed_per_s for curve in present),
         }
         return cls(model_version, index, arrays)
 
 
-def _joined(parts: Iterable[np.ndarray]) -> Floats:
+def _concatenate(parts: Iterable[np.ndarray]) -> Floats:
     return np.concatenate([np.zeros(0), *parts])
 
 

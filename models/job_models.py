@@ -1,10 +1,10 @@
-"""What is known about one job: the contract between training, which fits it, and planning, which reads it.
+"""The models of one job: the contract between training, which fits them, and planning, which reads them.
 
 | name | meaning | unit |
 | --- | --- | --- |
 | capacity | records that an operator can process (a source: emit) at a parallelism, PA(p) of ContTune | records/s |
 | selectivity | records out per record in | 1 |
-| recovery | from the moment a job stops until its backlog is gone | s |
+| recovery | from the stop of a job until its backlog is worked off | s |
 | utilisation | load / capacity of the most loaded operator, 0..1 | 1 |
 """
 
@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from models.arrays import Floats, Ints
+
 EventKind = Literal["rescale", "restart"]
 
 
@@ -30,8 +30,8 @@ class CapacityCurve:
         parallelism: (n,) the grid 1, 2, ..., n.
         mean_per_s: (n,) expected capacity, records/s.
         sd_per_s: (n,) standard deviation of the capacity itself (the noise of one window is not in it), records/s.
-        observed: (m,) parallelisms that were seen, ascending.
-        observed_per_s: (m,) mean of the recent capacities seen there, records/s.
+        observed: (m,) observed parallelisms, ascending.
+        observed_per_s: (m,) mean of the recent capacities observed there, records/s.
         slope_per_s: slope of the linear mean through the origin, records/s per unit of parallelism.
         length_scale: of the residual's kernel, in units of parallelism; NaN when the curve is the line alone.
         signal_ratio: residual variance / noise variance, the second hyperparameter; NaN with the line alone.
@@ -57,14 +57,14 @@ class CapacityCurve:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryModel:
-    """How long a job stands still and how long it then catches up.
+    """Downtime and catch-up of a job.
 
     Attributes:
-        downtime_rescale_s, downtime_rescale_sd_s: expected downtime of a planned rescale and its spread.
+        downtime_rescale_s, downtime_rescale_sd_s: expected downtime of a planned rescale and its standard deviation.
         downtime_restart_s, downtime_restart_sd_s: the same for a restart after a failure.
         checkpoint_interval_s: I of Phoebe: age of the last checkpoint that a failure is expected to find; the input
             of that time is processed twice.
-        events: how many events of this job the model has seen (0: it is the fleet's).
+        events: how many events of this job the model was learned from (0: it is the fleet's).
     """
 
     downtime_rescale_s: float
@@ -79,7 +79,7 @@ class RecoveryModel:
         return self.downtime_rescale_s if kind == "rescale" else self.downtime_restart_s
 
     def recovery_s(self, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike, *, kind: EventKind) -> Floats:
-        """Return the seconds until the backlog of an event is gone, for constant load.
+        """Return the seconds until the backlog of an event is worked off, for constant load.
 
         Closed form of Phoebe's Section III-B: R = D + load (I + D) / (capacity - load).  A planned rescale stops with
         a savepoint, so nothing is replayed: I = 0.
@@ -114,7 +114,7 @@ class LatencyModel:
 
     Attributes:
         knots: (n,) utilisation, ascending.
-        latency_at_knots_ms: (n,) latency there; n = 0 when no latency was ever seen.
+        latency_at_knots_ms: (n,) latency there; n = 0 when no latency was observed.
     """
 
     knots: Floats
@@ -125,7 +125,7 @@ class LatencyModel:
             raise ValueError("knots and latency_at_knots_ms must have one length")
 
     def latency_ms(self, utilisation: npt.ArrayLike) -> Floats:
-        """Return the expected latency, (...) ms; flat beyond the knots, NaN when none was ever seen."""
+        """Return the expected latency, (...) ms; flat beyond the knots, NaN when none was ever measured."""
         at = np.asarray(utilisation, float)
         if not len(self.knots):
             return np.full(at.shape, np.nan)
@@ -134,7 +134,7 @@ class LatencyModel:
 
 @dataclass(frozen=True, slots=True)
 class JobModels:
-    """Everything learnt about one job.
+    """All models of one job.
 
     Attributes:
         capacity: operator -> curve; an operator whose busy time Flink never measured is absent.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from models.job_models import Floats, Ints, LatencyModel
+from models.arrays import Floats, Ints
+from models.job_models import LatencyModel
 
 BINS = 32  # of utilisation, hence at most as many knots
 # Latencies below this are all "none" to a person; relative errors are taken against at least this much.
@@ -48,12 +49,12 @@ def fit_windows(utilisation: Floats, latency_ms: Floats) -> LatencyModel:
 
 
 def pool_latency(knots: Floats, latency_at_knots_ms: Floats) -> LatencyModel:
-    """Return the fleet's curve from the knots of all jobs, (all knots,): for a job whose latency was never seen."""
+    """Return the fleet's curve from the knots of all jobs, (all knots,): for a job whose latency was never measured."""
     if not len(knots):
         return LatencyModel(np.zeros(0), np.zeros(0))
     return fit_windows(knots, latency_at_knots_ms)
 
 
 def latency_errors(predicted_ms: Floats, seen_ms: Floats) -> Floats:
-    """Return |predicted - seen| / max(seen, NEGLIGIBLE_MS), (...)."""
+    """Return |predicted - measured| / max(measured, NEGLIGIBLE_MS), (...)."""
     return np.asarray(np.abs(predicted_ms - seen_ms) / np.maximum(seen_ms, NEGLIGIBLE_MS), float)

@@ -1,4 +1,4 @@
-"""How long jobs stand still at a rescale or restart, learnt from their events and, where there are few, from the fleet.
+"""Downtimes of jobs at a rescale or restart, learnt from their events and, where there are few, from the fleet.
 
 Downtimes are positive with a long tail, so medians of logarithms are used: one outlier among many events moves nothing.
 A job's median is shrunk towards its cluster's, that towards the fleet's, that towards a prior, each as if the coarser
@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import EventKind, Floats, Ints, RecoveryModel
+from models.arrays import Floats, Ints
+from models.job_models import EventKind, RecoveryModel
 
 # What is known before any event: DS2 reports 30-50 s for a redeployment, Phoebe 90-130 s for a failure.
 DOWNTIME_PRIOR_S: Final[dict[EventKind, float]] = {"rescale": 40.0, "restart": 90.0}
@@ -32,7 +33,7 @@ class Typical:
 
     Attributes:
         centre_s: (J,) expected duration.
-        sd_s: (J,) spread of a single event around it.
+        sd_s: (J,) standard deviation of a single event around it.
         without_s: (n,) for each event what the model would be had it not seen that event; for held-out errors.
     """
 
@@ -62,11 +63,11 @@ def typical_duration(duration_s: Floats, job: Ints, cluster_of_job: Ints, prior_
         others = count[group] - 1.0
         without = (others * left_out + PRIOR_EVENTS * without) / (others + PRIOR_EVENTS)
     seen = np.bincount(job, minlength=jobs)
-    spread = _spread(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
-    return Typical(np.exp(centre), np.exp(centre) * spread, np.exp(without))
+    sd = _deviation(x - centre[job]) * np.sqrt(1.0 + 1.0 / (seen + PRIOR_EVENTS))
+    return Typical(np.exp(centre), np.exp(centre) * sd, np.exp(without))
 
 
-def _spread(residual: Floats) -> float:
+def _deviation(residual: Floats) -> float:
     """Return a robust standard deviation of log durations, shrunk to the prior."""
     mad = _MAD_TO_SD * float(np.median(np.abs(residual))) if len(residual) else 0.0
     weight = len(residual) + PRIOR_EVENTS
@@ -97,7 +98,7 @@ def _medians(x: Floats, group: Ints, groups: int) -> tuple[Floats, Floats, Float
 
 
 def typical_of_job(durations_s: Sequence[float], prior_s: float) -> tuple[float, float]:
-    """Return expected duration and spread of a single event, s, of one job that has no fleet."""
+    """Return expected duration and standard deviation of a single event, s, of one job that has no fleet."""
     values = np.array(durations_s, float)
     found = typical_duration(values, np.zeros(len(values), np.int64), np.zeros(1, np.int64), prior_s)
     return float(found.centre_s[0]), float(found.sd_s[0])

@@ -109,16 +109,6 @@ class Lake:
         writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
 
-    def merge(self, table: Table, rows: DataFrame, *, update: bool) -> None:
-        """Insert rows whose keys are new; with ``update`` also overwrite those that are there."""
-        self.ensure(table)
-        condition = " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in table.keys)
-        target = DeltaTable.forPath(self.spark, self.path(table)).alias("t")
-        merge = target.merge(rows.select(*table.columns).alias("s"), condition)
-        if update:
-            merge = merge.whenMatchedUpdateAll()
-        merge.whenNotMatchedInsertAll().execute()
-
 
 @contextmanager
 def planned_once(spark: SparkSession) -> Iterator[None]:

@@ -1,7 +1,7 @@
-"""The one Spark application of the project: ``spark-submit --py-files tidewise.zip spark_jobs/launch.py STAGE ...``.
+"""The one Spark application of the project: ``spark-submit --py-files tidewise.zip spark_jobs/launch.py STAGE... ...``.
 
-On success it writes ``<out>/stages/<stage>.json`` with the stage's counts; on failure it says in one line what failed
-and what to do, and exits with 1.
+Stages run one after the other in one session.  When one is done, its counts stand in ``<out>/stages/<stage>.json``;
+when one fails, a line says which, what failed and what to do, the later ones are not begun, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -16,40 +16,56 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
+from include.atomic_write import write_text
 from include.settings import Settings, load_settings
-from include.stages import StageRequest
+from include.stages import StageRequest, parse_requests
 from spark_jobs.session import start_session
 
 
 def write_summary(settings: Settings, stage: str, summary: dict[str, object]) -> None:
-    """Write a stage's counts for the entry point and the report, whole or not at all."""
-    folder = Path(settings.paths.out) / "stages"
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{stage}.json.tmp"
-    temporary.write_text(json.dumps(summary, indent=1, default=str))
-    temporary.replace(folder / f"{stage}.json")
+    """Write a stage's counts for the entry point and the report."""
+    target = Path(settings.paths.out) / "stages" / f"{stage}.json"
+    write_text(target, json.dumps(summary, indent=1, default=str))
+
+
+def run_stages(requests: Sequence[StageRequest]) -> None:
+    """Run stages in this order in one session; the seconds of the first include the start of the session."""
+    spark: SparkSession | None = None
+    settings: Settings | None = None
+    started_at, started_s = datetime.now(UTC), time.monotonic()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # While Java starts or works, Python would only wait.
+        modules = [pool.submit(importlib.import_module, f"spark_jobs.{request.stage}.stage") for request in requests]
+        for index, (request, module) in enumerate(zip(requests, modules, strict=True)):
+            try:
+                print(f"tidewise: stage {request.stage} starts", flush=True)
+                if settings is None or spark is None:
+                    settings = load_settings()
+                    spark = start_session(settings, "-".join(one.stage for one in requests))
+                dated = replace(request, started_at=started_at, started_on_s=started_s)
+                summary = module.result().run(spark, settings, dated)
+            except Exception as error:
+                headline = str(error).splitlines()[0] if str(error) else ""
+                print(f"tidewise: stage {request.stage} failed: {type(error).__name__}: {headline}", file=sys.stderr)
+                raise
+            summary["seconds"] = round(time.monotonic() - started_s, 2)
+            write_summary(settings, request.stage, summary)
+            print(f"tidewise: stage {request.stage} done: {json.dumps(summary, default=str)}", flush=True)
+            if index + 1 < len(requests):
+                spark.catalog.clearCache()  # what a stage kept for itself is of no use to the next
+            started_at, started_s = datetime.now(UTC), time.monotonic()
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one stage; returns the exit code."""
-    started = time.monotonic()
-    request = replace(StageRequest.parse(argv), started_at=datetime.now(UTC), started_on_s=started)
+    """Run the stages; returns the exit code."""
+    requests = parse_requests(argv)
     try:
-        settings = load_settings()
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            # While Java starts, Python would only wait.
-            of_stage = pool.submit(importlib.import_module, f"spark_jobs.{request.stage}.stage")
-            spark = start_session(settings, request.stage)
-            stage = of_stage.result()
-        summary = stage.run(spark, settings, request)
-    except Exception as error:
-        headline = str(error).splitlines()[0] if str(error) else ""
-        print(f"tidewise: stage {request.stage} failed: {type(error).__name__}: {headline}", file=sys.stderr)
+        run_stages(requests)
+    except Exception:
         print(f"tidewise: nothing half-written remains; after the mend run it again: {' '.join(argv)}", file=sys.stderr)
         raise
-    summary["seconds"] = round(time.monotonic() - started, 2)
-    write_summary(settings, request.stage, summary)
-    print(f"tidewise: stage {request.stage} done: {json.dumps(summary, default=str)}")
     return 0
 
 

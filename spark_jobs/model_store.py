@@ -25,7 +25,15 @@ from models.bundle import FleetBundle
 from spark_jobs.model_database import ensure_database
 
 VERSION_TAG = "tidewise.model_version"
+NOTE_TAG = "mlflow.note.content"  # what MLflow shows as the description of a run or an experiment, in Markdown
+KIND_TAG = (
+    "mlflow.experimentKind"  # without it MLflow takes an experiment for one of language models, and shows no runs
+)
+TRAINING_KIND = "custom_model_development"
 CHAMPION, CHALLENGER = "champion", "challenger"
+MODEL_DESCRIPTION = """The models of all jobs in one bundle, a version for each training: capacity curve of every
+operator, recovery time and latency of every job. The alias `champion` names the version that plans use, `challenger`
+the newest one; the gate of the training decides whether a challenger becomes champion."""
 BUNDLE_FILE = "bundle.npz"
 REQUIREMENTS = ("mlflow", "numpy", "pandas")
 _INPUTS = (("cluster", "string"), ("job", "string"), ("operator", "string"), ("parallelism", "long"))
@@ -61,12 +69,15 @@ class ModelStore:
         self.client = mlflow.MlflowClient(mlflow_settings.tracking_uri)
 
     def _experiment_id(self) -> str:
-        found = self.client.get_experiment_by_name(self.settings.experiment)
-        if found is not None:
-            return str(found.experiment_id)
-        root = self.settings.artifact_root
-        location = root if "://" in root else Path(root).resolve().as_uri()
-        return str(self.client.create_experiment(self.settings.experiment, artifact_location=location))
+        name, kind = self.settings.experiment, {KIND_TAG: TRAINING_KIND}
+        found = self.client.get_experiment_by_name(name)
+        if found is None:
+            root = self.settings.artifact_root
+            location = root if "://" in root else Path(root).resolve().as_uri()
+            return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
+        if KIND_TAG not in found.tags:  # made by an earlier release
+            self.client.set_experiment_tag(found.experiment_id, KIND_TAG, TRAINING_KIND)
+        return str(found.experiment_id)
 
     def _runs(self, model_version: str) -> list[Run]:
         condition = f"tags.`{VERSION_TAG}` = '{model_version}'"
@@ -112,7 +123,7 @@ class ModelStore:
         model_version = run.data.tags[VERSION_TAG]
         name = self.settings.registered_model
         try:
-            self.client.create_registered_model(name)
+            self.client.create_registered_model(name, description=MODEL_DESCRIPTION)
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
@@ -126,6 +137,7 @@ class ModelStore:
             source=run.data.tags["tidewise.model_uri"],
             run_id=run.info.run_id,
             tags={VERSION_TAG: model_version},
+            description=run.data.tags.get(NOTE_TAG),
         )
 
     def aliased(self, alias: str) -> Registered | None:

@@ -3,8 +3,48 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+# `make test` gives whole files to its workers in this order: those that wait most come first, so that others fill the
+# processors meanwhile. The two files of tests/live share one Flink cluster, and so one worker.
+FIRST = (
+    "live/test_flink_cluster.py",
+    "live/test_live_plan.py",
+    "e2e/test_run.py",
+    "spark/test_stages_survive_kills.py",
+    "e2e/test_run_ui.py",
+    "spark/test_apply.py",
+    "e2e/test_local_cluster.py",
+)
 
 
 def pytest_configure() -> None:
     """Take Ctrl-C: a shell's background process ignores it, and so would every program that a test interrupts."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first."""
+    tests = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        name = item.path.relative_to(tests).as_posix()
+        return FIRST.index(name) if name in FIRST else len(FIRST)
+
+    items.sort(key=place)
+
+
+class FileScheduling(LoadScopeScheduling):
+    """Gives whole files to workers, and those of tests/live, which share one Flink cluster, to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "tests/live" if file.startswith("tests/live/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
+    """Schedule by files where ``--dist loadfile`` is asked for."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None

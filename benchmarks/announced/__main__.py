@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -10,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.announced.run import SETTINGS, Announced, Course, least_cores, planned, reactive
-from benchmarks.papers.conttune.published import QUERIES
+from benchmarks.papers.conttune.conttune_experiments import DATA_S, DS2, RATES, Method
+from benchmarks.papers.conttune.conttune_published import QUERIES
 from benchmarks.papers.conttune.queries import query
-from benchmarks.papers.conttune.run import DATA_S, DS2, RATES, Method
+from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
+from include.atomic_write import write_text
 from include.settings import Planner
 
 OFF = 0.1  # an announced rate is up to this share off
@@ -36,7 +38,7 @@ _COLUMNS = {
 
 
 def row_of(name: str, candidate: str, course: Course) -> Row:
-    """Return the figures of a contender; means over seeds and permutations."""
+    """Return the figures of a candidate policy; means over seeds and permutations."""
     counts, cores, half = course.reconfigurations, course.core_s / DATA_S, RATES // 2
     return {
         "query": name,
@@ -79,18 +81,25 @@ def table_of(rows: Sequence[Row]) -> Table:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the queries one after the other; what is done is printed after each."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.announced", description=__doc__)
+    parser = CommandParser(prog="announced", description=__doc__)
     parser.add_argument("--query", nargs="+", choices=QUERIES, default=list(QUERIES), help="default: all six")
-    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="times six permutations (default: 1)")
+    parser.add_argument(
+        "--seeds", type=whole_number(1), default=1, metavar="N", help="times six permutations (default: 1)"
+    )
     parser.add_argument("--json", type=Path, metavar="OUT", help="where the rows go")
     for name in ("rescale_weight", "late_weight", "overload_tolerance"):
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=float, default=SETTINGS[name], metavar="X", help=f"default: {SETTINGS[name]}")
+        option, default = f"--{name.replace('_', '-')}", SETTINGS[f"costs.{name}"]
+        parser.add_argument(option, type=float, default=default, metavar="X", help=f"default: {default}")
     options = parser.parse_args(argv)
-    if options.seeds < 1:
-        parser.error("--seeds must be 1 or more")
-    chosen = {name: getattr(options, name, value) for name, value in SETTINGS.items()}
-    settings = Planner.model_validate(chosen)
+    chosen = {name: getattr(options, name.partition(".")[2], value) for name, value in SETTINGS.items()}
+    try:
+        settings = Planner.model_validate(Planner().with_values(chosen).model_dump())
+        if options.json:
+            require_writable_file(options.json, "--json")
+    except ValidationError as error:
+        parser.error("; ".join(f"{fault['loc'][-1]}: {fault['msg']}, not {fault['input']}" for fault in error.errors()))
+    except UsageError as error:
+        parser.error(str(error))
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     told = ", ".join(f"{name} = {value:g}" for name, value in chosen.items())
     console.print(f"planner: {told}; all else as in the defaults", highlight=False)
@@ -102,8 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(table_of(found))
             rows += found
             if options.json:
-                options.json.parent.mkdir(parents=True, exist_ok=True)
-                options.json.write_text(json.dumps({"settings": chosen, "rows": rows}, indent=1), encoding="utf-8")
+                write_text(options.json, json.dumps({"settings": chosen, "rows": rows}, indent=1))
     if options.json:
         console.print(f"written: {options.json}, {len(rows)} rows")
     return 0

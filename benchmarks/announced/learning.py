@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from models.arrays import Floats, Ints
+from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves, scaling_error, widen
-from models.capacity.samples import Samples, pack
-from models.job_models import CapacityCurve, Floats, Ints, JobModels, LatencyModel, RecoveryModel
-from models.policies.conttune.history import History
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.policies.conttune.capacity_history import History
 
 # Reconfigurations take no time in ContTune's experiment, and nothing fails in it.
 _RECOVERY = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
@@ -42,7 +43,7 @@ def models_of(histories: Mapping[str, History], top: int) -> JobModels | None:
 def _curves(samples: Samples, owner: Ints, at: Ints, mean_per_s: Floats, top: int) -> list[CapacityCurve]:
     fitted = fit_curves(samples, np.full(len(samples), float(at.max())), top)
     # pack() keeps the order of operators and parallelisms, in which the rows are already.
-    noise = fitted.noise_share[owner] / np.sqrt(samples.count[samples.seen])
+    noise = fitted.noise_share[owner] / np.sqrt(samples.count[samples.present])
     error = scaling_error(owner, at, mean_per_s, noise)
     grid = np.arange(1, top + 1)
     found = []

@@ -8,36 +8,36 @@ from typing import Final
 import numpy as np
 
 from benchmarks.announced.learning import models_of
+from benchmarks.papers.conttune.conttune_experiments import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
+from benchmarks.papers.conttune.conttune_experiments import run as tune
 from benchmarks.papers.conttune.queries import SLOTS, Query
-from benchmarks.papers.conttune.run import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
-from benchmarks.papers.conttune.run import run as tune
 from include.settings import Planner as Settings
-from models.policies.conttune.history import History
-from models.policies.conttune.reading import fresh_windows, learn
+from models.arrays import Bools, Floats, Ints
+from models.policies.conttune.capacity_history import History
+from models.policies.conttune.reading import learn_histories, select_new_windows
 from models.policies.protocol import Situation
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import look
+from models.policies.tidewise.reactive_controller import evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.testbed import Testbed, Window, observations
 
 # What the planner is told of the experiment.  It knows neither downtimes nor failures, so nothing is sent ahead and
 # nothing is kept for them.  The prices are the exchange rate between its two figures: with 0.03, a reconfiguration is
 # worth 1.35 slots of 90 for the 600 s of a rate; a rate that is not sustained costs 4, that is 133 of them.
 SETTINGS: Final = {
-    "failures_per_day": 0.0,
-    "lead_margin_s": 0.0,
-    "max_lead_s": 0,
-    "apply_every_s": round(WATCH_S),
-    "rescale_weight": 0.03,
-    "rescale_margin": 1.0,  # the rates are certain
-    "late_weight": 0.4,
-    "overload_tolerance": 0.0,  # every rate is to be sustained
-    "overload_slots_share": 0.0,  # what the net adds is what is needed
-    "net_overload": 10.0,  # abilities are measured with up to 19% noise: only records that wait prove a shortage
-    "net_target": 0.85,
+    "costs.failures_per_day": 0.0,
+    "timing.lead_margin_s": 0.0,
+    "timing.max_lead_s": 0,
+    "timing.apply_every_s": round(WATCH_S),
+    "costs.rescale_weight": 0.03,
+    "costs.rescale_margin": 1.0,  # the rates are certain
+    "costs.late_weight": 0.4,
+    "costs.overload_tolerance": 0.0,  # every rate is to be sustained
+    "costs.overload_slots_share": 0.0,  # what the net adds is what is needed
+    "reactive.overload": 10.0,  # abilities are measured with up to 19% noise: only records that wait prove a shortage
+    "reactive.utilisation_target": 0.85,
 }
 KEPT = 20  # K, abilities kept per parallelism: the windows of one rate
 SHOWN = 4  # windows that a look is shown; those that it has learnt from already it passes over
@@ -55,12 +55,12 @@ class Announced:
     """
 
     error: float = 0.0
-    settings: Settings = field(default_factory=lambda: Settings.model_validate(SETTINGS))
+    settings: Settings = field(default_factory=lambda: Settings().with_values(SETTINGS))
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a contender did; S seeds, six permutations, 20 rates; all (S, 6, 20).
+    """What a candidate policy did; S seeds, six permutations, 20 rates; all (S, 6, 20).
 
     Attributes:
         reconfigurations: while each rate lasted, the one with which it began included.
@@ -68,18 +68,18 @@ class Course:
         sustained: whether the configuration at the end can process the rate.
     """
 
-    reconfigurations: IntArray
-    core_s: FloatArray
-    sustained: BoolArray
+    reconfigurations: Ints
+    core_s: Floats
+    sustained: Bools
 
 
-def sustained(query: Query, parallelism: IntArray, factor: IntArray) -> BoolArray:
+def sustained(query: Query, parallelism: Ints, factor: Ints) -> Bools:
     """Return whether the tuned operator can process a rate, (...) for parallelism and workload units of that shape."""
     capacity = query.capacity_per_s[np.minimum(parallelism, len(query.capacity_per_s)) - 1]
     return np.asarray(capacity >= factor * sum(query.unit_per_s.values()) * (1 - _ROUNDING))
 
 
-def least_cores(query: Query, seeds: int) -> FloatArray:
+def least_cores(query: Query, seeds: int) -> Floats:
     """Return (S, 6, 20) the fewest cores that sustain each rate, which nobody knows beforehand."""
     needed = workload(seeds)[..., None] * sum(query.unit_per_s.values()) * (1 - _ROUNDING)
     return np.asarray((query.capacity_per_s >= needed).argmax(axis=-1) + 1, float)
@@ -91,14 +91,14 @@ def reactive(query: Query, method: Method, seeds: int) -> Course:
     return Course(found.reconfigurations, found.core_s, sustained(query, found.cores, found.factor))
 
 
-def announcements(seeds: int, error: float) -> FloatArray:
+def announcements(seeds: int, error: float) -> Floats:
     """Return (S, 6, 20) announced rates in workload units."""
     true = workload(seeds).astype(float)
     draws = [np.random.default_rng([seed, PERMUTATIONS]) for seed in range(seeds)]
     return true * np.stack([draw.uniform(1.0 - error, 1.0 + error, true.shape[1:]) for draw in draws])
 
 
-def forecast_of(query: Query, factor: FloatArray, tuning: int, error: float) -> SourceForecast:
+def forecast_of(query: Query, factor: Floats, tuning: int, error: float) -> SourceForecast:
     """Return the announced rates from one tuning on, to the end of the schedule.
 
     With a factor drawn evenly from 1 -+ error the rate that comes is announced / factor, whose quantile at level q is
@@ -128,8 +128,8 @@ def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUT
     """Run the planner: what it knows of the job is what it has observed since the permutation began.
 
     It plans 30 s before a rate ends, from all that is announced; the first time as soon as it has seen a window.  The
-    safety net looks every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and what is left
-    when a rate ends is dropped.
+    reactive controller evaluates every 30 s, as ContTune's steps come.  As there, reconfigurations take no time and
+    what is left when a rate ends is dropped.
 
     Args:
         query: the job.
@@ -172,14 +172,14 @@ def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, setti
     if not state.windows:
         return 0
     seen = observations(state.windows, job, len(graph.names))
-    state.histories = learn(state.histories, graph, fresh_windows(seen, state.learned_until_s), KEPT)
+    state.histories = learn_histories(state.histories, graph, select_new_windows(seen, state.learned_until_s), KEPT)
     state.learned_until_s = bed.time_s
     running = dict(zip(graph.names, bed.state.parallelism[job].tolist(), strict=True))
     models = models_of(state.histories, SLOTS) if plans or not state.memory.planned else None
     if models is not None:
         situation = Situation(now_s, graph, running, models, forecast, SLOTS, settings, seen, expects=False)
         _, state.memory = Planner().decide(situation, state.memory)
-    told, state.memory = look(Snapshot(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
+    told, state.memory = evaluate_job(Snapshot(now_s, graph, running, True, seen, SLOTS, settings), state.memory)
     if told.wanted is None or dict(told.wanted) == running:
         return 0
     bed.rescale(job, np.array([told.wanted[name] for name in graph.names], np.int64), downtime_s=0.0)

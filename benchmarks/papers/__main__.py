@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
@@ -17,6 +16,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.printing import tables_of, write
+from cli.arguments import CommandParser, UsageError, require_writable
 
 PAPERS = ("ds2", "conttune", "dragster", "mdp_rl", "phoebe")
 CHOICE = "PAPER"
@@ -26,7 +26,7 @@ WIDTH = 140  # where the output is no terminal
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the experiments of the chosen papers one after the other; what is done is printed and written after each."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
+    parser = CommandParser(prog="papers", description=__doc__)
     chosen_outside = os.environ.get(CHOICE, "")
     parser.add_argument(
         "--paper",
@@ -39,7 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = sorted(set(papers) - set(PAPERS))
     if unknown:
         parser.error(f"no such paper: {', '.join(unknown)}; choose from {', '.join(PAPERS)}")
-    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        require_writable(options.out)
+    except UsageError as error:
+        parser.error(str(error))
     os.environ.setdefault("MPLBACKEND", "Agg")  # plots go to files, whatever display there is
     console = Console()
     if not console.is_terminal:

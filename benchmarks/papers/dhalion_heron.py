@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.policies import dhalion
-from models.policies.dhalion.observe import readings
+from models.policies.dhalion.dhalion_inputs import readings
+from models.policies.dhalion.dhalion_options import Options
+from models.policies.dhalion.rules import resolve
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
@@ -24,7 +25,7 @@ _LIMIT = 64
 
 @dataclass(frozen=True, slots=True)
 class HeronRun:
-    """What Dhalion did.
+    """Outcome of Dhalion.
 
     Attributes:
         path: instances of (split, count) after each action, the start first.
@@ -63,7 +64,7 @@ def dhalion_on_heron(seconds: float = 7200.0) -> HeronRun:
             continue
         seen = observations(windows[-1:], 0, len(names))
         found = readings(graph, seen, dict(zip(names, map(int, now), strict=True)), np.full(len(names), _LIMIT))
-        action = dhalion.resolve(dhalion.Options(), found)
+        action = resolve(Options(), found)
         if action is not None:
             now = now.copy()
             now[graph.position(action.operator)] = action.instances

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from benchmarks.papers.cells import Cell
+from include.atomic_write import write_text
 
 Json = dict[str, str | float | int | None]
 
@@ -45,10 +46,7 @@ def tables_of(cells: Iterable[Cell]) -> list[Table]:
 
 def write(cells: Iterable[Cell], path: Path) -> None:
     """Write the figures as a JSON list, whole or not at all; one that is no finite number becomes null."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps([plain(cell) for cell in cells], indent=1, allow_nan=False), encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, json.dumps([plain(cell) for cell in cells], indent=1, allow_nan=False))
 
 
 def plain(cell: Cell) -> Json:
@@ -62,7 +60,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _table(title: str, cells: Sequence[Cell]) -> Table:
-    """Return a table; spread and runs only where they say something."""
+    """Return a table; spread and runs only where there are several runs."""
     has_spread, has_runs = any(cell.spread is not None for cell in cells), any(cell.seeds != 1 for cell in cells)
     table = Table(title=title, title_justify="left")
     table.add_column("row")

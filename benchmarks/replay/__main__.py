@@ -12,14 +12,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks.replay.replay_cases import Row, Run, run_all, windows_of
-from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, job_of
-from benchmarks.replay.table import tables_of, write
-from benchmarks.replay.traces import DAY_BINS, TraceError, read_trace
-from include.settings import Planner
-from models.evaluation.candidate_policies import PLANNED, WITH_PLANS, check_names, names
-from models.evaluation.conditions import Cadence, ConditionsError, Prices
-from models.evaluation.replay_run import CandidateError, Conditions
+from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
+from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
+from benchmarks.replay.replay_tables import build_tables, write
+from benchmarks.replay.replay_traces import DAY_BINS, TraceError, read_trace
+from cli.arguments import CommandParser, number, require_writable_file, whole_number
+from cli.workers import exit_on_sigterm
+from include.policy_catalogue import Decides
+from include.settings import Costs, Planner, Timing
+from include.utc import HOUR_S
+from models.evaluation.candidate_policies import check_names, list_deciding, list_names
+from models.evaluation.conditions import Cadence, Conditions, ConditionsError, Prices
+from models.evaluation.replay_run import CandidateError
 from models.evaluation.scores import SEGMENTS
 from models.simulation.spec import SpecError
 
@@ -27,15 +31,14 @@ TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal
 # Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
 PLAN_AFTER_S = 900
-HOUR_S = 3600
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> CommandParser:
     """Return the command line."""
-    found = argparse.ArgumentParser(
-        prog="python -m benchmarks.replay",
+    found = CommandParser(
+        prog="replay",
         description=__doc__,
-        epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(names())}.",
+        epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(list_names())}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     found.add_argument(
@@ -51,40 +54,45 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         action="extend",
         metavar="NAME",
-        help="contenders (default: all); clairvoyant always runs",
+        help="candidate policies (default: all); clairvoyant always runs",
     )
     found.add_argument(
         "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
     )
-    found.add_argument("--seeds", type=_positive, default=3, metavar="N", help="runs per contender (default: 3)")
-    found.add_argument("--days", type=float, metavar="N", help="only the first N days of each trace")
+    found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
+    found.add_argument(
+        "--days", type=number(0, 36_600, above=True), metavar="N", help="only the first N days of each trace"
+    )
     found.add_argument("--json", type=Path, metavar="OUT", help="where the rows go (default: out/replay.json)")
     found.add_argument("--plot", type=Path, metavar="OUT.png", help="load, slots and costs as a picture")
     prices, cadence = Prices(), Cadence()
-    found.add_argument("--lag-target-s", type=float, default=prices.lag_target_s, help="late beyond it (default: 60)")
-    found.add_argument("--late-weight", type=float, default=prices.late, help="cost of a late minute (default: 0.4)")
-    found.add_argument("--tick", type=int, default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)")
     found.add_argument(
-        "--plan-every", type=int, default=cadence.plan_every_s, metavar="S", help="between plans (default: 3600)"
+        "--lag-target-s", type=number(0, 1e9), default=prices.lag_target_s, help="late beyond it (default: 60)"
+    )
+    found.add_argument(
+        "--late-weight", type=number(0, 1e9), default=prices.late, help="cost of a late minute (default: 0.4)"
+    )
+    found.add_argument(
+        "--tick", type=whole_number(1), default=cadence.tick_s, metavar="S", help="reactive cadence (default: 300)"
+    )
+    found.add_argument(
+        "--plan-every",
+        type=whole_number(1),
+        default=cadence.plan_every_s,
+        metavar="S",
+        help="between plans (default: 3600)",
     )
     found.add_argument(
         "--plan-after",
-        type=int,
+        type=whole_number(0),
         metavar="S",
         help="from the last window that a plan knows to the plan (default: 900, the DAG's; one tick for shorter plans)",
     )
-    found.add_argument("-j", "--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N", help="processes")
+    found.add_argument("-j", "--jobs", type=whole_number(1), default=os.cpu_count() or 1, metavar="N", help="processes")
     return found
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
-
-
-def conditions_of(options: argparse.Namespace) -> Conditions:
+def build_conditions(options: argparse.Namespace) -> Conditions:
     """Return the conditions that the command line asks for.
 
     Raises:
@@ -95,53 +103,58 @@ def conditions_of(options: argparse.Namespace) -> Conditions:
         after = PLAN_AFTER_S if options.plan_every >= HOUR_S else min(options.tick, options.plan_every - options.tick)
     cadence = Cadence(tick_s=options.tick, plan_every_s=options.plan_every, plan_after_s=after)
     prices = Prices(late=options.late_weight, lag_target_s=options.lag_target_s)
-    planner = Planner(
+    costs = Costs(
         resource_weight=prices.slots,
         late_weight=prices.late,
         rescale_weight=prices.rescale,
         late_after_s=prices.lag_target_s,
-        apply_every_s=cadence.tick_s,
     )
+    planner = Planner(costs=costs, timing=Timing(apply_every_s=cadence.tick_s))
     return Conditions(cadence, prices, planner=planner)
 
 
-def facts(conditions: Conditions, seeds: int) -> list[str]:
-    """Return what is fixed for every contender, as lines."""
-    cadence, prices, around = conditions.cadence, conditions.prices, conditions.around
-    least, most = around.rescale_downtime_s
-    planned, slow = ", ".join(sorted(PLANNED)), ", ".join(sorted(WITH_PLANS))
+def describe(conditions: Conditions, seeds: int) -> list[str]:
+    """Return what is the same for every candidate policy, as lines."""
+    cadence, prices, disturbances = conditions.cadence, conditions.prices, conditions.disturbances
+    least, most = disturbances.rescale_downtime_s
+    planned, slow = ", ".join(list_deciding(Decides.AHEAD)), ", ".join(list_deciding(Decides.WITH_PLANS))
     return [
         f"cost per minute = {prices.slots:g} x slots / maximum slots + {prices.late:g} if late, + {prices.rescale:g} "
         f"per rescale; late: the oldest unprocessed record is older than {prices.lag_target_s:g} s",
         f"plans every {cadence.plan_every_s} s, from windows up to {cadence.plan_after_s} s before ({planned} and the "
-        f"planner); due steps, safety net and reactive policies every {cadence.tick_s} s, generous to the latter; "
-        f"{slow} act with the plans, by windows up to that moment",
-        f"models nightly at 02:30 UTC from a contender's own windows (up to {conditions.training.lookback_days} days); "
-        "cold start",
-        f"{seeds} seeds, the same for all contenders: {around.failures_per_day} failure a day of about "
-        f"{around.failure_downtime_s:g} s and what came since the last checkpoint ({around.checkpoint_interval_s:g} s "
-        f"interval); rescales {least:g}-{most:g} s; measured rates +-{around.measurement_noise:.0%}, true capacity "
-        f"+-{around.capacity_noise:.0%}; {conditions.apply.cooldown_s:g} s between rescales",
+        f"planner); due steps, the reactive controller and reactive policies every {cadence.tick_s} s, which favours "
+        f"the latter; {slow} act with the plans, by windows up to that time",
+        "models nightly at 02:30 UTC from a candidate's own windows (up to "
+        f"{conditions.training.lookback_days} days); cold start",
+        f"{seeds} seeds, the same for all candidates: {disturbances.failures_per_day} failure a day of about "
+        f"{disturbances.failure_downtime_s:g} s and what came since the last checkpoint "
+        f"({disturbances.checkpoint_interval_s:g} s interval); rescales {least:g}-{most:g} s; measured rates "
+        f"+-{disturbances.measurement_noise:.0%}, true capacity +-{disturbances.capacity_noise:.0%}; "
+        f"{conditions.apply.cooldown_s:g} s between rescales",
     ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Replay the traces one after the other; what is done is written after each."""
-    command = parser()
+    command = build_parser()
     options = command.parse_args(argv)
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    exit_on_sigterm()
     try:
-        conditions = conditions_of(options)
-        chosen = list(dict.fromkeys(options.policy or names()))
+        conditions = build_conditions(options)
+        chosen = list(dict.fromkeys(options.policy or list_names()))
         check_names(chosen)
         policies = tuple(chosen if "clairvoyant" in chosen else [*chosen, "clairvoyant"])
         jobs = list(dict.fromkeys(options.job or ["wordcount"]))
         for job in jobs:
-            job_of(job)
-        traces = [read_trace(path).first_days(options.days) for path in options.trace or default_traces()]
+            read_job(job)
+        traces = [read_trace(path).cut_days(options.days) for path in options.trace or list_traces()]
+        for path, option in ((options.json, "--json"), (options.plot, "--plot")):
+            if path is not None:
+                require_writable_file(path, option)
     except (ConditionsError, TraceError, SpecError, ValueError) as error:
         command.error(str(error))
-    for line in facts(conditions, options.seeds):
+    for line in describe(conditions, options.seeds):
         console.print(line, highlight=False)
     out = options.json or Path("out/replay.json")
     rows: list[Row] = []
@@ -149,9 +162,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         days = len(trace.values) / DAY_BINS
         console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
         for job in jobs:
-            run = Run(trace, job, policies, tuple(range(options.seeds)), conditions)
+            case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions)
             try:
-                rows += replay(run, options, console)
+                rows += replay(case, options, console)
             except CandidateError as error:
                 console.print(f"[bold red]replay: {error}[/]", soft_wrap=True)
                 return 1
@@ -160,12 +173,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def default_traces() -> list[Path]:
+def list_traces() -> list[Path]:
     """Return the shipped traces."""
     return sorted(TRACES.glob("*.csv*"))
 
 
-def replay(run: Run, options: argparse.Namespace, console: Console) -> list[Row]:
+def replay(case: ReplayCase, options: argparse.Namespace, console: Console) -> list[Row]:
     """Run one trace and job, print its tables and draw its plot."""
     began = time.monotonic()
     columns = (
@@ -176,21 +189,21 @@ def replay(run: Run, options: argparse.Namespace, console: Console) -> list[Row]
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(f"{run.trace.name}, {run.job}", total=windows_of(run.trace, run.conditions))
-        found = run_all(run, options.jobs, lambda windows: progress.update(task, completed=windows))
-    console.print(*tables_of(found.rows, SEGMENTS), sep="\n")
-    console.print(f"{time.monotonic() - began:.0f} s for {len(run.policies)} contenders x {len(run.seeds)} seeds")
+        task = progress.add_task(f"{case.trace.name}, {case.job}", total=count_windows(case))
+        found = replay_in_processes(case, options.jobs, lambda windows: progress.update(task, completed=windows))
+    console.print(*build_tables(found.rows, SEGMENTS), sep="\n")
+    console.print(f"{time.monotonic() - began:.0f} s for {len(case.policies)} candidates x {len(case.seeds)} seeds")
     busy = {name: count for name, count in found.refused.items() if count}
     if busy:
-        told = ", ".join(f"{name} {count}" for name, count in busy.items())
+        refused = ", ".join(f"{name} {count}" for name, count in busy.items())
         console.print(
-            f"rescales asked for while the job was down or cooling down, not carried out: {told}", highlight=False
+            f"rescales asked for while the job was down or cooling down, not carried out: {refused}", highlight=False
         )
     if options.plot:
-        from benchmarks.replay.plots import draw, path_of
+        from benchmarks.replay.replay_plots import draw, name_plot
 
-        path = path_of(options.plot, run.trace.name, run.job, several=len(options.trace or [1, 2]) > 1)
-        draw(found, run, path)
+        path = name_plot(options.plot, case.trace.name, case.job, several=len(options.trace or [1, 2]) > 1)
+        draw(found, case, path)
         console.print(f"plot: {path}")
     return found.rows
 

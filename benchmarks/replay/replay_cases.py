@@ -1,28 +1,31 @@
-"""Runs of the replay: a trace and a job are a run, whose contenders are split over processes."""
+"""Cases of the replay: a trace and a job, whose candidate policies are divided over processes."""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.managers import SyncManager
 from queue import Empty, Queue
 from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from benchmarks.replay.fleet import prior_without
-from benchmarks.replay.replay_jobs import job_of
-from benchmarks.replay.traces import BIN_S, Trace
+from benchmarks.replay.fleet_prior_value import learn_prior_without
+from benchmarks.replay.replay_jobs import read_job
+from benchmarks.replay.replay_traces import BIN_S, Trace
+from cli.workers import end_with_parent, stop_workers
+from models.arrays import Floats, Ints
 from models.evaluation.ablations import FLEET
-from models.evaluation.candidate_policies import candidate_policies
-from models.evaluation.replay_run import Conditions, ReplayRun
-from models.evaluation.scores import SEGMENTS, score, span_of
-from models.simulation.spec import FloatArray, IntArray
+from models.evaluation.candidate_policies import build_candidates
+from models.evaluation.conditions import Conditions
+from models.evaluation.replay_run import ReplayRun
+from models.evaluation.scores import SEGMENTS, compute_score, find_span
 
 Row = dict[str, str | int | float | None]
 FLOOR = "clairvoyant"
-# Seconds that a contender takes for three days of the 8-operator graph, roughly, so that the processes end together.
+# Seconds that a candidate takes for three days of the 8-operator graph, roughly, so that processes end together.
 _COSTS = {
     "rl_decentralised": 8.0,
     "dragster_gradient": 4.0,
@@ -39,12 +42,12 @@ _POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What one process does.
+class ReplayCase:
+    """What is replayed in one call, by one process or by several.
 
     Attributes:
         trace, job: the trace and the name or file of the job.
-        policies: contenders.
+        policies: names of candidates.
         seeds: of each.
         conditions: of the run.
     """
@@ -57,85 +60,81 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Results of a run.
+class CaseResult:
+    """Result of a case.
 
     Attributes:
         rows: the figures, without the comparison with the clairvoyant.
         slots: policy -> (W,) slots with the first seed, for the plot.
         arrivals_per_s: (W, S).
-        refused: policy -> wishes for a rescale that came too soon, all seeds.
+        refused: policy -> requests for a rescale that came too soon, all seeds.
     """
 
     rows: list[Row]
-    slots: dict[str, IntArray]
-    arrivals_per_s: FloatArray
+    slots: dict[str, Ints]
+    arrivals_per_s: Floats
     refused: dict[str, int]
 
 
-def shares(policies: Sequence[str], processes: int) -> list[tuple[str, ...]]:
-    """Return the policies dealt to processes so that none has much more to do; the order within each is kept."""
+def divide(policies: Sequence[str], processes: int) -> list[tuple[str, ...]]:
+    """Return the policies of each process so that none has much more to do; the order within each is kept."""
     loads = [0.0] * max(1, min(processes, len(policies)))
-    dealt: list[list[str]] = [[] for _ in loads]
+    parts: list[list[str]] = [[] for _ in loads]
     for name in sorted(policies, key=lambda name: -_COSTS.get(name, _COST)):
         least = loads.index(min(loads))
         loads[least] += _COSTS.get(name, _COST)
-        dealt[least].append(name)
-    return [tuple(name for name in policies if name in names) for names in dealt]
+        parts[least].append(name)
+    return [tuple(name for name in policies if name in names) for names in parts]
 
 
-def simulate(run: Run, progress: Callable[[int], None] | None = None) -> Found:
-    """Run some contenders.
+def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None) -> CaseResult:
+    """Run the candidates of a case in this process.
 
     Args:
-        run: what to do.
-        progress: told how many windows are done.
+        case: what to run.
+        progress: called with the number of windows done.
     """
-    conditions = run.conditions
-    if FLEET in run.policies:
-        conditions = replace(conditions, fleet=prior_without(run.job, conditions.around))
+    conditions = case.conditions
+    if FLEET in case.policies:
+        conditions = replace(conditions, fleet=learn_prior_without(case.job, conditions.disturbances))
     cadence = conditions.cadence
-    workload = job_of(run.job).under(run.trace, cadence.step_s)
-    named = candidate_policies(run.policies, workload, conditions)
+    workload = read_job(case.job).build_workload(case.trace, cadence.step_s)
+    candidates = build_candidates(case.policies, workload, conditions)
     with threadpool_limits(limits=1):
-        outcome = ReplayRun(workload, named, run.seeds, conditions).run(progress)
-    windows = len(outcome.ledger.slots)
+        found = ReplayRun(workload, candidates, case.seeds, conditions).run(progress)
+    windows = len(found.ledger.slots)
     rows: list[Row] = []
-    for place, (policy, seed) in enumerate(zip(outcome.names, outcome.seeds, strict=True)):
+    for place, (policy, seed) in enumerate(zip(found.names, found.seeds, strict=True)):
         for segment in SEGMENTS:
-            found = score(
-                outcome.ledger,
+            score = compute_score(
+                found.ledger,
                 place,
-                span_of(segment, windows, cadence.window_s),
+                find_span(segment, windows, cadence.window_s),
                 window_s=cadence.window_s,
                 slots_max=workload.spec.slots_max,
                 prices=conditions.prices,
             )
             rows.append(
                 {
-                    "trace": run.trace.name,
+                    "trace": case.trace.name,
                     "job": workload.spec.name,
                     "policy": policy,
                     "seed": seed,
                     "segment": segment,
-                    "rescales_per_day": found.rescales_per_day,
-                    "late_minutes_per_day": found.late_minutes_per_day,
-                    "lag_record_seconds": found.lag_record_seconds,
-                    "slot_hours": found.slot_hours,
-                    "cost": found.cost,
+                    **asdict(score),
                 }
             )
-    first = {name: outcome.names.index(name) for name in run.policies}
-    slots = {name: outcome.ledger.slots[:, place] for name, place in first.items()}
+    first = {name: found.names.index(name) for name in case.policies}
+    slots = {name: found.ledger.slots[:, place] for name, place in first.items()}
     refused = {
-        name: int(sum(count for other, count in zip(outcome.names, outcome.refused, strict=True) if other == name))
-        for name in run.policies
+        name: int(sum(count for other, count in zip(found.names, found.refused, strict=True) if other == name))
+        for name in case.policies
     }
-    return Found(rows, slots, outcome.arrivals_per_s, refused)
+    return CaseResult(rows, slots, found.arrivals_per_s, refused)
 
 
-def merged(parts: Sequence[Found], policies: Sequence[str]) -> Found:
-    """Put the parts of a run together, in the order of the policies, each row compared with the clairvoyant's."""
+def merge(parts: Sequence[CaseResult], policies: Sequence[str]) -> CaseResult:
+    """Put the parts of a case together, in the order of the policies, each row compared with the clairvoyant's."""
     rows = [row for part in parts for row in part.rows]
     floor = {(row["seed"], row["segment"]): row["cost"] for row in rows if row["policy"] == FLOOR}
     order = {name: place for place, name in enumerate(policies)}
@@ -147,31 +146,32 @@ def merged(parts: Sequence[Found], policies: Sequence[str]) -> Found:
         compared.append({**row, "cost_vs_clairvoyant": ratio})
     slots = {name: part.slots[name] for name in policies for part in parts if name in part.slots}
     refused = {name: part.refused[name] for name in policies for part in parts if name in part.refused}
-    return Found(compared, slots, parts[0].arrivals_per_s, refused)
+    return CaseResult(compared, slots, parts[0].arrivals_per_s, refused)
 
 
-def windows_of(trace: Trace, conditions: Conditions) -> int:
-    """Return the windows of a run, for a progress bar."""
-    return len(trace.values) * BIN_S // conditions.cadence.window_s
+def count_windows(case: ReplayCase) -> int:
+    """Return the windows of a case, for a progress bar."""
+    return len(case.trace.values) * BIN_S // case.conditions.cadence.window_s
 
 
-def run_all(run: Run, processes: int, progress: Callable[[int], None] | None = None) -> Found:
-    """Run all contenders, in several processes if there are several contenders.
+def replay_in_processes(case: ReplayCase, processes: int, progress: Callable[[int], None] | None = None) -> CaseResult:
+    """Run all candidates of a case, in several processes if there are several candidates.
 
     Args:
-        run: with all policies.
+        case: what to run.
         processes: at most so many.
-        progress: told how many windows are done, over all processes: each counts them all.
+        progress: called with the number of windows done, the mean over the processes: each runs through all of them.
     """
-    dealt = shares(run.policies, processes)
-    parts = [Run(run.trace, run.job, names, run.seeds, run.conditions) for names in dealt]
+    parts = [replace(case, policies=names) for names in divide(case.policies, processes)]
     if len(parts) == 1:
-        return merged([simulate(parts[0], progress)], run.policies)
+        return merge([replay_case(parts[0], progress)], case.policies)
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
+    manager = SyncManager(ctx=context)
+    manager.start(end_with_parent)
+    with manager:
         done: Queue[tuple[int, int]] = manager.Queue()
-        with ProcessPoolExecutor(len(parts), mp_context=context) as pool:
-            waiting = [pool.submit(_in_process, part, place, done) for place, part in enumerate(parts)]
+        with ProcessPoolExecutor(len(parts), mp_context=context, initializer=end_with_parent) as pool, stop_workers():
+            waiting = [pool.submit(_replay_part, part, place, done) for place, part in enumerate(parts)]
             reached = [0] * len(parts)
             while not all(future.done() for future in waiting):
                 if any(future.done() and future.exception() for future in waiting):
@@ -184,8 +184,8 @@ def run_all(run: Run, processes: int, progress: Callable[[int], None] | None = N
                 reached[place] = windows
                 if progress is not None:
                     progress(sum(reached) // len(parts))
-            return merged([future.result() for future in waiting], run.policies)
+            return merge([future.result() for future in waiting], case.policies)
 
 
-def _in_process(run: Run, place: int, done: Any) -> Found:
-    return simulate(run, lambda windows: done.put((place, windows)))
+def _replay_part(part: ReplayCase, place: int, done: Any) -> CaseResult:
+    return replay_case(part, lambda windows: done.put((place, windows)))

@@ -1,4 +1,4 @@
-"""The jobs of the replay: built in, or from a file; each is put under a trace that drives it to 70% of its slots."""
+"""The jobs of the replay: built in, or from a file; each gets a load that needs 70% of its slots at the peak."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.conttune.queries import query
-from benchmarks.replay.traces import BIN_S, Trace
-from models.evaluation.workload import Workload, curves_per_s, source_gains
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec, SpecError
+from benchmarks.replay.replay_traces import BIN_S, Trace
+from models.arrays import Floats
+from models.evaluation.rate_series import interpolate_steps
+from models.evaluation.workload import Workload, compute_curves, compute_source_gains
+from models.simulation.spec import JobSpec, OperatorSpec, SpecError
 
 SLOTS = 32
 # The trace's peak needs so much of the maximum parallelism.
@@ -24,7 +26,7 @@ FILE_HELP = """A job file is JSON:
    "operators": [{"name": "source", "upstream": [], "per_subtask_per_s": 20000, "contention": 0.02,
                   "selectivity": 1.0}, ...],
    "sources": {"source": {"weight": 1.0, "lag_h": 0}}}
-operators stand in topological order and may have curvature, max_parallelism and measured_per_s (abilities at 1, 2, ...)
+operators stand in topological order and may have curvature, max_parallelism and measured_per_s (capacity at 1, 2, ...)
 too, see models/simulation/spec.py.  A source gets weight x the trace, lag_h hours later; 1 and 0 unless given."""
 
 
@@ -42,26 +44,23 @@ class SourceShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ReplayJob:
     """A job and how the trace divides over its sources, in their order."""
 
     spec: JobSpec
     shares: tuple[SourceShare, ...]
 
-    def under(self, trace: Trace, step_s: int) -> Workload:
-        """Return the job under a trace, scaled so that the peak needs :data:`PEAK_SHARE` of the slots.
+    def build_workload(self, trace: Trace, step_s: int) -> Workload:
+        """Return the job with the load of a trace, scaled so that the peak needs :data:`PEAK_SHARE` of the slots.
 
         Five-minute means are joined linearly from middle to middle.
         """
-        shapes = np.stack([share.weight * _lagged(trace.values, share.lag_h) for share in self.shares], axis=1)
-        means = shapes * _scale(self.spec, shapes)
-        middles = (np.arange(len(means)) + 0.5) * BIN_S
-        at = (np.arange(len(means) * BIN_S // step_s) + 0.5) * step_s
-        rates = np.stack([np.interp(at, middles, column) for column in means.T], axis=1)
-        return Workload(self.spec, trace.start_s, step_s, rates)
+        shapes = np.stack([share.weight * _delay(trace.values, share.lag_h) for share in self.shares], axis=1)
+        means = shapes * _compute_scale(self.spec, shapes)
+        return Workload(self.spec, trace.start_s, step_s, interpolate_steps(means, BIN_S, step_s))
 
 
-def _lagged(values: FloatArray, hours: int) -> FloatArray:
+def _delay(values: Floats, hours: int) -> Floats:
     shift = hours * HOUR_BINS
     if not shift:
         return values
@@ -71,23 +70,23 @@ def _lagged(values: FloatArray, hours: int) -> FloatArray:
     return values[np.where(places >= 0, places, before)]
 
 
-def _scale(spec: JobSpec, shapes: FloatArray) -> float:
-    """Return the factor at which the operator that is hardest pressed needs its share of the slots at its peak."""
-    loads = (shapes @ source_gains(spec).T).max(axis=0)
-    curves = curves_per_s(spec)
+def _compute_scale(spec: JobSpec, shapes: Floats) -> float:
+    """Return the factor at which the most loaded operator needs its share of the slots at its peak."""
+    loads = (shapes @ compute_source_gains(spec).T).max(axis=0)
+    curves = compute_curves(spec)
     at = PEAK_SHARE * spec.slots_max
     capacities = np.array([np.interp(at, np.arange(len(curve)), curve) for curve in curves])
     return float((capacities[loads > 0] / loads[loads > 0]).min())
 
 
-def _query(name: str) -> Callable[[], Job]:
-    def make() -> Job:
+def _build_query(name: str) -> Callable[[], ReplayJob]:
+    def build() -> ReplayJob:
         found = query(name)
         label = "wordcount" if name == "WordCount" else f"nexmark-{name.lower()}"
         spec = replace(found.job(label), slots_max=SLOTS)
-        return Job(spec, tuple(SourceShare(rate) for rate in found.unit_per_s.values()))
+        return ReplayJob(spec, tuple(SourceShare(rate) for rate in found.unit_per_s.values()))
 
-    return make
+    return build
 
 
 # The 8-operator graph: (name, upstream, parallelism that the peak needs, selectivity, contention).
@@ -104,7 +103,7 @@ _EIGHT: tuple[tuple[str, tuple[str, ...], float, float, float], ...] = (
 _CLICKS_PER_S, _PURCHASE_SHARE, _PURCHASE_LAG_H = 100_000.0, 0.15, 3
 
 
-def _eight() -> Job:
+def _build_eight() -> ReplayJob:
     loads: dict[str, float] = {}
     sent: dict[str, float] = {}
     operators = []
@@ -115,17 +114,17 @@ def _eight() -> Job:
         each = loads[name] * (1.0 + contention * (need - 1.0)) / need
         operators.append(OperatorSpec(name, upstream, each, contention, selectivity=selectivity))
     spec = JobSpec("eight", tuple(operators), slots_max=SLOTS)
-    return Job(spec, (SourceShare(1.0), SourceShare(_PURCHASE_SHARE, _PURCHASE_LAG_H)))
+    return ReplayJob(spec, (SourceShare(1.0), SourceShare(_PURCHASE_SHARE, _PURCHASE_LAG_H)))
 
 
-JOBS: dict[str, Callable[[], Job]] = {
-    "wordcount": _query("WordCount"),
-    **{f"nexmark-{number}": _query(number.upper()) for number in ("q1", "q2", "q3", "q5", "q8")},
-    "eight": _eight,
+JOBS: dict[str, Callable[[], ReplayJob]] = {
+    "wordcount": _build_query("WordCount"),
+    **{f"nexmark-{number}": _build_query(number.upper()) for number in ("q1", "q2", "q3", "q5", "q8")},
+    "eight": _build_eight,
 }
 
 
-def job_of(text: str) -> Job:
+def read_job(text: str) -> ReplayJob:
     """Return a job by its name or from a file.
 
     Raises:
@@ -137,12 +136,12 @@ def job_of(text: str) -> Job:
     if not path.is_file():
         raise SpecError(f"no job is called {text!r} and there is no such file; built in are {', '.join(JOBS)}")
     try:
-        return _described(json.loads(path.read_text(encoding="utf-8")))
+        return _parse_job(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SpecError(f"{path}: {error!r}; see --help for what a job file holds") from error
 
 
-def _described(read: dict[str, Any]) -> Job:
+def _parse_job(read: dict[str, Any]) -> ReplayJob:
     operators = tuple(
         OperatorSpec(
             **{
@@ -158,4 +157,4 @@ def _described(read: dict[str, Any]) -> Job:
     unknown = sorted(set(given) - set(spec.source_names))
     if unknown:
         raise SpecError(f"{unknown} are not sources of the job")
-    return Job(spec, tuple(SourceShare(**given.get(name, {})) for name in spec.source_names))
+    return ReplayJob(spec, tuple(SourceShare(**given.get(name, {})) for name in spec.source_names))

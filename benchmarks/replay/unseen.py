@@ -6,7 +6,6 @@ names, OUT gets a CSV file of five-minute counts per trace, ready for ``python -
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tarfile
 from collections.abc import Callable, Mapping
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from cli.arguments import CommandParser, UsageError, folder, require_writable
 
 BIN = pd.Timedelta(minutes=5)
 SOURCES = (
@@ -29,7 +30,7 @@ class NotObservedError(ValueError):
     """A clone lacks a file, or the file is not what it was; the message names it."""
 
 
-def per_second(path: Path, start: str, days: int) -> pd.Series:
+def read_counts_per_second(path: Path, start: str, days: int) -> pd.Series:
     """Return five-minute sums of a packed text of counts per second, from its first second on.
 
     Args:
@@ -54,7 +55,7 @@ def per_second(path: Path, start: str, days: int) -> pd.Series:
     return pd.Series(sums, pd.date_range(start, periods=len(sums), freq=BIN))
 
 
-def per_minute(path: Path, first: str, after: str) -> pd.Series:
+def read_counts_per_minute(path: Path, first: str, after: str) -> pd.Series:
     """Return five-minute sums in ``[first, after)`` of a CSV file with ``period`` and ``count``, several rows a minute.
 
     Raises:
@@ -70,7 +71,7 @@ def per_minute(path: Path, first: str, after: str) -> pd.Series:
     return rows[(rows.index >= begin) & (rows.index < end)].resample(BIN).sum()
 
 
-def as_it_is(path: Path) -> pd.Series:
+def read_series(path: Path) -> pd.Series:
     """Return a series of the benchmark of anomalies, ``timestamp`` and ``value``.
 
     Raises:
@@ -84,33 +85,33 @@ def as_it_is(path: Path) -> pd.Series:
 
 # The first day of the tweets is not known: a Monday, so that weekdays exist at all.
 TRACES: Mapping[str, Callable[[Path], pd.Series]] = {
-    "nasa": lambda top: per_second(top / _SECONDS / "nasa/workload.tbz2", "1995-07-01", 27),
-    "tweets": lambda top: per_second(top / _SECONDS / "twitter_trace/workload.tbz2", "2021-08-02", 21),
-    "worldcup_may": lambda top: per_minute(top / _MINUTES, "1998-05-11", "1998-06-01"),
-    "worldcup_june": lambda top: per_minute(top / _MINUTES, "1998-06-10", "1998-07-01"),
-    "load_balancer": lambda top: as_it_is(top / "NAB/data/realAWSCloudwatch/elb_request_count_8c0756.csv"),
-    "mentions": lambda top: as_it_is(top / "NAB/data/realTweets/Twitter_volume_AAPL.csv"),
+    "nasa": lambda top: read_counts_per_second(top / _SECONDS / "nasa/workload.tbz2", "1995-07-01", 27),
+    "tweets": lambda top: read_counts_per_second(top / _SECONDS / "twitter_trace/workload.tbz2", "2021-08-02", 21),
+    "worldcup_may": lambda top: read_counts_per_minute(top / _MINUTES, "1998-05-11", "1998-06-01"),
+    "worldcup_june": lambda top: read_counts_per_minute(top / _MINUTES, "1998-06-10", "1998-07-01"),
+    "load_balancer": lambda top: read_series(top / "NAB/data/realAWSCloudwatch/elb_request_count_8c0756.csv"),
+    "mentions": lambda top: read_series(top / "NAB/data/realTweets/Twitter_volume_AAPL.csv"),
 }
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> CommandParser:
     """Return the command line."""
     about = "Write traces on which nothing was tuned, from clones of " + ", ".join(SOURCES)
-    found = argparse.ArgumentParser(prog="python -m benchmarks.replay.unseen", description=about)
-    found.add_argument("clones", type=Path, metavar="DIR", help="holds the clones")
+    found = CommandParser(prog="unseen", description=about)
+    found.add_argument("clones", type=folder, metavar="DIR", help="holds the clones")
     found.add_argument("out", type=Path, metavar="OUT", help="folder for the CSV files")
     return found
 
 
 def main(argv: list[str] | None = None) -> int:
     """Write every trace, or none."""
-    options = parser().parse_args(argv)
+    options = build_parser().parse_args(argv)
     try:
         made = {name: read(options.clones) for name, read in TRACES.items()}
-    except NotObservedError as error:
+        require_writable(options.out, "OUT")
+    except (NotObservedError, UsageError) as error:
         print(f"unseen: {error}", file=sys.stderr)
         return 2
-    options.out.mkdir(parents=True, exist_ok=True)
     for name, series in made.items():
         path = options.out / f"{name}.csv"
         series.rename("count").rename_axis("time").to_csv(path)

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from include.atomic_write import replace_atomically
 from include.flink.transport import FlinkError
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -84,12 +85,9 @@ def _compile(files: Iterable[Path], dist: Path, classes: Path) -> None:
 
 
 def _pack(classes: Path, jar: Path) -> None:
-    jar.parent.mkdir(parents=True, exist_ok=True)
-    temporary = jar.with_name(f".{jar.name}.{os.getpid()}.tmp")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+    with replace_atomically(jar) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _ZIP_EPOCH), "Manifest-Version: 1.0\r\n\r\n")
         for file in sorted(classes.rglob("*.class")):
             entry = zipfile.ZipInfo(file.relative_to(classes).as_posix(), _ZIP_EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())
-    temporary.replace(jar)

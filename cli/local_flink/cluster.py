@@ -158,7 +158,7 @@ class LocalCluster:
                     return
             except (FlinkUnreachable, KeyError):
                 pass
-            except FlinkError:  # the REST server is up before the leader is elected: 404 and 503 for a moment
+            except FlinkError:  # the REST server is up before the leader is elected: 404 and 503 until then
                 pass
             self._sleep(0.3)
         raise ClusterNotReady(f"no {self.options.slots} slots within {self._ready_timeout_s:g} s{self._log_ends()}")

@@ -51,7 +51,7 @@ class ClusterOptions:
         checkpoint_every_s: interval of checkpoints, to a local directory.
         cooldown_s: rest of the adaptive scheduler after a rescale.
         stabilisation_s: how long it waits for more slots before it uses what it has.
-        metrics_every_s: age at which the JobManager fetches metrics anew.
+        metrics_every_s: age at which the JobManager fetches metrics again.
     """
 
     slots: int = 8

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cli.local_flink.build import ENTRY_CLASS, build_job
 from include.flink.client import FlinkClient
+from include.utc import DAY_S
 
-DAY_S = 86_400
 SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink: Writer"  # names of its vertices
 
 

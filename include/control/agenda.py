@@ -1,4 +1,4 @@
-"""When the next steps are due, in a small file: the apply DAG looks at it every 5 minutes without starting Spark.
+"""When the next steps are due, in a small file: the apply DAG reads it every 5 minutes without starting Spark.
 
 The plan stage writes ``agenda.json``, the apply stage ``agenda_done.json``; neither writes the other's, so a new plan
 is never hidden by an apply that was still at work on the old one.  Whatever cannot be read counts as due: Spark then
@@ -8,12 +8,12 @@ looks into the tables, which alone decide.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from include.atomic_write import write_json
 from include.settings import Settings
 from include.utc import IntervalError, format_utc, parse_utc
 
@@ -23,7 +23,7 @@ DONE = "agenda_done.json"
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """The moments at which steps of one plan are to be applied.
+    """The times at which steps of one plan are to be applied.
 
     Attributes:
         as_of: of the plan.
@@ -32,14 +32,6 @@ class Agenda:
 
     as_of: datetime
     apply_at: tuple[datetime, ...]
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write a JSON file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    temporary.replace(path)
 
 
 def write_agenda(settings: Settings, as_of: datetime, apply_at: Iterable[datetime]) -> None:
@@ -54,7 +46,7 @@ def remove_agenda(settings: Settings) -> None:
 
 
 def write_done(settings: Settings, plan_as_of: datetime, until: datetime) -> None:
-    """Record that the steps of a plan were dealt with up to and including a moment."""
+    """Record that the steps of a plan were dealt with up to and including a time."""
     done = {"plan_as_of": format_utc(plan_as_of), "until": format_utc(until)}
     write_json(Path(settings.paths.out) / DONE, done)
 

@@ -1,6 +1,6 @@
 """The guard: which due steps may go to Flink, and the named reasons for which one may not.
 
-Pure rules over what is known of the job at the moment of applying; the same rules judge a dry run.
+Pure rules over what is known of the job at the time of applying; the same rules judge a dry run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Mode = Literal["dry-run", "auto"]
 class Refusal(StrEnum):
     """Why a due step was not applied; final for that step, the next plan may ask again."""
 
-    SUPERSEDED = "superseded"  # a later step of the plan is due as well, or the safety net has gone past it
+    SUPERSEDED = "superseded"  # a later step of the plan is due as well, or the reactive controller replaced it
     EXPIRED = "expired"
     STALE_PLAN = "stale_plan"
     STALE_METRICS = "stale_metrics"
@@ -56,7 +56,7 @@ class Surroundings:
     """What is known of the job when a step is judged.
 
     Attributes:
-        now: the moment of judging.
+        now: the time of judging.
         mode: of the cluster.
         has_rest_url: whether the cluster can be reached at all.
         running: operator -> running parallelism; None when the job is not known, empty when it is not RUNNING.  Of a
@@ -117,7 +117,7 @@ def guard(step: DueStep, around: Surroundings, settings: Settings) -> tuple[Refu
 
 
 def _superseded(case: Case) -> str | None:
-    why = "a later step of the same plan is due, or the safety net has gone past this one"
+    why = "a later step of the same plan is due, or the reactive controller has replaced this one"
     return why if case.step.superseded else None
 
 
@@ -150,7 +150,7 @@ def _unknown_job(case: Case) -> str | None:
 
 
 def _not_running(case: Case) -> str | None:
-    """Refuse, but for the safety net's enlarging of a job that restarts: it comes back with that, without another stop.
+    """Refuse, unless the reactive controller enlarges a job that restarts: it comes back so, without another stop.
 
     A plan's step was made for a job that runs.
     """
@@ -158,7 +158,7 @@ def _not_running(case: Case) -> str | None:
         return "the job or one of its vertices is not RUNNING"
     enlarges = case.step.of_net and added_slots(case.step, case.around) > 0
     if case.around.restarting and not enlarges:
-        return "the job restarts; meanwhile only the safety net may enlarge it"
+        return "the job restarts; until it runs, only the reactive controller may enlarge it"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Whether the safety net has something to look at, and what came of its last look: told from files, without Spark."""
+"""Whether the reactive controller has fresh input, and what its last evaluation released: read from files, no Spark."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from include.control.agenda import write_json
+from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory
 from include.settings import Settings
 from include.utc import IntervalError, floor_hour, format_utc, parse_utc
 
 WATCHED = "planner"
-"""The policy whose jobs the safety net watches."""
+"""The policy whose jobs the reactive controller evaluates."""
 LOOKED = "watched.json"
-FRESH_TURNS = 2  # metrics are fresh for so many rounds of looks: one poll may come late or fail
+FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
 
 
 def unseen_after(settings: Settings) -> timedelta:
-    """Return how old a job's last metrics may be for the net to decide on it."""
-    return timedelta(seconds=FRESH_TURNS * settings.planner.apply_every_s)
+    """Return how old a job's last metrics may be for the reactive controller to decide on it."""
+    return timedelta(seconds=FRESH_TURNS * settings.planner.timing.apply_every_s)
 
 
 def something_to_watch(settings: Settings, as_of: datetime) -> bool:
     """Whether the watch stage is worth starting: some raw file was written shortly before ``as_of``.
 
-    Only a local raw root is looked into; behind any other URI a cluster with an address counts as polled.
+    Only a local raw root is listed; behind any other URI a cluster with an address counts as polled.
     """
     if not settings.apply.watch or WATCHED not in settings.planner.policies_in_use:
         return False
@@ -51,17 +51,17 @@ def _written(settings: Settings, since: datetime, as_of: datetime) -> Iterator[f
 
 
 def remove_looked(settings: Settings) -> None:
-    """Take away what the last look left before its table is written: without it something may be released."""
+    """Remove the file of the last evaluation before the table is written: without it steps may have been released."""
     (Path(settings.paths.out) / LOOKED).unlink(missing_ok=True)
 
 
 def write_looked(settings: Settings, as_of: datetime, released: int) -> None:
-    """Record how many steps a look released."""
+    """Record how many steps an evaluation released."""
     write_json(Path(settings.paths.out) / LOOKED, {"as_of": format_utc(as_of), "released": released})
 
 
 def released(settings: Settings, as_of: datetime) -> bool:
-    """Whether the look at ``as_of`` released a step; what cannot be read counts as one, an earlier look as none."""
+    """Whether the evaluation at ``as_of`` released a step; an unreadable file counts as yes, an older one as no."""
     try:
         found = json.loads((Path(settings.paths.out) / LOOKED).read_text())
         return parse_utc(found["as_of"]) == as_of and int(found["released"]) > 0

@@ -32,7 +32,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """Operators in topological order: every upstream stands before the operators it feeds.
+    """Operators in topological order: every operator comes after those that feed it.
 
     Build with :meth:`from_operators`, which sorts and refuses cycles.
     """
@@ -47,7 +47,7 @@ class JobGraph:
         for position, operator in enumerate(self.operators):
             for upstream in operator.upstream:
                 if index.get(upstream, len(index)) >= position:
-                    raise GraphError(f"{operator.name!r} is fed by {upstream!r}, which does not stand before it")
+                    raise GraphError(f"{operator.name!r} is fed by {upstream!r}, which does not come before it")
         object.__setattr__(self, "_index", index)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What Tidewise asks of a Flink cluster: read a job, change its parallelism, confirm that it runs so."""
+"""Requests to a Flink cluster: read a job, change its parallelism, confirm the change."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Confirmed", "FlinkClient", "FlinkError", "FlinkRefused", "FlinkUnrea
 
 
 class ParallelismNotReached(FlinkError):  # noqa: N818 - reads as what happened
-    """The job did not run at the parallelism asked for within the time limit; says what it ran at instead."""
+    """The job did not run at the requested parallelism in time; the message has what it ran at instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A parallelism that was seen running.
+    """A parallelism that the job was observed to run at.
 
     Attributes:
         parallelism: operator name -> running parallelism.
         seconds: from the call to the first poll that saw it.
-        polls: how many times the job was looked at.
+        polls: how many times the job was polled.
     """
 
     parallelism: dict[str, int]
@@ -44,17 +44,9 @@ class FlinkClient:
         """Return slots, TaskManagers and job counts of the cluster."""
         return self._object("/overview")
 
-    def jobs_overview(self) -> list[dict[str, Any]]:
-        """Return id (``jid``), name, state and start of every job that the JobManager remembers."""
-        return list(self._object("/jobs/overview")["jobs"])
-
     def job(self, job_id: str) -> dict[str, Any]:
         """Return a job's state, state timestamps and vertices."""
         return self._object(endpoints.job_path(job_id))
-
-    def plan(self, job_id: str) -> dict[str, Any]:
-        """Return the job's graph."""
-        return dict(self._object(endpoints.job_path(job_id, "plan"))["plan"])
 
     def job_metrics(self, job_id: str, names: Iterable[str] = endpoints.JOB_METRICS) -> dict[str, str]:
         """Return the job's own metrics that exist, name -> value as text."""
@@ -64,21 +56,6 @@ class FlinkClient:
     def checkpoints(self, job_id: str) -> dict[str, Any]:
         """Return counts, summary and latest checkpoints."""
         return self._object(endpoints.job_path(job_id, "checkpoints"))
-
-    def exceptions(self, job_id: str) -> dict[str, Any]:
-        """Return the job's failures."""
-        return self._object(endpoints.job_path(job_id, "exceptions"))
-
-    def vertex_metrics(
-        self, job_id: str, vertex_id: str, names: Iterable[str] = endpoints.VERTEX_METRICS
-    ) -> dict[str, dict[str, Any]]:
-        """Return metric name -> {min, max, avg, sum, skew} over the vertex's subtasks; unknown names are left out."""
-        found = self.transport.get_json(endpoints.vertex_metrics_path(job_id, vertex_id, names))
-        return {entry["id"]: entry for entry in found}
-
-    def vertex_metric_names(self, job_id: str, vertex_id: str) -> list[str]:
-        """Return the names of all metrics that the vertex's subtasks have."""
-        return [entry["id"] for entry in self.transport.get_json(endpoints.vertex_metric_names_path(job_id, vertex_id))]
 
     def resource_requirements(self, job_id: str) -> dict[str, Any]:
         """Return the bounds in force, vertex id -> {parallelism: {lowerBound, upperBound}} (adaptive scheduler)."""
@@ -92,7 +69,7 @@ class FlinkClient:
     def put_resource_requirements(self, job_id: str, upper_bounds: Mapping[str, int]) -> None:
         """Set the upper bound of every vertex, named by vertex id; sent once, never repeated."""
         path = endpoints.job_path(job_id, "resource-requirements")
-        self.transport.send_json("PUT", path, body=endpoints.requirements_body(upper_bounds))
+        self.transport.send_json("PUT", path, json=endpoints.requirements_body(upper_bounds))
 
     def set_parallelism(self, job_id: str, targets: Mapping[str, int]) -> dict[str, int]:
         """Ask for a parallelism by operator name; the operators not named keep the bound they have.
@@ -131,7 +108,7 @@ class FlinkClient:
         A connection error while waiting is not the end: the JobManager may be busy with the very rescale.
 
         Raises:
-            ParallelismNotReached: the time limit passed; the message has what was seen last.
+            ParallelismNotReached: the time limit passed; the message has the last observed parallelism.
         """
         started = clock()
         polls, seen = 0, "nothing running"
@@ -152,15 +129,14 @@ class FlinkClient:
 
     def upload_jar(self, jar: Path) -> str:
         """Upload a jar; returns the id under which the JobManager keeps it."""
-        with jar.open("rb") as binary:
-            files = {"jarfile": (jar.name, binary, "application/x-java-archive")}
-            reply = self.transport.send_json("POST", "/jars/upload", files=files)
+        form = {"jarfile": (jar.name, jar.read_bytes(), "application/x-java-archive")}
+        reply = self.transport.send_json("POST", "/jars/upload", fields=form)
         return str(reply["filename"]).rsplit("/", 1)[-1]
 
     def run_jar(self, jar_id: str, entry_class: str, arguments: Sequence[str]) -> str:
         """Start a job from an uploaded jar; returns its job id."""
         body = {"entryClass": entry_class, "programArgsList": list(arguments)}
-        return str(self.transport.send_json("POST", f"/jars/{jar_id}/run", body=body)["jobid"])
+        return str(self.transport.send_json("POST", f"/jars/{jar_id}/run", json=body)["jobid"])
 
     def cancel(self, job_id: str) -> None:
         """Cancel a job without a savepoint."""

@@ -28,7 +28,7 @@ def collect_for(
     """Poll every live cluster at once and then every ``poll_every_s`` until ``seconds`` have passed.
 
     An unreachable cluster does not stop the others and is tried again at its next turn.  Every poll is a file of its
-    own, so stopping at any moment loses nothing that was received.
+    own, so stopping at any time loses nothing that was received.
 
     Raises:
         CollectionError: there are live clusters and nothing was received from any of them.

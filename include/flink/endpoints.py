@@ -50,12 +50,12 @@ def job_path(job_id: str, leaf: str = "") -> str:
 
 def job_metrics_path(job_id: str, names: Iterable[str] = JOB_METRICS) -> str:
     """Return the path of a job's metrics."""
-    return f"/jobs/{job_id}/metrics?get={_joined(names)}"
+    return f"/jobs/{job_id}/metrics?get={_join_names(names)}"
 
 
 def vertex_metrics_path(job_id: str, vertex_id: str, names: Iterable[str] = VERTEX_METRICS) -> str:
     """Return the path of metrics aggregated over a vertex's subtasks."""
-    return f"{vertex_metric_names_path(job_id, vertex_id)}?get={_joined(names)}&agg={','.join(AGGREGATES)}"
+    return f"{vertex_metric_names_path(job_id, vertex_id)}?get={_join_names(names)}&agg={','.join(AGGREGATES)}"
 
 
 def vertex_metric_names_path(job_id: str, vertex_id: str) -> str:
@@ -105,5 +105,5 @@ def running_parallelism(job: Mapping[str, Any]) -> dict[str, int]:
     return {vertex["name"]: int(vertex["parallelism"]) for vertex in vertices}
 
 
-def _joined(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ",".join(quote(name, safe="._-") for name in names)

@@ -1,21 +1,20 @@
-"""Where raw payloads come from: running clusters, polled over REST (files handed in: ``cli/raw_import.py``)."""
+"""The source of raw lines: running clusters, polled over REST (for files see ``cli/raw_import.py``)."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
-from include.flink.transport import FlinkUnreachable, Reply
-from include.settings import Settings
+from include.flink.transport import Reply
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], float]  # epoch seconds
@@ -23,7 +22,7 @@ Clock = Callable[[], float]  # epoch seconds
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a source put below the raw root.
+    """Files that a source put below the raw root.
 
     Attributes:
         written: files that are new.
@@ -46,23 +45,13 @@ class Delivery:
         )
 
 
-class MetricsSource(Protocol):
-    """One origin of raw payloads; ingestion only ever sees what was delivered below the raw root."""
-
-    def poll(self) -> Iterable[RawRecord]:
-        """Yield the records that the origin has now."""
-
-    def deliver(self, raw_root: Path) -> Delivery:
-        """Put everything the origin has now below the raw root, in the layout of ``include/flink/raw_format.py``."""
-
-
 class RestSource:
     """Polls one cluster; the replies are kept as received, errors included.
 
-    The plan of a job is asked for at the first poll of each hour and when the job's start changed; everything else at
+    The plan of a job is requested at the first poll of each hour and when the job's start changed; everything else at
     every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is unknown.
 
-    The JobManager fetches metrics from the TaskManagers only when asked, in the background, and answers with what it
+    The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
     reply is thrown away, and waits ``settle_s`` for the fetch.
     """
@@ -93,8 +82,8 @@ class RestSource:
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
         yield self._record(Kind.OVERVIEW, self._client.transport.get("/overview"))
-        jobs = self._client.transport.get("/jobs/overview")  # says which jobs there are; each job's own reply says more
-        for job in _parsed(jobs, {}).get("jobs", []):
+        jobs = self._client.transport.get("/jobs/overview")  # the list of jobs; each job's own reply has the details
+        for job in _parse_or(jobs, {}).get("jobs", []):
             if job["state"] not in endpoints.TERMINAL_STATES:
                 yield from self._poll_job(str(job["jid"]))
 
@@ -109,7 +98,7 @@ class RestSource:
     def _poll_job(self, job_id: str) -> Iterator[RawRecord]:
         reply = self._client.transport.get(endpoints.job_path(job_id))
         yield self._record(Kind.JOB, reply, job_id)
-        job = _parsed(reply, {})
+        job = _parse_or(reply, {})
         period = (int(self._clock() // 3600), int(job.get("start-time", -1)))
         if self._planned.get(job_id) != period:
             plan = self._client.transport.get(endpoints.job_path(job_id, "plan"))
@@ -135,8 +124,8 @@ class RestSource:
             return self._names[key]
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = self._client.transport.get(endpoints.vertex_metric_names_path(job_id, vertex_id))
-        found = endpoints.available(wanted, [str(entry["id"]) for entry in _parsed(listing, [])])
-        if len(found) == len(wanted):  # an incomplete list may be that of a task still starting: look again next time
+        found = endpoints.available(wanted, [str(entry["id"]) for entry in _parse_or(listing, [])])
+        if len(found) == len(wanted):  # an incomplete list: a task may still be starting
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 
@@ -145,30 +134,9 @@ class RestSource:
         return RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
 
 
-def _parsed(reply: Reply, otherwise: Any) -> Any:
+def _parse_or(reply: Reply, otherwise: Any) -> Any:
     """Parse a reply for finding the way on; what cannot be parsed is still recorded as received."""
     try:
         return json.loads(reply.body) if reply.ok else otherwise
     except ValueError:
         return otherwise
-
-
-def collect_once(settings: Settings, clock: Clock) -> Delivery:
-    """Poll every cluster that has a REST address once, one file each; an unreachable one does not stop the others.
-
-    Returns:
-        All files together; unreachable clusters stand under ``refused`` by name and in the log as errors.
-    """
-    total = Delivery()
-    for name, cluster in settings.clusters.items():
-        if cluster.rest_url is None:
-            continue
-        client = FlinkClient(cluster.rest_url)
-        try:
-            total += RestSource(client, name, clock).deliver(Path(settings.paths.raw))
-        except FlinkUnreachable as error:
-            log.error("cluster %s: nothing collected: %s", name, error)
-            total += Delivery(refused={name: str(error)})
-        finally:
-            client.close()
-    return total

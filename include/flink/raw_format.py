@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+
+from include.atomic_write import replace_atomically
 
 
 class Kind(StrEnum):
@@ -71,13 +72,14 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
     The gzip header carries no time stamp: the same lines give the same bytes.  Returns the number of lines.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     count = 0
-    with temporary.open("wb") as binary, gzip.GzipFile("", "wb", compresslevel=3, fileobj=binary, mtime=0) as packed:
+    with (
+        replace_atomically(path) as temporary,
+        temporary.open("wb") as binary,
+        gzip.GzipFile("", "wb", compresslevel=3, fileobj=binary, mtime=0) as packed,
+    ):
         for line in lines:
             packed.write(line.encode())
             packed.write(b"\n")
             count += 1
-    temporary.replace(path)
     return count

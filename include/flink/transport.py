@@ -1,14 +1,14 @@
-"""HTTP to one Flink JobManager: bounded retries, and errors that say which cluster and what to do."""
+"""HTTP to one Flink JobManager: bounded retries, and errors that name the cluster and what to do."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import requests
+import urllib3
+from urllib3.exceptions import HTTPError, MaxRetryError
+from urllib3.util import Retry, Timeout
 
 
 class FlinkError(RuntimeError):
@@ -65,17 +65,22 @@ def first_error(payload: object, fallback: str) -> str:
     return fallback
 
 
+def _cause(error: HTTPError) -> str:
+    """Return the name of what kept the last attempt from being answered."""
+    return type(error.reason if isinstance(error, MaxRetryError) and error.reason else error).__name__
+
+
 class Transport:
     """Requests to one REST address.
 
     Only GET is repeated after a connection error: a PUT or POST whose reply was lost may have been carried out, and
-    whether to send it again is for the caller to decide after looking.
+    whether to send it again is for the caller to decide after a look at the job.
 
     Args:
         rest_url: such as ``http://127.0.0.1:8081``.
         connect_timeout_s, read_timeout_s: limits of one attempt.
         retries: how many times a GET is tried again.
-        sleep: waits between attempts (0.2 s, doubling).
+        backoff_factor_s: urllib3's: the second attempt follows at once, the third after twice this long, then doubling.
     """
 
     def __init__(
@@ -85,14 +90,12 @@ class Transport:
         connect_timeout_s: float = 2.0,
         read_timeout_s: float = 10.0,
         retries: int = 2,
-        sleep: Callable[[float], None] = time.sleep,
+        backoff_factor_s: float = 0.2,
     ) -> None:
         self.rest_url = rest_url.rstrip("/")
-        self._timeouts = (connect_timeout_s, read_timeout_s)
-        self._retries = retries
-        self._sleep = sleep
-        self._session = requests.Session()
-        self._session.trust_env = False  # a proxy of the environment must not stand between us and the cluster
+        self._retries = Retry(retries, backoff_factor=backoff_factor_s, respect_retry_after_header=False)
+        # Unlike requests it reads no proxy from the environment, which would stand between us and the cluster.
+        self._pool = urllib3.PoolManager(maxsize=10, timeout=Timeout(connect=connect_timeout_s, read=read_timeout_s))
 
     def get(self, path: str) -> Reply:
         """GET, repeated a bounded number of times while no reply comes.
@@ -100,15 +103,10 @@ class Transport:
         Raises:
             FlinkUnreachable: no attempt was answered.
         """
-        cause = ""
-        for attempt in range(self._retries + 1):
-            if attempt:
-                self._sleep(0.2 * 2.0 ** (attempt - 1))
-            try:
-                return self._send("GET", path)
-            except requests.RequestException as error:
-                cause = type(error).__name__
-        raise FlinkUnreachable(self.rest_url, self._retries + 1, cause)
+        try:
+            return self._send("GET", path, retries=self._retries)
+        except HTTPError as error:
+            raise FlinkUnreachable(self.rest_url, int(self._retries.total or 0) + 1, _cause(error)) from error
 
     def get_json(self, path: str) -> Any:
         """GET and parse.
@@ -119,28 +117,31 @@ class Transport:
         """
         return self._parse("GET", self.get(path))
 
-    def send_json(self, method: str, path: str, *, body: object = None, files: Any = None) -> Any:
+    def send_json(self, method: str, path: str, **content: Any) -> Any:
         """PUT, POST, PATCH or DELETE once and parse the reply.
+
+        Args:
+            method: the verb.
+            path: path and query.
+            content: urllib3's ``json`` for a body, or ``fields`` for a form with files.
 
         Raises:
             FlinkUnreachable: no reply; the request may have been carried out nevertheless.
             FlinkRefused: the reply is an error.
         """
         try:
-            reply = self._send(method, path, body=body, files=files)
-        except requests.RequestException as error:
-            raise FlinkUnreachable(self.rest_url, 1, type(error).__name__) from error
+            reply = self._send(method, path, retries=False, **content)
+        except HTTPError as error:
+            raise FlinkUnreachable(self.rest_url, 1, _cause(error)) from error
         return self._parse(method, reply)
 
     def close(self) -> None:
         """Close the pooled connections."""
-        self._session.close()
+        self._pool.clear()
 
-    def _send(self, method: str, path: str, *, body: object = None, files: Any = None) -> Reply:
-        url = f"{self.rest_url}{path}"
-        found = self._session.request(method, url, json=body, files=files, timeout=self._timeouts)
-        found.encoding = "utf-8"  # Flink names no charset; requests would guess
-        return Reply(path, found.status_code, found.text)
+    def _send(self, method: str, path: str, *, retries: Retry | bool, **content: Any) -> Reply:
+        found = self._pool.request(method, f"{self.rest_url}{path}", retries=retries, **content)
+        return Reply(path, found.status, found.data.decode("utf-8", errors="replace"))  # Flink names no charset
 
     @staticmethod
     def _parse(method: str, reply: Reply) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow.sdk import Asset
 
 from include import tables
@@ -32,6 +34,21 @@ _SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.RESCALES)
 _STEPS = (tables.PLANS, tables.LOOKS, tables.APPLIED_STEPS)
 _SHOWN = (*_STEPS, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
+
+
+def application_inlets(stages: Sequence[Stage]) -> list[Asset]:
+    """Return what stages of one application read, without what an earlier one of them writes."""
+    written: set[Asset] = set()
+    found: dict[Asset, None] = {}
+    for stage in stages:
+        found |= dict.fromkeys(asset for asset in inlets(stage) if asset not in written)
+        written |= set(outlets(stage))
+    return list(found)
+
+
+def application_outlets(stages: Sequence[Stage]) -> list[Asset]:
+    """Return what stages of one application write."""
+    return list(dict.fromkeys(asset for stage in stages for asset in outlets(stage)))
 
 
 def inlets(stage: Stage) -> list[Asset]:

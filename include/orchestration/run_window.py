@@ -1,4 +1,4 @@
-"""Which moment or interval a DAG run is about: its parameters first, its data interval as the fallback.
+"""Which time or interval a DAG run is about: its parameters first, its data interval as the fallback.
 
 The functions are macros of the DAGs' templates.  Nothing here reads the clock, so a retry or a cleared task asks
 for the same thing again.
@@ -55,9 +55,9 @@ class Run(Protocol):
 
 
 def requested_as_of(params: Mapping[str, str | None], interval_end: datetime | None, run: Run) -> str:
-    """Return the moment from which a stage looks at the data, as ISO 8601.
+    """Return the time as of which a stage reads the data, as ISO 8601.
 
-    It is the parameter ``as_of``, else the end of the run's data interval, else the moment the run was asked for.
+    It is the parameter ``as_of``, else the end of the run's data interval, else the time of the request.
 
     Raises:
         IntervalError: the run belongs to a backfill; models, forecasts and plans are never made for a past horizon.

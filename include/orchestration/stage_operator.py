@@ -1,4 +1,4 @@
-"""The Airflow operator of a Spark stage, and what is said when a task fails."""
+"""The Airflow operator of Spark stages, and the message of a task that failed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +23,27 @@ log = logging.getLogger(__name__)
 
 
 class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not follow providers
-    """Submit one stage through the Spark connection that the settings name.
+    """Submit one or several stages as one application, through the Spark connection that the settings name.
 
     The code package, the jars and the environment are put together when the task runs: parsing a DAG file touches none
     of them, and a task runs the code that is there when it starts.
     """
 
-    def __init__(self, *, stage: Stage, **options: Any) -> None:
+    def __init__(self, *, stages: Sequence[Stage], **options: Any) -> None:
         options = {
             "application": str(PROJECT / "spark_jobs" / "launch.py"),
-            "name": f"tidewise-{stage}",
+            "name": f"tidewise-{'-'.join(stages)}",
             "conn_id": load_settings().spark.connection_id,
-            "doc_md": f"Spark stage `{stage}`. If it fails: {RUNBOOK}.",
+            "doc_md": f"Spark stages in one application: {', '.join(stages)}. If one fails: {RUNBOOK}.",
         } | options
         super().__init__(**options)
-        self.stage = stage
+        self.stages = tuple(stages)
 
     def execute(self, context: Any) -> None:
         """Build the package if the code changed, then submit.
 
         Raises:
-            AirflowException: the stage failed; the message says where to look and what to do.
+            AirflowException: the stage failed; the message says where the log is and what to do.
         """
         submission = prepare_submission(load_settings(), master=self._master())
         self.conf = submission.conf
@@ -54,8 +55,8 @@ class StageOperator(SparkSubmitOperator):  # type: ignore[misc]  # mypy does not
             super().execute(context)
         except AirflowException as error:
             raise AirflowException(
-                f"stage {self.stage} failed (`{' '.join(self.application_args or [])}`): the line `tidewise: stage"
-                f" {self.stage} failed` above names the cause. What to do: {RUNBOOK}"
+                f"{' or '.join(self.stages)} failed (`{' '.join(self.application_args or [])}`): the line `tidewise: "
+                f"stage ... failed` above names the stage and the cause. What to do: {RUNBOOK}"
             ) from error
 
     def _master(self) -> str | None:

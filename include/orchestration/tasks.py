@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.sdk import Param
 
-from include.orchestration.assets import inlets, outlets
+from include.orchestration.assets import application_inlets, application_outlets
 from include.orchestration.run_window import requested_as_of, requested_end, requested_start
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.stages import Stage
@@ -27,7 +28,7 @@ def _timestamp(description: str) -> Param:
     return Param(None, description=description, type=["null", "string"], format="date-time")
 
 
-AS_OF_PARAM = _timestamp("look at the data from this moment (ISO 8601, UTC); default: the run's own")
+AS_OF_PARAM = _timestamp("read the data as of this time (ISO 8601, UTC); default: the run's own")
 JOB_PARAM = Param(
     None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
 )
@@ -43,7 +44,7 @@ AS_OF = "{{ as_of_of(params, data_interval_end | default(none), dag_run) }}"
 
 @dataclass(frozen=True, slots=True)
 class StagePolicy:
-    """How hard a stage is tried.
+    """How often a stage is retried, how long it may take and what goes first.
 
     Attributes:
         timeout: of one try; several times what the stage takes for a fleet of a thousand jobs.
@@ -61,7 +62,7 @@ POLICIES = {
     Stage.TRAIN: StagePolicy(timedelta(hours=3)),
     Stage.LEARN: StagePolicy(timedelta(hours=1)),
     Stage.FORECAST: StagePolicy(timedelta(minutes=30), priority=5),
-    # On a real cluster a phase takes hours; tried again, it begins anew.
+    # On a real cluster a phase takes hours; a retry begins from the start.
     Stage.PROFILE: StagePolicy(timedelta(hours=3), retries=1),
     Stage.PLAN: StagePolicy(timedelta(minutes=30), priority=5),
     Stage.REPORT: StagePolicy(timedelta(minutes=15)),
@@ -72,36 +73,40 @@ POLICIES = {
 }
 
 
-def stage_step(stage: Stage, **options: Any) -> StageOperator:
-    """Return the task that runs one Spark stage; its arguments are rendered from the run's parameters and interval.
+def stage_step(*stages: Stage, **options: Any) -> StageOperator:
+    """Return the task that runs Spark stages, one after the other in one application.
+
+    Its arguments are rendered from the run's parameters and interval.  It is tried as often as the least tried of its
+    stages, as long as all of them may take, and as urgent as the most urgent.
 
     Args:
-        stage: which.
+        stages: which; each has to do with the same moment.
         options: further arguments of the operator.
     """
-    policy = POLICIES[stage]
+    policies = [POLICIES[stage] for stage in stages]
     return StageOperator(
-        stage=stage,
-        task_id=str(stage),
-        application_args=_arguments(stage),
-        inlets=inlets(stage),
-        outlets=outlets(stage),
+        stages=stages,
+        task_id="_".join(stages),
+        application_args=_arguments(stages),
+        inlets=application_inlets(stages),
+        outlets=application_outlets(stages),
         pool=SPARK_POOL,
-        priority_weight=policy.priority,
-        retries=policy.retries,
-        execution_timeout=policy.timeout,
+        priority_weight=max(policy.priority for policy in policies),
+        retries=min(policy.retries for policy in policies),
+        execution_timeout=sum((policy.timeout for policy in policies), timedelta()),
         **options,
     )
 
 
-def _arguments(stage: Stage) -> list[str]:
-    """Return what :meth:`include.stages.StageRequest.parse` reads, as templates."""
-    if stage is Stage.INGEST:
+def _arguments(stages: Sequence[Stage]) -> list[str]:
+    """Return what :func:`include.stages.parse_requests` reads, as templates."""
+    names = [str(stage) for stage in stages]
+    if Stage.INGEST in stages:
         start, end = f"{{{{ start_of({_INTERVAL}) }}}}", f"{{{{ end_of({_INTERVAL}) }}}}"
-        return [str(stage), "--as-of", end, "--start", start, "--end", end]
-    if stage is Stage.PROFILE:
-        return [str(stage), "--as-of", AS_OF, "--job={{ params.job or '' }}"]
-    return [str(stage), "--as-of", AS_OF]
+        return [*names, "--as-of", end, "--start", start, "--end", end]
+    if Stage.PROFILE in stages:
+        return [*names, "--as-of", AS_OF, "--job={{ params.job or '' }}"]
+    return [*names, "--as-of", AS_OF]
 
 
 def dag_options(*tags: str) -> dict[str, Any]:

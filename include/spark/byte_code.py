@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name: the same code gives the same bytes
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can store: the same code gives the same bytes
 
 
 def write_entry(packed: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -6,11 +6,11 @@ A wheel in ``--py-files`` works on the driver and not on executors; a zip works 
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from include.atomic_write import temporary_beside
 from include.spark.byte_code import add_byte_code, write_entry
 
 PACKAGES = ("include", "models", "spark_jobs")
@@ -33,13 +33,10 @@ def build_package(root: Path, archive: Path) -> Path:
     files = list(packed_files(root))
     target = archive.with_stem(f"{archive.stem}-{content_hash(files)}")
     if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        _write(files, temporary)
-        if target.exists():  # written by another process meanwhile, and perhaps in use by now
-            temporary.unlink()
-        else:
-            temporary.replace(target)
+        with temporary_beside(target) as temporary:
+            _write(files, temporary)
+            if not target.exists():  # otherwise written by another process meanwhile, and perhaps in use by now
+                temporary.replace(target)
         _forget_old(archive, keep=target)
     return target
 

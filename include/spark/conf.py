@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import os
+
 from include.settings import Settings
 from include.spark.jars import LOCAL_FILES_CLASS, SparkJars
+
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def spark_conf(settings: Settings, jars: SparkJars, master: str) -> dict[str, str]:
     """Return the configuration for a master."""
-    local = _local_files(jars.local_files) if master.startswith("local") else {}
-    return local | _everywhere(settings, jars)
+    if not master.startswith("local"):
+        return _everywhere(settings) | {"spark.jars": ",".join(jars.delta)}
+    everywhere = _everywhere(settings)
+    if jars.class_archive:
+        everywhere[JAVA_OPTIONS] += f" {use_archive(jars.class_archive)}"
+    return _local(jars) | everywhere
 
 
-def _local_files(jar: str) -> dict[str, str]:
-    """Return the file system for local disks; only where every process sees the same disk.
+def _local(jars: SparkJars) -> dict[str, str]:
+    """Return what holds only where every process sees the same disk.
 
-    On the class path from the start: spark-submit itself already opens files.
+    The jars are on the class path from the start: spark-submit itself already opens files, and an archive of classes
+    holds none that were loaded otherwise (from ``spark.jars``).
     """
+    class_path = os.pathsep.join((jars.local_files, *jars.delta))
     return {
         "spark.hadoop.fs.file.impl": LOCAL_FILES_CLASS,
-        "spark.driver.extraClassPath": jar,
-        "spark.executor.extraClassPath": jar,
+        "spark.driver.extraClassPath": class_path,
+        "spark.executor.extraClassPath": class_path,
     }
 
 
-def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
+def use_archive(path: str) -> str:
+    """Return the Java options under which classes come from an archive.
+
+    Java passes over one that is missing or does not fit its version or the class path, here without a word.
+    """
+    return f"-XX:SharedArchiveFile={path} -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+
+
+def make_archive(path: str) -> str:
+    """Return the Java options that write an archive of all loaded classes when Java ends."""
+    return f"-XX:ArchiveClassesAtExit={path}"
+
+
+def _everywhere(settings: Settings) -> dict[str, str]:
     return {
-        "spark.jars": ",".join(jars.delta),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
@@ -52,7 +74,7 @@ def _everywhere(settings: Settings, jars: SparkJars) -> dict[str, str]:
         # What Spark generates for a wide table has methods that Java by itself leaves to its interpreter.  A heap that
         # has its size from the start, in large pages, spares collections and page faults while it grows; so does room
         # for some 30,000 classes.  What outlives a collection are mostly rows that are kept: they are moved once.
-        "spark.driver.extraJavaOptions": " ".join(
+        JAVA_OPTIONS: " ".join(
             (
                 "-XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods -XX:ReservedCodeCacheSize=240m",
                 "-XX:MetaspaceSize=256m -XX:MaxTenuringThreshold=0",

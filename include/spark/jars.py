@@ -52,6 +52,8 @@ LOCAL_FILES_JAR = Jar(
 )
 LOCAL_FILES_CLASS = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
 ALL_JARS = (*DELTA_JARS, LOCAL_FILES_JAR)
+# Class data sharing: what a JVM made of some 25,000 classes, in the form in which the next one maps it into memory.
+CLASS_ARCHIVE = "classes.jsa"
 
 
 class JarsMissingError(RuntimeError):
@@ -79,10 +81,12 @@ class SparkJars:
     Attributes:
         delta: of Delta's jars.
         local_files: of the file system for local disks.
+        class_archive: of the archive of classes that ``make setup`` made for these jars; None without one.
     """
 
     delta: tuple[str, ...]
     local_files: str
+    class_archive: str | None = None
 
 
 def spark_jars(folder: Path) -> SparkJars:
@@ -95,4 +99,6 @@ def spark_jars(folder: Path) -> SparkJars:
     missing = [path.name for path in paths.values() if not path.is_file()]
     if missing:
         raise JarsMissingError(f"{folder} lacks {', '.join(missing)}: run `make setup`, which fetches them once")
-    return SparkJars(tuple(str(paths[jar]) for jar in DELTA_JARS), str(paths[LOCAL_FILES_JAR]))
+    archive = folder.resolve() / CLASS_ARCHIVE
+    delta = tuple(str(paths[jar]) for jar in DELTA_JARS)
+    return SparkJars(delta, str(paths[LOCAL_FILES_JAR]), str(archive) if archive.is_file() else None)

@@ -101,13 +101,7 @@ def anchored(settings: Settings, root: Path = PROJECT) -> Settings:
 
 
 def anchor(location: str, root: Path) -> str:
-    """Return a location with a relative local path (or SQLite file) made absolute; any other URI stays as it is.
-
-    >>> anchor("out/lake", Path("/srv/tidewise")), anchor("s3a://bucket/lake", Path("/srv/tidewise"))
-    ('/srv/tidewise/out/lake', 's3a://bucket/lake')
-    >>> anchor("sqlite:///out/mlflow.db", Path("/srv/tidewise"))
-    'sqlite:////srv/tidewise/out/mlflow.db'
-    """
+    """Return a location with a relative local path (or SQLite file) made absolute; any other URI stays as it is."""
     if location.startswith(_SQLITE):
         return _SQLITE + str(root / location.removeprefix(_SQLITE))
     return location if ":" in location.split("/", maxsplit=1)[0] else str(root / location)

@@ -56,7 +56,7 @@ INGESTED: tuple[Table, ...] = (
     JOB_GRAPHS,
     RESCALES,
 )
-"""What ingestion writes."""
+"""The tables that ingestion writes."""
 
 TABLES: tuple[Table, ...] = (
     *INGESTED,

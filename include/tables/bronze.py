@@ -8,7 +8,7 @@ BRONZE_METRICS = Table(
     "bronze.metrics",
     {
         **VERTEX_SAMPLE,
-        "metrics": AGGREGATES,  # values that break a rule are null here and stand in ops.quarantine
+        "metrics": AGGREGATES,  # values that break a rule are null here and kept in ops.quarantine
         "source_file": "STRING",
         **DATE_HOUR,  # of observed_at
     },

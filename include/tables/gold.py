@@ -1,4 +1,4 @@
-"""What was learnt, forecast, planned and applied."""
+"""Gold tables: models, forecasts, plans and applied steps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MODEL_VERSIONS = Table(
         "jobs": "INT",
         "operators": "INT",
         "observations": "BIGINT",
-        "observations_hash": "STRING",  # content of the training input, so that a rerun can be told from a new one
-        "capacity_mape": "DOUBLE",  # held back: mean |predicted - seen| / seen
+        "observations_hash": "STRING",  # content of the training input, to recognise a rerun
+        "capacity_mape": "DOUBLE",  # held back: mean |predicted - measured| / measured
         "recovery_mape": "DOUBLE",
         "latency_mape": "DOUBLE",
         "champion_before": "STRING",
@@ -158,24 +158,24 @@ PROFILES = Table(
 )
 
 LOOKS = Table(
-    "gold.looks",  # what the safety net decided of each job at a look; its memory from one look to the next
+    "gold.looks",  # decisions of the reactive controller for each job at an evaluation, and its memory
     {
-        "as_of": "TIMESTAMP",  # of the look
+        "as_of": "TIMESTAMP",  # of the evaluation
         "cluster": "STRING",
         "job": "STRING",
         "job_id": "STRING",
-        "decision": "STRING",  # net: a step of its own; due: the plan's step goes out; wait: none does now
+        "decision": "STRING",  # net: a step of the controller's own; due: the plan's step is sent; wait: none is
         "step_id": "STRING",  # of the plan's step, or of its own: hash of job, parallelism_to and as_of; null for wait
         "held_step_id": "STRING",  # of the plan's step that is due and held back, if any
         "apply_at": "TIMESTAMP",
         "valid_until": "TIMESTAMP",  # of its own step: the next look
-        "parallelism_from": PARALLELISM,  # as last seen running
+        "parallelism_from": PARALLELISM,  # as last observed running
         "parallelism_to": PARALLELISM,
         "slots_from": "INT",
         "slots": "INT",
         "reason": "STRING",  # one sentence for a person
-        "seen": "BOOLEAN",  # whether its metrics are fresh; where not, apply sends what is due as planned
-        "planned": "BOOLEAN",  # whether there is a plan to follow; else the job is steered by what is seen
+        "seen": "BOOLEAN",  # whether its metrics are new; where not, apply sends due steps as planned
+        "planned": "BOOLEAN",  # whether there is a plan to follow; else the measured load decides
         "observations_until": "TIMESTAMP",
         "plan_as_of": "TIMESTAMP",  # the newest plan that the look knew
         "policy": "STRING",
@@ -224,10 +224,10 @@ BACKTESTS = Table(
         "as_of": "TIMESTAMP",
         "cluster": "STRING",
         "job": "STRING",
-        "policy": "STRING",  # also static_max and clairvoyant, which nobody can choose
+        "policy": "STRING",  # also static_max and clairvoyant, which cannot be chosen
         "days": "DOUBLE",  # that were scored
         "learning_days": "DOUBLE",  # replayed before them from a cold start, not scored
-        "note": "STRING",  # says so where there was less history than asked for; null otherwise
+        "note": "STRING",  # set where there was less history than requested; null otherwise
         "rescales_per_day": "DOUBLE",
         "late_minutes_per_day": "DOUBLE",
         "lag_record_seconds": "DOUBLE",  # of all scored days, as are the next two

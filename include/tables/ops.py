@@ -1,4 +1,4 @@
-"""How the pipeline itself did: what was quarantined, and the quality of each interval."""
+"""Tables about the pipeline itself: quarantine, and the quality of each interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table is, and the types that several share."""
+"""The type of a table, and column types that several tables share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured of each job."""
+"""Silver tables: measurements of each job."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OBSERVATIONS = Table(
 )
 
 JOB_GRAPHS = Table(
-    "silver.job_graphs",  # the graph as last seen in each hour
+    "silver.job_graphs",  # the last observed graph of each hour
     {
         "cluster": "STRING",
         "job": "STRING",
@@ -69,12 +69,12 @@ RESCALES = Table(
         "job_id": "STRING",
         "started_at": "TIMESTAMP",  # the job left RUNNING
         "running_at": "TIMESTAMP",  # it is RUNNING again
-        "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not seen within two windows
+        "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not observed within two windows
         "kind": "STRING",  # rescale (parallelism changed) or restart
         "cause": "STRING",  # the exception's first line for a restart; null otherwise
         "parallelism_before": PARALLELISM,
         "parallelism_after": PARALLELISM,
-        "downtime_s": "DOUBLE",  # null when the job was not seen running before it failed again
+        "downtime_s": "DOUBLE",  # null when the job was not observed running before it failed again
         "catch_up_s": "DOUBLE",
         "load_per_s": "DOUBLE",  # target data rate of all sources around the event
         "checkpoint_age_s": "DOUBLE",  # since the last checkpoint when it stopped: replayed after a failure

@@ -1,4 +1,4 @@
-"""From samples to capacity curves, and how uncertain a curve is beyond the parallelisms that were seen."""
+"""From samples to capacity curves, and how uncertain a curve is beyond the observed parallelisms."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import Floats, Ints
+from models.capacity.capacity_samples import Samples
 from models.capacity.fit import fit
 from models.capacity.gp import predict
-from models.capacity.samples import Samples
-from models.job_models import Floats, Ints
 
 # How far a capacity is off when it is scaled linearly by a factor e, before the fleet has shown it: worth one unit of
-# squared log distance, that is one operator seen at p and at 2.7 p.
+# squared log distance, that is one operator observed at p and at 2.7 p.
 SCALING_ERROR_PRIOR = 0.3
 SCALING_ERROR_PRIOR_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Fitted capacities of B operators on the grid 1..P, without the widening beyond what was seen.
+    """Fitted capacities of B operators on the grid 1..P, without the widening beyond the observed range.
 
     Attributes:
         mean_per_s, sd_per_s: (B, P) records/s.
         slope_per_s: (B,) of the linear mean, records/s per unit of parallelism.
-        length_scale, signal_ratio: (B,) hyperparameters; NaN for an operator seen at one parallelism only.
+        length_scale, signal_ratio: (B,) hyperparameters; NaN for an operator observed at one parallelism only.
         noise_share: (B,) standard deviation of one sample as a share of capacity.
-        at_bound: (B,) whether noise and shape could not be told apart.
+        at_bound: (B,) whether noise and residual could not be distinguished.
     """
 
     mean_per_s: Floats
@@ -73,7 +73,7 @@ def fit_curves(samples: Samples, largest: Floats, top: int, start: Floats | None
 def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_share: Floats) -> float:
     """Learn from the fleet how far linear scaling is off per unit of log distance in parallelism.
 
-    Each operator's highest parallelism is an experiment: the capacity seen there against the capacity seen at about
+    Each operator's highest parallelism is an experiment: the capacity there against the capacity at about
     half of it, scaled linearly; what noise explains is subtracted.
 
     Args:
@@ -85,7 +85,7 @@ def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_sha
     Returns:
         Root of the mean squared relative error per squared log distance, shrunk to the prior.
     """
-    base, top = _doublings(owner, observed)
+    base, top = _scaling_pairs(owner, observed)
     distance = np.log(observed[top] / observed[base])
     error = np.log(observed_per_s[top] / observed_per_s[base]) - distance
     noise = noise_share[top] ** 2 + noise_share[base] ** 2
@@ -94,7 +94,7 @@ def scaling_error(owner: Ints, observed: Ints, observed_per_s: Floats, noise_sha
     return float(np.sqrt((squares + prior) / (float(np.sum(distance**2)) + SCALING_ERROR_PRIOR_WEIGHT)))
 
 
-def _doublings(owner: Ints, observed: Ints) -> tuple[Ints, Ints]:
+def _scaling_pairs(owner: Ints, observed: Ints) -> tuple[Ints, Ints]:
     """Return (base, top): points of each operator with several, top its highest and base nearest to half of that."""
     last = np.append(owner[1:] != owner[:-1], [True][: len(owner)])
     tops = np.flatnonzero(last)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from models.arrays import Floats
+from models.capacity.capacity_samples import Samples
 from models.capacity.gp import MIN_LENGTH_SCALE, Spectrum, profile, whiten
-from models.capacity.samples import Samples
-from models.job_models import Floats
 
 RATIOS = np.geomspace(1e-3, 1e5, 17)
 FINE_RATIOS = np.geomspace(10**-0.5, 10**0.5, 7)
-COLD_LENGTHS = 5  # spread over the whole range
+COLD_LENGTHS = 5  # over the whole range
 COLD_REFINEMENTS = 2  # each halves the (logarithmic) step and looks to both sides
-WARM_STEP = 1.25  # an earlier optimum is looked for within this factor
+WARM_STEP = 1.25  # a new optimum is searched within this factor of the earlier one
 WARM_REFINEMENTS = 1
 
 
@@ -42,12 +42,12 @@ class Fit:
 
     @property
     def at_bound(self) -> npt.NDArray[np.bool_]:
-        """(B,) whether r ended at the end of its range: residual and noise could not be told apart."""
+        """(B,) whether r ended at the end of its range: residual and noise could not be distinguished."""
         return np.asarray((self.ratio > 0) & ((self.ratio >= RATIOS[-1]) | (self.ratio <= RATIOS[0])))
 
 
 def length_scale_bound(largest: Floats) -> Floats:
-    """Return the upper bound of the length scale, (B,): half the largest parallelism seen in the job."""
+    """Return the upper bound of the length scale, (B,): half the largest parallelism observed in the job."""
     return np.maximum(largest / 2.0, MIN_LENGTH_SCALE)
 
 
@@ -58,7 +58,7 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
         samples: of B operators.
         largest: (B,) p_max, the largest parallelism seen in the operator's job.
         start: (B,) length scales of an earlier fit, NaN where there is none: the search stays near them, and begins
-            anew for an operator whose optimum has left that neighbourhood.
+            again for an operator whose optimum has left that neighbourhood.
     """
     upper = length_scale_bound(largest)
     warm = np.zeros(len(samples), bool) if start is None else np.isfinite(start)
@@ -66,22 +66,22 @@ def fit(samples: Samples, largest: Floats, start: Floats | None = None) -> Fit:
     if start is not None and warm.any():
         near, bound = np.clip(start[warm], MIN_LENGTH_SCALE, upper[warm]), upper[warm]
         step = np.full(len(near), WARM_STEP)
-        found = _search(samples.take(warm), _around(near, bound), step, bound, WARM_REFINEMENTS)
+        found = _search(samples.take(warm), _lengths_near(near, bound), step, bound, WARM_REFINEMENTS)
         moved = np.abs(np.log(found.spectrum.length_scale / near)) > np.log(WARM_STEP) * 1.001
         rows = np.flatnonzero(warm)
-        parts.append((rows[~moved], _map(found, lambda values: values[~moved])))
+        parts.append((rows[~moved], _transform(found, lambda values: values[~moved])))
         warm[rows[moved]] = False
     cold = np.flatnonzero(~warm)
     if len(cold):
-        spread = np.linspace(0.0, 1.0, COLD_LENGTHS)
-        lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** spread
-        step = (upper[cold] / MIN_LENGTH_SCALE) ** (0.5 * spread[1])
+        steps = np.linspace(0.0, 1.0, COLD_LENGTHS)
+        lengths = MIN_LENGTH_SCALE * (upper[cold, None] / MIN_LENGTH_SCALE) ** steps
+        step = (upper[cold] / MIN_LENGTH_SCALE) ** (0.5 * steps[1])
         parts.append((cold, _search(samples.take(cold), lengths, step, upper[cold], COLD_REFINEMENTS)))
-    return _in_order(parts)
+    return _merge_in_order(parts)
 
 
-def _around(near: Floats, upper: Floats) -> Floats:
-    """Return (B, 4) length scales: the neighbourhood and one far probe that tells a local optimum from the best."""
+def _lengths_near(near: Floats, upper: Floats) -> Floats:
+    """Return (B, 4) length scales: the neighbourhood and one distant probe in case the near optimum is only local."""
     middle = np.sqrt(MIN_LENGTH_SCALE * upper)
     probe = np.where(near < middle, upper, middle)
     return np.column_stack((near / WARM_STEP, near, near * WARM_STEP, probe))
@@ -92,23 +92,23 @@ def _search(samples: Samples, lengths: Floats, step: Floats, upper: Floats, refi
     ratios = np.where(samples.points[:, None] > 1, RATIOS, 0.0)
     best = _best_ratio(samples, whiten(samples, np.clip(lengths[:, 0], MIN_LENGTH_SCALE, upper)), ratios)
     for column in lengths.T[1:]:
-        best = _better(best, samples, np.clip(column, MIN_LENGTH_SCALE, upper), ratios)
+        best = _keep_better(best, samples, np.clip(column, MIN_LENGTH_SCALE, upper), ratios)
     for _ in range(refinements):
         centre = best.spectrum.length_scale
         for candidate in (centre / step, centre * step):
-            best = _better(best, samples, np.clip(candidate, MIN_LENGTH_SCALE, upper), ratios)
+            best = _keep_better(best, samples, np.clip(candidate, MIN_LENGTH_SCALE, upper), ratios)
         step = np.sqrt(step)
     return _best_ratio(samples, best.spectrum, np.clip(best.ratio[:, None] * FINE_RATIOS, 0.0, RATIOS[-1]))
 
 
-def _better(best: Fit, samples: Samples, length_scale: Floats, ratios: Floats) -> Fit:
+def _keep_better(best: Fit, samples: Samples, length_scale: Floats, ratios: Floats) -> Fit:
     other = _best_ratio(samples, whiten(samples, length_scale), ratios)
     wins = other.log_likelihood > best.log_likelihood
 
     def choose(old: Floats, new: Floats) -> Floats:
         return np.where(wins.reshape(-1, *[1] * (old.ndim - 1)), new, old)
 
-    return _zip(best, other, choose)
+    return _combine(best, other, choose)
 
 
 def _best_ratio(samples: Samples, spectrum: Spectrum, ratios: Floats) -> Fit:
@@ -124,20 +124,20 @@ def _best_ratio(samples: Samples, spectrum: Spectrum, ratios: Floats) -> Fit:
     )
 
 
-def _zip(one: Fit, other: Fit, combine: Callable[[Floats, Floats], Floats]) -> Fit:
+def _combine(one: Fit, other: Fit, combine: Callable[[Floats, Floats], Floats]) -> Fit:
     names = [field.name for field in fields(Spectrum)]
     spectrum = Spectrum(*(combine(getattr(one.spectrum, name), getattr(other.spectrum, name)) for name in names))
     rest = [field.name for field in fields(Fit)][1:]
     return Fit(spectrum, *(combine(getattr(one, name), getattr(other, name)) for name in rest))
 
 
-def _map(one: Fit, change: Callable[[Floats], Floats]) -> Fit:
-    return _zip(one, one, lambda values, _: change(values))
+def _transform(one: Fit, change: Callable[[Floats], Floats]) -> Fit:
+    return _combine(one, one, lambda values, _: change(values))
 
 
-def _in_order(parts: list[tuple[npt.NDArray[np.int64], Fit]]) -> Fit:
+def _merge_in_order(parts: list[tuple[npt.NDArray[np.int64], Fit]]) -> Fit:
     order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
     whole = parts[0][1]
     for _, part in parts[1:]:
-        whole = _zip(whole, part, lambda first, second: np.concatenate((first, second)))
-    return _map(whole, lambda values: values[order])
+        whole = _combine(whole, part, lambda first, second: np.concatenate((first, second)))
+    return _transform(whole, lambda values: values[order])

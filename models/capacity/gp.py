@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.capacity.samples import Samples
-from models.job_models import Floats
+from models.arrays import Floats
+from models.capacity.capacity_samples import Samples
 
-# Prior of the noise: worth two samples with a spread of 3%; without it single samples are taken as exact.
+# Prior of the noise: worth two samples with a standard deviation of 3%; without it single samples would count as exact.
 NOISE_PRIOR_WEIGHT = 2.0
 NOISE_PRIOR_SHARE = 0.03
 MIN_LENGTH_SCALE = 1.5

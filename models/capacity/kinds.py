@@ -1,4 +1,4 @@
-"""What kind of work an operator does, from its name and its place in the job graph: operators of a kind scale alike."""
+"""The kind of an operator, from its name and its place in the job graph: operators of a kind scale in a similar way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _JOIN: Final = re.compile(r"join|co-?group|co-?process|connect")
 _KEYED: Final = re.compile(
     r"window|aggregat|reduc|keyed|group|session|\bcount|\bsum\b|distinct|dedup|\brank|top-?n|roll-?up"
 )
-_SINK_NAME: Final = re.compile(r"\bsink: ?[^>]*")  # what follows is where records go, not what is done to them
+_SINK_NAME: Final = re.compile(r"\bsink: ?[^>]*")  # what follows is where records go, not what is done with them
 _SINK: Final = re.compile(r"\bsink\b|\bwriter\b|\bcommitter\b")
 
 
@@ -19,7 +19,7 @@ def kind_of(name: str, upstreams: int, downstreams: int) -> str:
     """Return the kind of an operator, one of :data:`KINDS`.
 
     What keeps state by key decides over where a chain ends: "Window -> Sink: out" works as a window.  An operator that
-    is named like nothing and feeds others is a map.
+    has no such name and feeds others is a map.
 
     Args:
         name: of the vertex in Flink.

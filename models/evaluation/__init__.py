@@ -1,1 +1,1 @@
-"""Policies run on one history, side by side: a simulated job per contender, what each would have seen, what it cost."""
+"""Policies replayed on one load, side by side: a simulated job for each, its pipeline, its costs."""

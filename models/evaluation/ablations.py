@@ -1,4 +1,4 @@
-"""The planner without one of its parts each, or with a fleet to borrow from, to see what the part is worth."""
+"""Ablations: the planner without one of its parts each, or with a fleet prior, to see what the part is worth."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.capacity.fleet_prior import FleetPrior, borrowed
+from models.capacity.fleet_prior import FleetPrior
+from models.capacity.partial_pooling import pool_models
 from models.evaluation.planner_driver import PlannerDriver
 from models.job_models import RecoveryModel
 from models.policies.protocol import Schedule, Situation
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import agenda
-from models.policies.tidewise.policy import Planner
+from models.policies.tidewise.pending_steps import list_pending_steps
 from models.policies.tidewise.reactive_controller import accept_plan
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.scheduling.demand import LEVELS, MEDIAN
 
 FLEET = "planner_fleet"
 _NEVER = float("inf")
-_IN_NO_TIME = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+_NO_RECOVERY = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 
-class Certain(Planner):
-    """Takes the median of the forecast and the expected capacity for certain."""
+class WithoutUncertainty(Planner):
+    """Takes the median of the forecast and the expected capacity as certain."""
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        """Return the plan for a situation without spread; the bands of its steps stay those of the forecast."""
+        """Return the plan for a situation without uncertainty; the bands of its steps stay those of the forecast."""
         forecast, models = situation.forecast, situation.models
         medians = {name: np.tile(values[MEDIAN], (len(LEVELS), 1)) for name, values in forecast.quantiles.items()}
         sure = {name: replace(one, sd_per_s=np.zeros_like(one.sd_per_s)) for name, one in models.capacity.items()}
@@ -36,21 +37,21 @@ class Certain(Planner):
             models=replace(models, capacity=sure),
         )
         made, after = super().decide(known, memory)
-        return made, accept_plan(after, agenda(made, forecast))
+        return made, accept_plan(after, list_pending_steps(made, forecast))
 
 
 class WithoutRecovery(Planner):
-    """Takes rescales and failures to last no time."""
+    """Assumes that rescales and failures last no time."""
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
         """Return the plan for a job that recovers in no time."""
-        models = replace(situation.models, recovery=_IN_NO_TIME)
+        models = replace(situation.models, recovery=_NO_RECOVERY)
         return super().decide(replace(situation, models=models), memory)
 
 
 @dataclass(frozen=True)
-class Borrowing(Planner):
-    """Knows how operators of other jobs scale, as in the pipeline with ``planner.fleet_prior``.
+class WithFleetPrior(Planner):
+    """Has a prior of how operators scale, as in the pipeline with ``planner.fleet_prior``.
 
     Attributes:
         prior: of the fleet.
@@ -59,31 +60,35 @@ class Borrowing(Planner):
     prior: FleetPrior
 
     def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
-        """Return the plan of a job whose hardly seen operators borrow."""
-        models = borrowed(situation.models, situation.graph, self.prior, situation.slots_max)
+        """Return the plan of a job whose hardly observed operators get the prior."""
+        models = pool_models(situation.models, situation.graph, self.prior, situation.slots_max)
         return super().decide(replace(situation, models=models), memory)
 
 
-def _borrowing(fleet: FleetPrior | None) -> PlannerDriver:
+def _build_with_fleet_prior(fleet: FleetPrior | None) -> PlannerDriver:
     if fleet is None:
-        raise ValueError(f"{FLEET} needs a fleet to borrow from: Conditions.fleet")
-    return PlannerDriver(Borrowing(fleet))
+        raise ValueError(f"{FLEET} needs a fleet prior: Conditions.fleet")
+    return PlannerDriver(WithFleetPrior(fleet))
 
 
-def _changed(planner: Planner | None = None, **settings: object) -> Callable[[FleetPrior | None], PlannerDriver]:
-    """Return what makes a planner with other settings; it has no use for a fleet."""
-    return lambda _: PlannerDriver(planner or Planner(), settings)
+def _with_settings(
+    planner: Planner | None = None, settings: Mapping[str, object] | None = None
+) -> Callable[[FleetPrior | None], PlannerDriver]:
+    """Return a function that builds a planner with other settings; it ignores the fleet prior."""
+    return lambda _: PlannerDriver(planner or Planner(), settings or {})
 
 
 ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
-    "planner_no_uncertainty": _changed(Certain()),
-    "planner_no_recovery": _changed(WithoutRecovery()),
-    "planner_no_lead": _changed(max_lead_s=0),
-    "planner_no_margin": _changed(rescale_margin=1.0),
-    "planner_no_failure_margin": _changed(failure_margin=1.0),
-    "planner_no_restart_net": _changed(net_restarts=False),
-    "planner_no_overload_net": _changed(net_utilisation=_NEVER),
-    "planner_no_net": _changed(net_utilisation=_NEVER, net_rescues=False),
-    FLEET: _borrowing,
+    "planner_no_uncertainty": _with_settings(WithoutUncertainty()),
+    "planner_no_recovery": _with_settings(WithoutRecovery()),
+    "planner_no_lead": _with_settings(settings={"timing.max_lead_s": 0}),
+    "planner_no_margin": _with_settings(settings={"costs.rescale_margin": 1.0}),
+    "planner_no_failure_margin": _with_settings(settings={"costs.failure_margin": 1.0}),
+    "planner_no_restart_net": _with_settings(settings={"reactive.rescales_while_restarting": False}),
+    "planner_no_overload_net": _with_settings(settings={"reactive.utilisation_max": _NEVER}),
+    "planner_no_net": _with_settings(
+        settings={"reactive.utilisation_max": _NEVER, "reactive.rescales_for_catch_up": False}
+    ),
+    FLEET: _build_with_fleet_prior,
 }
-"""Contenders that are asked for by name only, made from what the fleet has taught."""
+"""Candidate policies that only run when named, built from the fleet prior."""

@@ -1,83 +1,97 @@
-"""Contenders by name: every policy of the registry, and what they are measured against."""
+"""Candidate policies by name: every policy of the registry, and what they are measured against."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from include.policy_catalogue import REFERENCES, Decides, catalogue, entry_of
+from models.arrays import Ints
 from models.evaluation.ablations import ABLATIONS
-from models.evaluation.clairvoyant import clairvoyant_script
-from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScriptedDriver
+from models.evaluation.clairvoyant import solve_clairvoyant
+from models.evaluation.conditions import Conditions
+from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScheduleDriver
 from models.evaluation.planner_driver import PlannerDriver
-from models.evaluation.replay_run import CandidatePolicy, Conditions
-from models.evaluation.workload import Workload, limits, sufficient
-from models.policies.registry import POLICIES, policy
-from models.simulation.spec import IntArray
+from models.evaluation.workload import Workload, find_limits, find_sufficient
+from models.policies.registry import policy
 
-# Policies whose schedules look ahead, so that the hourly plan is theirs; all others react at every tick.
-PLANNED = frozenset({"need_vector", "phoebe", "twres"})
-# Reactive policies that look at what the nightly training has learnt.
-READS_MODELS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised", "dragster_saddle", "dragster_gradient"})
-# Reactive policies that solve a decision problem anew at each decision, which may take them a second; they are made for
-# the cadence of plans and make up at once for the actions that they could not take since the last one.
-WITH_PLANS = frozenset({"mdp", "rl_plus", "rl", "rl_decentralised"})
-# Drivers that implement the protocol themselves: name -> what makes one.
+# Drivers that implement the protocol themselves, by name.
 OWN_DRIVERS: dict[str, Callable[[], Driver[Any]]] = {"planner": PlannerDriver}
-SCRIPTS = ("static_max", "static_mean", "clairvoyant")
 
 
-def names() -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class CandidatePolicy:
+    """A driver under a name.
+
+    Attributes:
+        name: of the candidate.
+        driver: decides for it.
+        asks_in_restarts: its requests reach a job that restarts after a failure, as those of the reactive controller
+            do; the apply stage refuses other steps for a job that does not run.
+    """
+
+    name: str
+    driver: Driver[Any]
+    asks_in_restarts: bool = False
+
+
+def list_names() -> tuple[str, ...]:
     """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
-    return (*OWN_DRIVERS, *(name for name in POLICIES if name not in {"static", *OWN_DRIVERS}), *SCRIPTS)
+    return (*OWN_DRIVERS, *(name for name in catalogue() if name not in {"static", *OWN_DRIVERS}), *REFERENCES)
+
+
+def list_deciding(when: Decides) -> list[str]:
+    """Return the names of the policies that decide so, of those that have no driver of their own."""
+    return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in OWN_DRIVERS)
 
 
 def check_names(chosen: Sequence[str]) -> None:
-    """Refuse names that no contender has.
+    """Refuse names that no candidate policy has.
 
     Raises:
         ValueError: with the names that can be chosen.
     """
-    unknown = sorted(set(chosen) - {*names(), *ABLATIONS, "static"})
+    unknown = sorted(set(chosen) - {*list_names(), *ABLATIONS, "static"})
     if unknown:
-        raise ValueError(f"no policy is called {unknown}; choose from {', '.join((*names(), *ABLATIONS))}")
+        raise ValueError(f"no policy is called {unknown}; choose from {', '.join((*list_names(), *ABLATIONS))}")
 
 
-def candidate_policies(chosen: Sequence[str], workload: Workload, conditions: Conditions) -> list[CandidatePolicy]:
-    """Return contenders by name.
+def build_candidates(chosen: Sequence[str], workload: Workload, conditions: Conditions) -> list[CandidatePolicy]:
+    """Return candidate policies by name.
 
     Raises:
         ValueError: a name is not known.
     """
     check_names(chosen)
-    made = [(name, _driver(name, workload, conditions)) for name in chosen]
-    return [CandidatePolicy(name, driver, isinstance(driver, PlannerDriver)) for name, driver in made]
+    drivers = [(name, _build_driver(name, workload, conditions)) for name in chosen]
+    return [CandidatePolicy(name, driver, isinstance(driver, PlannerDriver)) for name, driver in drivers]
 
 
-def _driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any]:
-    options = conditions.planner
+def _build_driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any]:
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
     if name in OWN_DRIVERS:
         return OWN_DRIVERS[name]()
-    if name in SCRIPTS:
-        scripts: dict[str, Callable[[], tuple[IntArray, IntArray]]] = {
-            "static_max": lambda: _always(workload, limits(workload.spec)),
-            "static_mean": lambda: _always(
-                workload,
-                sufficient(workload.spec, workload.rates_per_s.mean(axis=0), options.target_utilisation),
-            ),
-            "clairvoyant": lambda: clairvoyant_script(
-                workload, workload.means_per_s(conditions.cadence.window_s), options, conditions.around
-            ),
-        }
-        times_s, parallelism = scripts[name]()
-        return ScriptedDriver(times_s, workload.spec.graph().names, parallelism)
-    if name in PLANNED:
-        return PlannedDriver(policy(name))
-    return ReactiveDriver(policy(name), name in READS_MODELS, name in WITH_PLANS)
+    if name in REFERENCES:
+        times_s, parallelism = _compute_schedule(name, workload, conditions)
+        return ScheduleDriver(times_s, workload.spec.graph().names, parallelism)
+    entry, made = entry_of(name), policy(name, conditions.parameters.get(name))
+    if entry.decides is Decides.AHEAD:
+        return PlannedDriver(made)
+    return ReactiveDriver(made, entry.reads_models, entry.decides is Decides.WITH_PLANS)
 
 
-def _always(workload: Workload, parallelism: IntArray) -> tuple[IntArray, IntArray]:
+def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> tuple[Ints, Ints]:
+    """Return (n,) epoch seconds and the (n, O) parallelism from each of them on."""
+    spec, options = workload.spec, conditions.planner
+    if name == "clairvoyant":
+        means_per_s = workload.compute_means(conditions.cadence.window_s)
+        return solve_clairvoyant(workload, means_per_s, options, conditions.disturbances)
+    if name == "static_max":
+        parallelism = find_limits(spec)
+    else:
+        parallelism = find_sufficient(spec, workload.rates_per_s.mean(axis=0), options.capacity.target_utilisation)
     return np.array([workload.start_s], np.int64), parallelism[None, :]

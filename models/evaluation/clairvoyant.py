@@ -1,4 +1,4 @@
-"""The floor of every comparison: the planner's programme with the true load and the true capacities."""
+"""The lower bound of every comparison: the planner's optimisation with the true load and the true capacities."""
 
 from __future__ import annotations
 
@@ -7,70 +7,75 @@ from typing import Final
 import numpy as np
 
 from include.settings import Planner
+from models.arrays import Floats, Ints
 from models.evaluation.conditions import Disturbances
-from models.evaluation.workload import Workload, curves_per_s, limits, sufficient
+from models.evaluation.workload import Workload, compute_curves, find_limits, find_sufficient
 from models.job_models import CapacityCurve, RecoveryModel
-from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import CurrentState, tables
+from models.scheduling.candidates import list_candidates
+from models.scheduling.cost_model import CurrentState, compute_costs
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
 from models.scheduling.shortest_path import solve
-from models.simulation.spec import FloatArray, IntArray
 
-_AROUND = Disturbances()
-# No net comes after it; what it expects to save it will save; it sees which bins follow a slight excess.
-_CERTAIN: Final = {"net_rescues": False, "rescale_margin": 1.0, "failure_margin": 1.0, "overload_tolerance": 0.02}
+_DISTURBANCES = Disturbances()
+# No reactive controller comes after it; it will save what it expects to save; it knows which bins follow an excess.
+_CERTAIN: Final = {
+    "reactive.rescales_for_catch_up": False,
+    "costs.rescale_margin": 1.0,
+    "costs.failure_margin": 1.0,
+    "costs.overload_tolerance": 0.02,
+}
 
 
-def clairvoyant_script(
-    job: Workload, rates_per_s: FloatArray, options: Planner, around: Disturbances = _AROUND
-) -> tuple[IntArray, IntArray]:
-    """Return the script of a contender that knows everything but when the job will fail.
+def solve_clairvoyant(
+    job: Workload, rates_per_s: Floats, options: Planner, disturbances: Disturbances = _DISTURBANCES
+) -> tuple[Ints, Ints]:
+    """Return the schedule of a planner that knows everything but when the job will fail.
 
-    It is solved at once over the whole time, a bin per window.  What an operator really processes wavers; that is known
-    by its deviation only.
+    It is solved at once over the whole time, a bin per window.  What an operator really processes varies; only the
+    deviation is known.
 
     Args:
         job: the true job.
         rates_per_s: (W, S) true mean rate of every window.
         options: the planner's settings.
-        around: failures and rescales.
+        disturbances: failures and rescales.
 
     Returns:
         (n,) epoch seconds and (n, O) parallelism from each of them on.
     """
     spec, graph = job.spec, job.spec.graph()
     window_s = len(job.rates_per_s) * job.step_s // len(rates_per_s)
-    known = options.model_copy(
-        update={"bin_s": window_s, "failures_per_day": float(around.failures_per_day), **_CERTAIN}
+    known = options.with_values(
+        {"bin_s": window_s, "costs.failures_per_day": float(disturbances.failures_per_day), **_CERTAIN}
     )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}
-    asked = demand(graph, job_selectivity(job), SourceForecast(job.start_s, window_s, quantiles))
-    bounds = job_bounds(graph, true_curves(job, around.capacity_noise), limits(spec), known)
-    downtime_s = float(np.mean(around.rescale_downtime_s))
+    asked = demand(graph, find_selectivity(job), SourceForecast(job.start_s, window_s, quantiles))
+    bounds = job_bounds(graph, compute_true_curves(job, disturbances.capacity_noise), find_limits(spec), known)
+    downtime_s = float(np.mean(disturbances.rescale_downtime_s))
     # A failure finds the last checkpoint half an interval old, and one under way is lost.
-    replay_s = around.checkpoint_interval_s / 2 + around.checkpoint_duration_s
-    recovery = RecoveryModel(downtime_s, 0.0, around.failure_downtime_s, 0.0, replay_s, 0)
-    outlook = Outlook(asked, bounds, recovery, known.capacity_z)
-    begin = sufficient(spec, rates_per_s[0], known.target_utilisation)
-    found = candidates(asked, bounds, begin, limits(spec))
-    costs = tables(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
-    path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, np.int64)).chosen[0]
+    replay_s = disturbances.checkpoint_interval_s / 2 + disturbances.checkpoint_duration_s
+    recovery = RecoveryModel(downtime_s, 0.0, disturbances.failure_downtime_s, 0.0, replay_s, 0)
+    outlook = Outlook(asked, bounds, recovery, known.capacity.lower_bound_z)
+    begin = find_sufficient(spec, rates_per_s[0], known.capacity.target_utilisation)
+    found = list_candidates(asked, bounds, begin, find_limits(spec))
+    costs = compute_costs(outlook, found, CurrentState(job.start_s, spec.slots_max, 0.0), known)
+    path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, np.int64)).choice[0]
     changes = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
     return job.start_s + changes * window_s, found[path[changes]]
 
 
-def true_curves(job: Workload, noise: float) -> dict[str, CapacityCurve]:
+def compute_true_curves(job: Workload, noise: float) -> dict[str, CapacityCurve]:
     """Return operator -> its true capacity, with the deviation of what it processes at a time."""
     p = np.arange(1, job.spec.slots_max + 1)
     found = {}
-    for operator, curve in zip(job.spec.operators, curves_per_s(job.spec), strict=True):
+    for operator, curve in zip(job.spec.operators, compute_curves(job.spec), strict=True):
         mean = np.maximum(curve[1:], 1e-9)
         found[operator.name] = CapacityCurve(p, mean, noise * mean, p, mean, float(mean[0]))
     return found
 
 
-def job_selectivity(job: Workload) -> dict[str, float]:
+def find_selectivity(job: Workload) -> dict[str, float]:
     """Return operator -> records out per record in; 1 for a source."""
     return {one.name: one.selectivity if one.upstream else 1.0 for one in job.spec.operators}

@@ -1,16 +1,13 @@
-"""What every contender of an evaluation shares: cadence, prices, disturbances, and the luck drawn from a seed."""
+"""What all candidate policies of a replay have in common: cadence, prices, disturbances, settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-import numpy as np
-from scipy.signal import lfilter
-
-from models.simulation.spec import FloatArray, IntArray
-
-DAY_S = 86_400
-_LEAST_FACTOR = 0.05
+from include.settings import Apply, Forecast, Planner, Training
+from include.utc import DAY_S
+from models.capacity.fleet_prior import FleetPrior
 
 
 class ConditionsError(ValueError):
@@ -19,10 +16,10 @@ class ConditionsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """When who looks at a job.
+    """When policies decide about a job.
 
     Attributes:
-        tick_s: between two looks of a reactive policy, and of what applies due steps.
+        tick_s: between two decisions of a reactive policy; due steps are applied as often.
         plan_every_s: between two plans.
         plan_after_s: from a full ``plan_every_s``, up to which a plan knows the windows, to the plan itself: the
             hourly DAG ingests at minute 5 and plans at minute 15.
@@ -79,7 +76,7 @@ class Disturbances:
 
     Attributes:
         rescale_downtime_s: least and most of a rescale's downtime, uniform between them.
-        failures_per_day: at moments that are uniform in a day.
+        failures_per_day: at times that are uniform in a day.
         failure_downtime_s, failure_downtime_sd: of a failure, mean and relative deviation; Phoebe's failures are
             noticed and restarted within 90-130 s.
         failure_noticed_s: until then Flink shows a failed job as running (its default `heartbeat.timeout`).
@@ -103,47 +100,22 @@ class Disturbances:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomDraws:
-    """Draws of one seed over W windows and O operators: the same for every contender.
+class Conditions:
+    """Everything that is the same for all candidate policies, besides the load.
 
     Attributes:
-        failure_at_s: (F,) ascending, seconds since the start.
-        failure_downtime_s: (F,).
-        rescale_downtime_s: (W,) of a rescale that begins with the window.
-        measured: (W, O) factor on the true rates that a window shows.
-        capacity: (W, O) factor on what operators process.
+        cadence, prices, disturbances: as above.
+        planner, training, forecast, apply: the pipeline's settings.
+        fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
+        parameters: policy -> its parameters that are set.
     """
 
-    failure_at_s: FloatArray
-    failure_downtime_s: FloatArray
-    rescale_downtime_s: FloatArray
-    measured: FloatArray
-    capacity: FloatArray
-
-    @classmethod
-    def drawn(cls, seed: int, windows: int, operators: int, cadence: Cadence, around: Disturbances) -> RandomDraws:
-        """Draw everything that a seed decides."""
-        failing, stopping, measuring, running = (np.random.default_rng([seed, stream]) for stream in range(4))
-        duration_s = windows * cadence.window_s
-        days = -(-duration_s // DAY_S)
-        timestamps = DAY_S * (np.arange(days)[:, None] + failing.uniform(0.0, 1.0, (days, around.failures_per_day)))
-        at = np.sort(timestamps.ravel())
-        downtime = around.failure_downtime_s * (1.0 + around.failure_downtime_sd * failing.standard_normal(len(at)))
-        inside = at < duration_s
-        memory = float(np.exp(-cadence.window_s / around.capacity_memory_s))
-        draws = running.standard_normal((windows, operators)) * np.sqrt(1.0 - memory**2)
-        draws[:1] /= np.sqrt(1.0 - memory**2)  # start in the stationary law
-        walk = lfilter([around.capacity_noise], [1.0, -memory], draws, axis=0)
-        measured = 1.0 + around.measurement_noise * measuring.standard_normal((windows, operators))
-        return cls(
-            failure_at_s=at[inside],
-            failure_downtime_s=np.maximum(downtime[inside], 1.0),
-            rescale_downtime_s=stopping.uniform(*around.rescale_downtime_s, windows),
-            measured=np.maximum(measured, _LEAST_FACTOR),
-            capacity=np.maximum(1.0 + walk, _LEAST_FACTOR),
-        )
-
-    def failures_by_window(self, window_s: int) -> dict[int, IntArray]:
-        """Return window -> the failures that fall into it."""
-        at = (self.failure_at_s // window_s).astype(np.int64)
-        return {int(window): np.flatnonzero(at == window) for window in np.unique(at)}
+    cadence: Cadence = field(default_factory=Cadence)
+    prices: Prices = field(default_factory=Prices)
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    planner: Planner = field(default_factory=Planner)
+    training: Training = field(default_factory=Training)
+    forecast: Forecast = field(default_factory=Forecast)
+    apply: Apply = field(default_factory=Apply)
+    fleet: FleetPrior | None = None
+    parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

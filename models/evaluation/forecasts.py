@@ -9,16 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from include.settings import Forecast
+from models.arrays import Floats
 from models.forecasting import Calendar, ForecastSettings
 from models.forecasting.base import Registry
 from models.forecasting.rolling import Rolling, roll
 from models.scheduling.demand import SourceForecast
-from models.simulation.spec import FloatArray
 
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Forecasts of one load, the same for every contender, since arrivals are counted at the broker.
+    """Forecasts of one load, the same for every row, since arrivals are counted at the broker.
 
     All of them are made when the first is asked for; each from nothing but what came before its origin.
 
@@ -34,7 +34,7 @@ class Forecasts:
 
     sources: Sequence[str]
     start_s: int
-    rates_per_s: FloatArray
+    rates_per_s: Floats
     every_s: int
     options: Forecast
     begin: int = 0

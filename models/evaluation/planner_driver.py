@@ -1,27 +1,27 @@
-"""The planner as the DAGs run it: hourly plans, and the safety net's look at every tick."""
+"""The planner as the DAGs run it: hourly plans, and the reactive controller at every tick."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from models.evaluation.drivers import View
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import drop_plan, look
+from models.evaluation.tick_snapshot import TickSnapshot
+from models.policies.tidewise.reactive_controller import drop_plan, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tidewise.tidewise_policy import Planner
 from models.recovery import UNTRAINED
 
-SEEN_H = 0.5  # what a look needs: the windows since the last one, and some for a restart in between
+OBSERVED_H = 0.5  # what an evaluation needs: the windows since the last one, and some for a restart in between
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerDriver:
-    """Plans when a plan is due, looks at every tick.
+    """Plans when a plan is due, evaluates the reactive controller at every tick.
 
     Attributes:
         planner: the policy.
-        changed: settings of the planner that are other than the run's.
+        changed: settings of the planner that are other than the run's, as ``costs.late_weight``.
     """
 
     planner: Planner = field(default_factory=Planner)
@@ -31,29 +31,31 @@ class PlannerDriver:
         """Return the memory of a job that was never planned for."""
         return self.planner.first_memory()
 
-    def tick(self, view: View, memory: ControllerMemory) -> tuple[Mapping[str, int] | None, ControllerMemory]:
-        """Return what the look wants now."""
-        if view.plan_due:
-            memory = self.plan(view, memory)
-        snapshot = Snapshot(
-            now_s=view.now_s,
-            graph=view.graph,
-            running=view.running,
-            up=view.up,
-            restarting=view.restarting,
-            observations=view.observations(SEEN_H),
-            slots_max=view.slots_max,
-            options=view.options.model_copy(update=dict(self.changed)),
-            recovery=UNTRAINED if view.models is None else view.models.recovery,
+    def tick(
+        self, snapshot: TickSnapshot, memory: ControllerMemory
+    ) -> tuple[Mapping[str, int] | None, ControllerMemory]:
+        """Return what the reactive controller wants now."""
+        if snapshot.plan_due:
+            memory = self.plan(snapshot, memory)
+        observed = Snapshot(
+            now_s=snapshot.now_s,
+            graph=snapshot.graph,
+            running=snapshot.running,
+            up=snapshot.is_up,
+            restarting=snapshot.is_restarting,
+            observations=snapshot.observations(OBSERVED_H),
+            slots_max=snapshot.slots_max,
+            options=snapshot.options.with_values(self.changed),
+            recovery=UNTRAINED if snapshot.models is None else snapshot.models.recovery,
         )
-        told, after = look(snapshot, memory)
-        return told.wanted, after
+        decision, after = evaluate_job(observed, memory)
+        return decision.wanted, after
 
-    def plan(self, view: View, memory: ControllerMemory) -> ControllerMemory:
+    def plan(self, snapshot: TickSnapshot, memory: ControllerMemory) -> ControllerMemory:
         """Return the memory after a plan; without models or a season of history there is none."""
-        forecast = view.forecast
-        if view.models is None or forecast is None or forecast.fallback is not None:
+        forecast = snapshot.forecast
+        if snapshot.models is None or forecast is None or forecast.fallback is not None:
             return drop_plan(memory)
-        situation = view.situation()
-        options = situation.options.model_copy(update=dict(self.changed))
+        situation = snapshot.situation()
+        options = situation.options.with_values(self.changed)
         return self.planner.decide(replace(situation, options=options), memory)[1]

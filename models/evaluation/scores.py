@@ -1,4 +1,4 @@
-"""What running a job has cost: rescales, slots and lateness, per contender and segment of the run."""
+"""The cost of running a job: rescales, slots and lateness, per row and segment of the run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.evaluation.conditions import DAY_S, Prices
-from models.simulation.spec import FloatArray, IntArray
+from include.utc import DAY_S
+from models.arrays import Floats, Ints
+from models.evaluation.conditions import Prices
+from models.evaluation.window_metrics import WindowMetrics
 
 SEGMENTS = ("all", "first_day", "last_third")
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What each window of each contender took, (W, J).
+    """What each window of each row took, (W, J).
 
     Attributes:
         slots: highest parallelism of the job's operators: operators share slots.
@@ -23,21 +25,27 @@ class Ledger:
         lag_record_s: integral of the backlog, record seconds.
     """
 
-    slots: IntArray
-    rescales: IntArray
-    late_s: FloatArray
-    lag_record_s: FloatArray
+    slots: Ints
+    rescales: Ints
+    late_s: Floats
+    lag_record_s: Floats
 
     @classmethod
-    def empty(cls, windows: int, jobs: int) -> Ledger:
+    def empty(cls, windows: int, rows: int) -> Ledger:
         """Return a ledger to be filled."""
-        shape = (windows, jobs)
+        shape = (windows, rows)
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape))
+
+    def enter(self, window: int, metrics: WindowMetrics) -> None:
+        """Enter what a window took, besides its rescales."""
+        self.slots[window] = metrics.parallelism.max(axis=1)
+        self.late_s[window] = metrics.late_s
+        self.lag_record_s[window] = metrics.lag_record_s
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Figures of one contender in one segment.
+    """Figures of one row in one segment.
 
     Attributes:
         rescales_per_day, late_minutes_per_day: rates.
@@ -51,7 +59,7 @@ class Score:
     cost: float
 
 
-def span_of(segment: str, windows: int, window_s: int) -> slice:
+def find_span(segment: str, windows: int, window_s: int) -> slice:
     """Return the windows of a segment.
 
     Raises:
@@ -67,22 +75,22 @@ def span_of(segment: str, windows: int, window_s: int) -> slice:
     return spans[segment]
 
 
-def score(ledger: Ledger, job: int, span: slice, *, window_s: int, slots_max: int, prices: Prices) -> Score:
-    """Return the figures of one contender in some windows.
+def compute_score(ledger: Ledger, row: int, span: slice, *, window_s: int, slots_max: int, prices: Prices) -> Score:
+    """Return the figures of one row in some windows.
 
     Cost per minute = w_slots x slots / slots_max + w_late if late, + w_rescale per rescale (the weights of the MDP
     paper, there per slot of time and for one operator).
     """
-    slots, late_s = ledger.slots[span, job], ledger.late_s[span, job]
+    slots, late_s = ledger.slots[span, row], ledger.late_s[span, row]
     duration_s = len(slots) * window_s
-    rescales = float(ledger.rescales[span, job].sum())
+    rescales = float(ledger.rescales[span, row].sum())
     slot_s, late_minutes = float(slots.sum()) * window_s, float(late_s.sum()) / 60.0
     cost = prices.slots * slot_s / slots_max / 60.0 + prices.late * late_minutes + prices.rescale * rescales
     days = duration_s / DAY_S
     return Score(
         rescales_per_day=rescales / days,
         late_minutes_per_day=late_minutes / days,
-        lag_record_seconds=float(ledger.lag_record_s[span, job].sum()),
+        lag_record_seconds=float(ledger.lag_record_s[span, row].sum()),
         slot_hours=slot_s / 3600.0,
         cost=cost,
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from models.forecasting.calendar import FloatArray, IntArray
-from models.forecasting.history import History
+from models.arrays import Floats, Ints
+from models.forecasting.rate_history import History
 
 
 class Forecaster(Protocol):
@@ -15,10 +15,10 @@ class Forecaster(Protocol):
 
     Contract (``tests/unit/test_forecast_conformance.py`` holds every registered method to it): a forecast from an
     origin depends only on bins before that origin; a series' forecast does not depend on its neighbours in the batch
-    unless a fitted model was given at birth; the same input gives the same output; no input array is changed.
+    unless it was constructed with a fitted model; the same input gives the same output; no input array is changed.
 
     Attributes:
-        name: what the tables call the method.
+        name: name of the method in the tables.
         min_history_days: with less history than this before an origin the prediction is NaN.
     """
 
@@ -28,7 +28,7 @@ class Forecaster(Protocol):
     @property
     def min_history_days(self) -> float: ...  # noqa: D102
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """Predict the middle of the rates in bins ``[origin, origin + horizon)``.
 
         Origins come together so that a method can share work between those of a backtest.

@@ -1,4 +1,4 @@
-"""Time as bins: where a bin lies in the day and in the week of the people who make the load."""
+"""Time as bins: the place of a bin in the local day and week."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from include.utc import DAY_S, HOUR_S
+from models.arrays import Floats, Ints
 
-HOUR_S = 3600
-DAY_S = 86_400
-WEEK_S = 7 * DAY_S
 EPOCH_WEEKDAY = 3
 """1970-01-01 was a Thursday; Monday is 0."""
 SUNDAY = 6
@@ -39,7 +34,7 @@ class Calendar:
 
     def __post_init__(self) -> None:
         if self.bin_s < 1 or DAY_S % self.bin_s:
-            raise ValueError(f"bins of {self.bin_s} s do not divide a day; set forecast.bin_s to 300, 600 or 900, say")
+            raise ValueError(f"bins of {self.bin_s} s do not divide a day; set forecast.bin_s to 300, 600 or 900")
 
     @property
     def day(self) -> int:
@@ -59,7 +54,7 @@ class Calendar:
         """Return the same calendar, counted from a later bin."""
         return Calendar(self.start_s + bins * self.bin_s, self.bin_s, self.zone, self.holidays)
 
-    def local_s(self, first: int, last: int) -> FloatArray:
+    def local_s(self, first: int, last: int) -> Floats:
         """Return the local time of the middle of bins ``[first, last)``, seconds since 1970, shape (last - first,)."""
         middle_s = self.start_s + (np.arange(first, last, dtype=np.float64) + 0.5) * self.bin_s
         if self.zone == "UTC" or not len(middle_s):
@@ -71,18 +66,18 @@ class Calendar:
         )
         return np.asarray(middle_s + offset_s[hour - hour[0]])
 
-    def weekday(self, first: int, last: int) -> IntArray:
+    def weekday(self, first: int, last: int) -> Ints:
         """Return the local weekday of bins ``[first, last)``, Monday 0 to Sunday 6; a holiday is a Sunday."""
         day = np.floor(self.local_s(first, last) / DAY_S).astype(np.int64)
         weekday = np.mod(day + EPOCH_WEEKDAY, 7)
         free = [each.toordinal() - date(1970, 1, 1).toordinal() for each in self.holidays]
         return np.asarray(np.where(np.isin(day, free), SUNDAY, weekday), np.int64)
 
-    def day_share(self, first: int, last: int) -> FloatArray:
+    def day_share(self, first: int, last: int) -> Floats:
         """Return the place in the local day of the middle of bins ``[first, last)``: 0..1, shape (last - first,)."""
         return np.asarray(np.mod(self.local_s(first, last), DAY_S) / DAY_S)
 
-    def week_share(self, first: int, last: int) -> FloatArray:
+    def week_share(self, first: int, last: int) -> Floats:
         """Return the place in the local week, from Thursday, of bins ``[first, last)``: 0..1, shape (last - first,)."""
         days = np.mod(self.weekday(first, last) - EPOCH_WEEKDAY, 7)
         return np.asarray((days + self.day_share(first, last)) / 7)

@@ -1,213 +1,266 @@
-"""From the errors of past forecasts to quantiles that keep their promise: conformal prediction that adapts.
+"""From the errors of past forecasts to quantiles with the promised coverage: adaptive conformal prediction.
 
-Notation: P origins (oldest first), n series, H bins of horizon, G groups of leads, L levels.
+Notation: P origins (oldest first), n series, H bins of horizon, H' sampled leads in G groups, L levels.
 
-    e (P, n, H)   error of the middle at each origin: seen - predicted, NaN where nothing was seen
-    w (P, H)      weight of an error at a moment: 0 until its bin has come, then 1/2 per HALF_LIFE_S of its age
-    s (P, n, H)   scale of an error: 1, or the larger the more load was foretold (models/forecasting/proportion.py)
-    theta (L, n)  how much a level is raised, because too much came above it lately
+    e (P, n, H')   error of the middle at each origin: observed - predicted, NaN where nothing was observed
+    w (P, H')      weight of an error at an origin: 0 until its bin has passed, then 1/2 per HALF_LIFE_S of its age
+    s (P, n, H')   scale of an error: 1, or the larger the more load was predicted (models/forecasting/error_scale.py)
+    theta (L, n)   level shift: how much a level is increased, because too few observations stayed below its quantile
 
 The offset of a quantile is s times the weighted quantile of e / s, most of it from the lead's own group and the rest
-from all leads of the series: a week holds too few errors per group to stand alone.  Newer errors weigh more, since
-load drifts (Barber et al. 2023, "Conformal prediction beyond exchangeability"); an upper level is raised from q to
+from all leads of the series: a week has too few errors per group to use them alone.  Newer errors weigh more, since
+load drifts (Barber et al. 2023, "Conformal prediction beyond exchangeability"); an upper level is increased from q to
 q (1 + 1/m), Eq. 7 there, where m is the number of independent errors that the weights are worth.
 
-On top of it every level is steered by what it covered: theta <- (1 - d/W) theta + GAIN d/W (q - covered), with d the
-time between two origins; covered is the share of the bins in that time at or below what was said of them.  This is
-adaptive conformal inference (Eq. 2 of Gibbs and Candès 2021, "Adaptive conformal inference under distribution shift").
-Deviation: theta forgets with W and is bounded, so that one strange day does not widen the forecast for weeks, and it
+In addition every level is corrected by its coverage: theta <- (1 - d/W) theta + GAIN d/W (q - covered), with d the time
+between two origins; covered is the share of the observations in that time that were at or below their quantile.  This
+is adaptive conformal inference (Eq. 2 of Gibbs and Candès 2021, "Adaptive conformal inference under distribution
+shift").
+
+Deviation: theta decays with W and is bounded, so that one strange day does not widen the forecast for weeks, and it
 only widens until a week of errors is known.
-The constants below were chosen by hand on the six traces of data/traces, whose last thirds are also what
-benchmarks/forecasting_traces.py reports.
 Deviation: errors within CORRELATED_S count as a single one, since they are strongly correlated.
+The constants were chosen by hand on the six traces of data/traces, whose last thirds are also what
+benchmarks/forecasting_traces.py reports.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.forecasting.calendar import DAY_S, HOUR_S, WEEK_S, BoolArray, Calendar, FloatArray, IntArray
+from include.utc import DAY_S, HOUR_S, WEEK_S
+from models.arrays import Bools, Floats, Ints
+from models.forecasting.calendar import Calendar
+from models.forecasting.error_scale import choose_proportion, scale, shape
 from models.forecasting.errors import Errors
-from models.forecasting.proportion import chosen, scale, shape
+from models.forecasting.leads import LeadGrid
 
-GROUP_S = 3 * HOUR_S
-"""Length of a group of leads."""
-SAMPLE_S = 25 * 60
-"""One error in so much time is kept: neighbours are alike.  It does not divide the hour, whose phases differ."""
 CORRELATED_S = HOUR_S
 """About how long an error of the forecast lasts."""
 HALF_LIFE_S = 3 * DAY_S
+"""Age at which an error has half the weight of a new one."""
 OWN_SHARE = 0.85
 """Share of the lead's own group in an offset; the rest comes from all leads."""
 MEMORY_S = DAY_S
-"""W: theta forgets over this time."""
+"""W: theta decays over this time."""
 GAIN = 2.0
-"""Of the steering: a day that covered 5 points too little raises the level by 10 points, were it not for the bound."""
-MOST_RAISED = 0.05
+"""Of the correction: a day whose coverage was 5 points too low increases the level by 10 points, before the bound."""
+MAX_SHIFT = 0.05
 """Bound of theta where it is used."""
-STEADY_S = WEEK_S
-"""Until errors of so much time are known theta only widens: not every weekday was seen yet."""
-LEAST_LEVEL, MOST_LEVEL = 0.005, 0.995
+WIDEN_ONLY_S = WEEK_S
+"""Until errors of so much time are known theta only widens: not every weekday was observed yet."""
+MIN_LEVEL, MAX_LEVEL = 0.005, 0.995
+_MEDIAN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """What makes quantiles at some origins.
+    """Offsets of the quantiles at P origins.
 
     Attributes:
-        size: of the levels, in units of s, shape (P, L, n, G).
-        proportion: p, shape (P, n).
+        size: in units of s, shape (P, L, n, G).
+        proportion: of the error scale, shape (P, n).
     """
 
-    size: FloatArray
-    proportion: FloatArray
-
-    def between(self, first: int, stop: int) -> Offsets:
-        """Return those of some of the origins."""
-        return Offsets(self.size[first:stop], self.proportion[first:stop])
-
-    def followed_by(self, later: Offsets) -> Offsets:
-        """Return these and those of later origins."""
-        return Offsets(np.concatenate([self.size, later.size]), np.concatenate([self.proportion, later.proportion]))
+    size: Floats
+    proportion: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class CalibrationState:
+    """State of a calibration after some origins.
+
+    Attributes:
+        level_shift: theta, shape (L, n).
+        sizes: offsets of each origin so far, shape (L, n, G) each.
+        proportions: of the error scale at each origin so far, shape (n,) each.
+    """
+
+    level_shift: Floats
+    sizes: tuple[Floats, ...] = ()
+    proportions: tuple[Floats, ...] = ()
+
+    @property
+    def offsets(self) -> Offsets:
+        """The offsets of all origins so far, at least one."""
+        return Offsets(np.stack(self.sizes), np.stack(self.proportions))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorWindow:
+    """The errors that the offsets of some origins are made from, sorted once for all of them.
+
+    Attributes:
+        at: origins, in bins, shape (P,).
+        target: bin of each error, shape (P, H').
+        errors: NaN where unknown, shape (P, n, H').
+        shapes: of the predicted load, shape (P, n, H').
+        proportion: of the error scale, shape (n,).
+        grouped: errors over their scale, by group of leads.
+        pooled: errors over their scale, all leads together.
+        first_known: bin of the first known error of each series, shape (n,).
+    """
+
+    at: Ints
+    target: Ints
+    errors: Floats
+    shapes: Floats
+    proportion: Floats
+    grouped: Errors
+    pooled: Errors
+    first_known: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
-    """Goes through the origins of one method in order and says at each which offsets make its quantiles.
+    """Offsets of the quantiles of one method, one origin after the other.
 
-    What is said at an origin depends on bins before it alone.
+    The offsets at an origin depend on bins before it alone.
 
     Attributes:
         levels: shape (L,).
-        raised: theta, shape (L, n).
+        calendar: for the length of a bin.
+        grid: the leads whose errors are kept.
     """
 
-    def __init__(self, levels: FloatArray, series: int, calendar: Calendar, horizon: int) -> None:
-        self.levels, self.calendar, self.horizon = levels, calendar, horizon
-        self.raised = np.zeros((len(levels), series))
-        self.step = min(calendar.bins(SAMPLE_S), horizon)
-        self.leads: IntArray = np.arange(self.step // 2, horizon, self.step, dtype=np.int64)
-        self.group = min(max(1, GROUP_S // (self.step * calendar.bin_s)), len(self.leads))
+    levels: Floats
+    calendar: Calendar
+    grid: LeadGrid
 
-    def nothing(self) -> Offsets:
-        """Return the offsets of no origin."""
-        groups, series = -(-len(self.leads) // self.group), self.raised.shape[1]
-        return Offsets(np.empty((0, len(self.levels), series, groups)), np.empty((0, series)))
-
-    def by_day(self, errors: FloatArray, predicted: FloatArray, at: IntArray, look_back: int) -> Offsets:
-        """Return the offsets of all origins, day by day: what came before a day decides on its proportions.
+    def calibrate(self, errors: Floats, predicted: Floats, at: Ints, look_back: int) -> Offsets:
+        """Return the offsets of all origins; the proportions of a day depend on what came before the day.
 
         Args:
-            errors: seen - said, shape (P, n, H), NaN where unknown.
+            errors: observed - predicted, shape (P, n, H), NaN where unknown.
             predicted: the middles, records/s, shape (P, n, H).
-            at: the origins, in bins, shape (P,).
-            look_back: errors of origins so many bins before a day serve it.
+            at: the origins, in bins, shape (P,), at least one.
+            look_back: errors of origins so many bins before a day are used for it.
         """
-        day, shapes = self.calendar.day, shape(predicted)
-        made = self.nothing()
-        for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
-            low, first, stop = np.searchsorted(at, [begin - look_back, begin, begin + day])
-            if first < stop:
-                mine = slice(int(low), int(stop))
-                own = self.run(errors[mine], shapes[mine], at[mine], int(first - low), made.between(low, first))
-                made = made.followed_by(own)
-        return made
+        shapes = shape(predicted)
+        state = self.initial_state(errors.shape[1])
+        for low, first, stop in _days(at, self.calendar.day, look_back):
+            window = self.window(errors[low:stop], shapes[low:stop], at[low:stop], first - low)
+            for place in range(first - low, stop - low):
+                state = self.step(state, window, place)
+        return state.offsets
 
-    def run(
-        self, errors: FloatArray, shapes: FloatArray, at: IntArray, first: int, predicted: Offsets | None = None
-    ) -> Offsets:
-        """Return the offsets at the origins from index ``first`` on, NaN where not known.
+    def initial_state(self, series: int) -> CalibrationState:
+        """Return the state before the first origin."""
+        return CalibrationState(np.zeros((len(self.levels), series)))
+
+    def window(self, errors: Floats, shapes: Floats, at: Ints, first: int) -> ErrorWindow:
+        """Return the window from which the offsets of the origins from index ``first`` on are made.
 
         Args:
             errors: shape (P, n, H), NaN where unknown.
-            shapes: of what was foretold, shape (P, n, H).
+            shapes: of the predicted load, shape (P, n, H).
             at: the origins, in bins, shape (P,).
-            first: origins before it only serve the later ones.
-            predicted: offsets that were given at origins before ``first``, to be held against what came.
+            first: index of the origin before which the proportion is chosen.
         """
-        sampled, shapes = errors[:, :, self.leads], shapes[:, :, self.leads]
-        target = at[:, None] + self.leads
-        proportion = self._proportion(sampled, shapes, at, target, first)
-        scaled = sampled / scale(shapes, proportion)
-        own, pooled = Errors.of(scaled, self.group), Errors.of(scaled, len(self.leads))
-        known = np.isfinite(sampled)
-        begun = np.where(known, target[:, None], np.iinfo(np.int64).max // 2).min(axis=(0, 2))
-        groups = own.size.shape[1]
-        made = np.full((len(at), len(self.levels), errors.shape[1], groups), np.nan)
-        used = np.broadcast_to(proportion, shapes.shape[:2]).copy()
-        if predicted is not None:
-            made[first - len(predicted.size) : first] = predicted.size
-            used[first - len(predicted.size) : first] = predicted.proportion
-        scales = scale(shapes, used)
-        for place in range(first, len(at)):
-            now = int(at[place])
-            if place:
-                self._steer(sampled, made, scales, target, (int(at[place - 1]), now))
-            weights = self._weights(target, place, now)
-            steady = (now - begun) * self.calendar.bin_s >= STEADY_S
-            made[place] = self._offsets(own, pooled, weights, self._independent(known, weights, at), steady)
-        return Offsets(made[first:], used[first:])
+        leads = self.grid.leads
+        target = at[:, None] + leads
+        errors, shapes = errors[:, :, leads], shapes[:, :, leads]
+        proportion = self._choose_proportion(errors, shapes, self._weights(target, first, int(at[first])))
+        scaled = errors / scale(shapes, proportion)
+        never = np.iinfo(np.int64).max // 2
+        return ErrorWindow(
+            at=at,
+            target=target,
+            errors=errors,
+            shapes=shapes,
+            proportion=proportion,
+            grouped=Errors.of(scaled, self.grid.group),
+            pooled=Errors.of(scaled, len(leads)),
+            first_known=np.where(np.isfinite(errors), target[:, None], never).min(axis=(0, 2)),
+        )
 
-    def _proportion(
-        self, sampled: FloatArray, shapes: FloatArray, at: IntArray, target: IntArray, first: int
-    ) -> FloatArray:
-        """Return the proportion of each series, shape (n,), from what is known at the first origin to be said."""
-        weights = self._weights(target, first, int(at[first]))
+    def step(self, state: CalibrationState, window: ErrorWindow, place: int) -> CalibrationState:
+        """Return the state after the origin at index ``place`` of the window.
+
+        The origins of the window just before ``place`` are the last ones of the state.
+        """
+        shift = self._correct_shift(state, window, place) if place else state.level_shift
+        weights = self._weights(window.target, place, int(window.at[place]))
+        size = self._offsets(window, weights, self._levels_to_use(shift, window, weights, int(window.at[place])))
+        return replace(
+            state,
+            level_shift=shift,
+            sizes=(*state.sizes, size),
+            proportions=(*state.proportions, window.proportion),
+        )
+
+    def _choose_proportion(self, errors: Floats, shapes: Floats, weights: Floats) -> Floats:
+        """Return the proportion of each series, shape (n,), from the errors that have a weight."""
         rows = np.flatnonzero(weights.any(axis=1))
-        upper = self.levels[self.levels > 0.5]
-        return chosen(sampled[rows], shapes[rows], weights[rows], upper)
+        return choose_proportion(errors[rows], shapes[rows], weights[rows], self.levels[self.levels > _MEDIAN])
 
-    def _weights(self, target: IntArray, place: int, now: int) -> FloatArray:
-        """Return w, shape (P, H), of the errors of origins before ``place`` at a moment."""
+    def _weights(self, target: Ints, place: int, now: int) -> Floats:
+        """Return w, shape (P, H'), at bin ``now``, of the errors of origins before index ``place``."""
         age_s = (now - target) * self.calendar.bin_s
         weights = np.where(target < now, 0.5 ** (age_s / HALF_LIFE_S), 0.0)
         weights[place:] = 0.0
         return np.asarray(weights)
 
-    def spread(self, offsets: FloatArray) -> FloatArray:
-        """Return offsets of shape (..., G) over the leads, in units of s, shape (..., H)."""
-        group = np.minimum(np.arange(self.horizon) // (self.group * self.step), offsets.shape[-1] - 1)
-        return np.asarray(offsets[..., group])
+    def _correct_shift(self, state: CalibrationState, window: ErrorWindow, place: int) -> Floats:
+        """Return theta, shape (L, n), after the bins between the previous origin and this one."""
+        since, now = int(window.at[place - 1]), int(window.at[place])
+        new = (window.target >= since) & (window.target < now)
+        rows = np.flatnonzero(new.any(axis=1))
+        rows = rows[rows >= place - len(state.sizes)]  # origins that have offsets
+        covered, count = self._coverage(state, window, place, rows, new[rows])
+        miss = np.where(count > 0, self.levels[:, None] - covered, 0.0)
+        elapsed = (now - since) * self.calendar.bin_s / MEMORY_S
+        return np.asarray(max(0.0, 1 - elapsed) * state.level_shift + GAIN * min(1.0, elapsed) * miss)
 
-    def _offsets(
-        self, own: Errors, pooled: Errors, weights: FloatArray, worth: FloatArray, steady: BoolArray
-    ) -> FloatArray:
-        """Return offsets at a moment, shape (L, n, G), not decreasing in the level.
+    def _coverage(
+        self, state: CalibrationState, window: ErrorWindow, place: int, rows: Ints, new: Bools
+    ) -> tuple[Floats, Ints]:
+        """Return the share of new errors at or below their offset, and their number, (L, n) both."""
+        if not len(rows):
+            return np.zeros_like(state.level_shift), np.zeros(state.level_shift.shape, np.int64)
+        positions = (rows + len(state.sizes) - place).tolist()
+        size = np.stack([state.sizes[position] for position in positions])[:, :, :, self.grid.group_of_lead]
+        proportion = np.stack([state.proportions[position] for position in positions])
+        offsets = size * scale(window.shapes[rows], proportion)[:, None]  # (R, L, n, H')
+        errors = window.errors[rows][:, None]
+        counted = new[:, None, None, :] & np.isfinite(offsets) & np.isfinite(errors)
+        count = counted.sum(axis=(0, 3))
+        below = (counted & (errors <= offsets)).sum(axis=(0, 3))
+        return np.asarray(below / np.maximum(count, 1)), count
 
-        ``worth`` is m, and ``steady`` tells
-        whether theta may narrow too, shape (n,) both.
-        """
-        upper = self.levels[:, None] > 0.5
-        raised = np.clip(self.raised, -MOST_RAISED, MOST_RAISED)
-        levels = self.levels[:, None] + np.where((raised > 0) == upper, raised, steady * raised)
-        levels = np.where(upper, levels * (1 + 1 / np.maximum(worth, 1.0)), levels)
-        levels = np.clip(levels, LEAST_LEVEL, MOST_LEVEL)
-        everywhere = pooled.quantiles(levels, weights)
-        mine = own.quantiles(levels, weights)
-        mixed = OWN_SHARE * np.where(np.isnan(mine), everywhere, mine) + (1 - OWN_SHARE) * everywhere
+    def _levels_to_use(self, shift: Floats, window: ErrorWindow, weights: Floats, now: int) -> Floats:
+        """Return the levels, (L, n), with the level shift and the correction for few errors."""
+        upper = self.levels[:, None] > _MEDIAN
+        shift = np.clip(shift, -MAX_SHIFT, MAX_SHIFT)
+        may_narrow = (now - window.first_known) * self.calendar.bin_s >= WIDEN_ONLY_S
+        levels = self.levels[:, None] + np.where((shift > 0) == upper, shift, may_narrow * shift)
+        independent = self._independent_errors(window, weights)
+        levels = np.where(upper, levels * (1 + 1 / np.maximum(independent, 1.0)), levels)
+        return np.clip(levels, MIN_LEVEL, MAX_LEVEL)
+
+    def _independent_errors(self, window: ErrorWindow, weights: Floats) -> Floats:
+        """Return m, shape (n,): a bin that was predicted from several origins has one error, not several."""
+        horizon = self.grid.horizon
+        spacing = float(np.median(np.diff(window.at))) if len(window.at) > 1 else float(horizon)
+        overlap = max(1.0, horizon / spacing)
+        share = self.grid.step * self.calendar.bin_s / CORRELATED_S / overlap
+        return np.asarray(np.einsum("pnh,ph->n", np.isfinite(window.errors), weights) * share)
+
+    @staticmethod
+    def _offsets(window: ErrorWindow, weights: Floats, levels: Floats) -> Floats:
+        """Return offsets, shape (L, n, G), not decreasing in the level."""
+        pooled = window.pooled.quantiles(levels, weights)
+        grouped = window.grouped.quantiles(levels, weights)
+        mixed = OWN_SHARE * np.where(np.isnan(grouped), pooled, grouped) + (1 - OWN_SHARE) * pooled
         return np.maximum.accumulate(mixed, axis=0)
 
-    def _independent(self, known: BoolArray, weights: FloatArray, at: IntArray) -> FloatArray:
-        """Return m, shape (n,): a bin that several origins foretold has one error, not several."""
-        spacing = float(np.median(np.diff(at))) if len(at) > 1 else float(self.horizon)
-        overlap = max(1.0, self.horizon / spacing)
-        share = self.step * self.calendar.bin_s / CORRELATED_S / overlap
-        return np.asarray(np.einsum("pnh,ph->n", known, weights) * share)
 
-    def _steer(
-        self, sampled: FloatArray, made: FloatArray, scales: FloatArray, target: IntArray, bins: tuple[int, int]
-    ) -> None:
-        """Move theta by what the bins ``[since, now)`` brought."""
-        since, now = bins
-        seen = (target >= since) & (target < now)
-        rows = np.flatnonzero(seen.any(axis=1))
-        group = np.arange(len(self.leads)) // self.group
-        keep = (now - since) * self.calendar.bin_s / MEMORY_S
-        offsets = made[rows][:, :, :, group] * scales[rows][:, None]  # (R, L, n, H')
-        counts = seen[rows][:, None, None, :] & np.isfinite(offsets) & np.isfinite(sampled[rows])[:, None]
-        below = counts & (sampled[rows][:, None] <= offsets)
-        number = counts.sum(axis=(0, 3))
-        covered = below.sum(axis=(0, 3)) / np.maximum(number, 1)
-        pull = np.where(number > 0, self.levels[:, None] - covered, 0.0)
-        self.raised = max(0.0, 1 - keep) * self.raised + GAIN * min(1.0, keep) * pull
+def _days(at: Ints, day: int, look_back: int) -> Iterator[tuple[int, int, int]]:
+    """Yield for each day with origins the indices of the first origin used, the day's first, and one past its last."""
+    for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
+        low, first, stop = map(int, np.searchsorted(at, [begin - look_back, begin, begin + day]))
+        if first < stop:
+            yield low, first, stop

@@ -1,7 +1,7 @@
-"""The contest of the methods for a series: who said what from which origin, what came, and who speaks next.
+"""The contest of the methods for a series: their past forecasts, what was observed, and their calibrated quantiles.
 
-One implementation for the stage, which looks at many series from one moment, and for replays, which look at one series
-from many moments (`models/forecasting/rolling.py`).
+One implementation for the forecast stage, which forecasts many series from one origin, and for replays, which forecast
+one series from many origins (`models/forecasting/rolling.py`).
 
     P origins (ascending), M methods (the blend first, when there are two or more), n series, H bins of horizon,
     L levels, G groups of leads
@@ -14,16 +14,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.forecasting import blend
-from models.forecasting.calendar import Calendar, FloatArray, IntArray
+from models.forecasting.calendar import Calendar
 from models.forecasting.calibration import Calibration
-from models.forecasting.proportion import scale, shape
+from models.forecasting.error_scale import scale, shape
+from models.forecasting.leads import LeadGrid
 
 QUANTILES = (0.1, 0.5, 0.9, 0.95)
 MIDDLE = QUANTILES.index(0.5)
 OFFSET_LEVELS = np.array([level for level in QUANTILES if level != 0.5])
-MIN_SEEN_SHARE = 0.5
-"""A day counts for a series when at least this share of the bins that were foretold in it was measured."""
+MIN_OBSERVED_SHARE = 0.5
+"""A day counts for a series when at least this share of the bins that were predicted in it was measured."""
+_Q90 = int(np.flatnonzero(OFFSET_LEVELS == 0.9)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,96 +37,117 @@ class Contest:
         calendar: of the bins.
         names: of the methods.
         at: origins, shape (P,).
-        predicted: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
-        seen: what came, shape (P, n, H), NaN where it is unknown.
+        predicted: middles, records/s, shape (M, P, n, H), NaN where a method made no forecast.
+        observed: shape (P, n, H), NaN where it is unknown.
         offsets: of OFFSET_LEVELS, in units of an error's scale, shape (M, P, L - 1, n, G), NaN where not known.
-        proportion: how far errors grow with what was foretold, shape (M, P, n).
-        calibrations: of the methods, as of the last origin.
+        proportion: how much errors grow with the predicted load, shape (M, P, n).
+        grid: the leads of the offsets.
     """
 
     calendar: Calendar
     names: tuple[str, ...]
-    at: IntArray
-    predicted: FloatArray
-    seen: FloatArray
-    offsets: FloatArray
-    proportion: FloatArray
-    calibrations: tuple[Calibration, ...]
+    at: Ints
+    predicted: Floats
+    observed: Floats
+    offsets: Floats
+    proportion: Floats
+    grid: LeadGrid
 
-    def quantiles(self, place: int, champion: IntArray) -> FloatArray:
+    def quantiles(self, place: int, champion: Ints) -> Floats:
         """Return the champions' quantiles from one origin, records/s, ordered and >= 0, shape (L, n, H)."""
         series = np.arange(len(champion))
         middle = self.predicted[champion, place, series]
-        spread = self.calibrations[0].spread(self.offsets[champion, place, :, series].transpose(1, 0, 2))
-        return ordered(middle, spread * scale(shape(middle), self.proportion[champion, place, series]))
+        sizes = self.grid.expand(self.offsets[champion, place, :, series].transpose(1, 0, 2))
+        return order_quantiles(middle, sizes * scale(shape(middle), self.proportion[champion, place, series]))
 
-    def losses(self, now: int, days: int) -> FloatArray:
-        """Return what each method lost per day before ``now``, records/s, shape (M, days, n), NaN where not scored.
+    def losses(self, now: int, days: int) -> Floats:
+        """Return the loss of each method per day before ``now``, records/s, shape (M, days, n), NaN where not scored.
 
-        It is the pinball loss of q50 and q90 together, over all bins of a day and all origins that foretold them.
+        It is the pinball loss of q50 and q90 together, over all bins of a day and all origins that predicted them.
         """
         return np.asarray(self.scores(now, days)[0])
 
-    def scores(self, now: int, days: int) -> FloatArray:
+    def scores(self, now: int, days: int) -> Floats:
         """Return loss, absolute error, pinball loss of q90 and share covered by it, per day, shape (4, M, days, n)."""
         day, horizon = self.calendar.day, self.predicted.shape[3]
         target = self.at[:, None] + np.arange(horizon)
-        ago = np.where(target < now, (now - 1 - target) // day, days)
-        rows = np.flatnonzero((ago < days).any(axis=1))
-        seen, ago = self.seen[rows], ago[rows]
-        found = np.full((4, len(self.names), days, seen.shape[1]), np.nan)
-        place_q90 = int(np.flatnonzero(OFFSET_LEVELS == 0.9)[0])
-        for method, calibration in enumerate(self.calibrations):
-            error = seen - self.predicted[method, rows]
-            scales = scale(shape(self.predicted[method, rows]), self.proportion[method, rows])
-            above = error - calibration.spread(self.offsets[method, rows, place_q90]) * scales
-            pinball = np.maximum(0.9 * above, -0.1 * above)
-            scored = np.isfinite(above).astype(np.float64)
-            parts = np.stack([0.5 * np.abs(error) + pinball, np.abs(error), pinball, above <= 0])
-            parts = np.where(scored > 0, parts, 0.0)
-            for back in range(days):
-                mine = (ago == back).astype(np.float64)
-                count = np.einsum("pnh,ph->n", scored, mine)
-                predicted = mine.sum()
-                enough = count >= max(1.0, MIN_SEEN_SHARE * predicted)
-                total = np.einsum("kpnh,ph->kn", parts, mine)
-                found[:, method, back] = np.where(enough, total / np.maximum(count, 1), np.nan)
-        return found
+        days_ago = np.where(target < now, (now - 1 - target) // day, days)
+        rows = np.flatnonzero((days_ago < days).any(axis=1))
+        scores = np.empty((4, len(self.names), days, self.observed.shape[1]))
+        for method in range(len(self.names)):
+            measures = self._measures(method, rows)
+            for ago in range(days):
+                scores[:, method, ago] = _mean_of_day(measures, days_ago[rows] == ago)
+        return scores
+
+    def _measures(self, method: int, rows: Ints) -> Floats:
+        """Return the four measures of each predicted bin, shape (4, R, n, H), NaN where it cannot be scored."""
+        predicted = self.predicted[method, rows]
+        error = self.observed[rows] - predicted
+        scales = scale(shape(predicted), self.proportion[method, rows])
+        above_q90 = error - self.grid.expand(self.offsets[method, rows, _Q90]) * scales
+        pinball = np.maximum(0.9 * above_q90, -0.1 * above_q90)
+        measures = np.stack([0.5 * np.abs(error) + pinball, np.abs(error), pinball, above_q90 <= 0])
+        return np.where(np.isfinite(above_q90), measures, np.nan)
+
+
+def _mean_of_day(measures: Floats, in_day: np.ndarray) -> Floats:
+    """Return means over the bins of a day, shape (4, n), NaN where too few of them were measured.
+
+    Args:
+        measures: shape (4, R, n, H).
+        in_day: whether a bin belongs to the day, shape (R, H).
+    """
+    weights = in_day.astype(np.float64)
+    is_scored = np.isfinite(measures[0])
+    count = np.einsum("pnh,ph->n", is_scored.astype(np.float64), weights)
+    total = np.einsum("kpnh,ph->kn", np.where(is_scored, measures, 0.0), weights)
+    is_enough = count >= max(1.0, MIN_OBSERVED_SHARE * weights.sum())
+    return np.where(is_enough, total / np.maximum(count, 1), np.nan)
 
 
 def hold_contest(
-    calendar: Calendar, names: Sequence[str], predicted: FloatArray, *, seen: FloatArray, at: IntArray, look_back: int
+    calendar: Calendar, names: Sequence[str], predicted: Floats, *, observed: Floats, at: Ints, look_back: int
 ) -> Contest:
-    """Blend and calibrate what the methods said, in the order of their registry.
+    """Blend and calibrate the forecasts of the methods, in the order of their registry.
 
     Args:
         calendar: of the bins.
         names: of the methods.
-        predicted: middles, records/s, shape (M, P, n, H), NaN where a method had nothing to say.
-        seen: what came, shape (P, n, H), NaN where it is unknown.
+        predicted: middles, records/s, shape (M, P, n, H), NaN where a method made no forecast.
+        observed: shape (P, n, H), NaN where it is unknown.
         at: origins, ascending, shape (P,).
-        look_back: bins before a day whose origins it learns from.
+        look_back: bins before a day whose origins are used for it.
     """
-    names, predicted = with_blend(names, predicted, seen=seen, at=at, calendar=calendar, look_back=look_back)
-    calibrations = tuple(Calibration(OFFSET_LEVELS, predicted.shape[2], calendar, predicted.shape[3]) for _ in names)
-    made = [each.by_day(seen - own, own, at, look_back) for each, own in zip(calibrations, predicted, strict=True)]
-    offsets, proportion = np.stack([one.size for one in made]), np.stack([one.proportion for one in made])
-    return Contest(calendar, tuple(names), at, predicted, seen, offsets, proportion, calibrations)
+    names, predicted = add_blend(names, predicted, observed=observed, at=at, calendar=calendar, look_back=look_back)
+    grid = LeadGrid.of(calendar, predicted.shape[3])
+    calibration = Calibration(OFFSET_LEVELS, calendar, grid)
+    offsets = [calibration.calibrate(observed - middle, middle, at, look_back) for middle in predicted]
+    return Contest(
+        calendar=calendar,
+        names=tuple(names),
+        at=at,
+        predicted=predicted,
+        observed=observed,
+        offsets=np.stack([each.size for each in offsets]),
+        proportion=np.stack([each.proportion for each in offsets]),
+        grid=grid,
+    )
 
 
-def ordered(middle: FloatArray, spread: FloatArray) -> FloatArray:
+def order_quantiles(middle: Floats, offsets: Floats) -> Floats:
     """Return quantiles >= 0 from a middle (n, H) and the offsets of the others (L - 1, n, H), shape (L, n, H)."""
-    others = middle + spread
+    others = middle + offsets
     lower, upper = np.minimum(others[:MIDDLE], middle), np.maximum(others[MIDDLE:], middle)
     paths = np.concatenate([lower, middle[None], upper])
     return np.asarray(np.maximum.accumulate(np.maximum(paths, 0.0), axis=0))
 
 
-def with_blend(
-    names: Sequence[str], predicted: FloatArray, *, seen: FloatArray, at: IntArray, calendar: Calendar, look_back: int
-) -> tuple[tuple[str, ...], FloatArray]:
-    """Put the blend of two or more methods in front of them; arguments as in :func:`blend.blended`."""
+def add_blend(
+    names: Sequence[str], predicted: Floats, *, observed: Floats, at: Ints, calendar: Calendar, look_back: int
+) -> tuple[tuple[str, ...], Floats]:
+    """Put the blend of two or more methods before them; arguments as in :func:`blend.blend_forecasts`."""
     if len(names) == 1:
         return tuple(names), predicted
-    mixed = blend.blended(predicted, seen, at, calendar, look_back)
+    mixed = blend.blend_forecasts(predicted, observed, at, calendar, look_back)
     return (blend.NAME, *names), np.concatenate([mixed[None], predicted])

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.forecasting.calendar import FloatArray, IntArray
+from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of one method, sorted once for all moments and quantiles.
+    """Errors of one method, sorted once for all origins and quantiles.
 
     Attributes:
         size: sorted errors, records/s, NaN last, shape (n, G, S).
         cell: which (origin, lead) each is, P H where there is none, shape (n, G, S).
     """
 
-    size: FloatArray
-    cell: IntArray
+    size: Floats
+    cell: Ints
 
     @classmethod
-    def of(cls, errors: FloatArray, group: int) -> Errors:
+    def of(cls, errors: Floats, group: int) -> Errors:
         """Sort errors of shape (P, n, H) in groups of ``group`` leads; group = H puts all leads together."""
         count, n, leads = errors.shape
         groups = -(-leads // group)
@@ -31,7 +31,7 @@ class Errors:
         cells = np.full((count, groups * group), count * leads)
         cells[:, :leads] = np.arange(count * leads).reshape(count, leads)
 
-        def grouped(values: FloatArray | IntArray) -> FloatArray | IntArray:
+        def grouped(values: Floats | Ints) -> Floats | Ints:
             return values.reshape(-1, count, groups, group).transpose(0, 2, 1, 3).reshape(-1, groups, count * group)
 
         flat = grouped(padded)
@@ -41,7 +41,7 @@ class Errors:
         sorted_cell = np.where(np.isnan(size), count * leads, np.take_along_axis(cell, order, axis=2))
         return cls(size, np.asarray(sorted_cell, np.int64))
 
-    def quantiles(self, levels: FloatArray, weights: FloatArray) -> FloatArray:
+    def quantiles(self, levels: Floats, weights: Floats) -> Floats:
         """Return weighted quantiles, shape (L, n, G); NaN where a group has no weight.
 
         ``levels`` has shape (L, n) and ``weights`` (P, H): an error of weight zero is left out.

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.forecasting import remainder
-from models.forecasting.calendar import Calendar, FloatArray, IntArray
-from models.forecasting.history import History
+from models.forecasting.calendar import Calendar
+from models.forecasting.rate_history import History
 
 RIDGE_FLOOR = 1e-6
-"""Keeps the solve regular where a short history cannot tell two columns apart."""
+"""Keeps the solve regular where a short history cannot distinguish two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class HarmonicRidge:
         daily: number of harmonics of the day.
         weekly: number of harmonics of the week (those that are harmonics of the day too are left out).
         penalty: ridge penalty of the slowest harmonic, in bins of evidence per day of history.
-        weekly_after_days: with less history the weekly columns are shut: a weekday seen once is no weekday.
-        remainder_days: how much of the end of the history the remainder is learnt from.
+        weekly_after_days: with less history the weekly columns are shut: one day is too little for a weekday.
+        remainder_days: days at the end of the history that the remainder is fitted on.
         level_share: share of the remainder's mean over the last day that is kept as a change of level.
         recent_s: length of the end of the history whose remainder AR(1) starts from.
     """
@@ -47,7 +48,7 @@ class HarmonicRidge:
     name: str = "harmonic_ridge"
     min_history_days: float = 2.0
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         design = self.design(history.calendar, history.bins + horizon)
         scale = np.maximum(_mean_since_begin(history), np.finfo(float).tiny)[:, None]
@@ -69,22 +70,22 @@ class HarmonicRidge:
         enough = origins[:, None] - history.begin >= self.min_history_days * history.calendar.day
         return np.where(enough[:, :, None], forecasts, np.nan)
 
-    def frequencies(self) -> IntArray:
+    def frequencies(self) -> Ints:
         """Return cycles per week of each harmonic, those of the day first, shape (m,)."""
         weekly = np.arange(1, self.weekly + 1)
         return np.concatenate([7 * np.arange(1, self.daily + 1), weekly[weekly % 7 != 0]]).astype(np.int64)
 
-    def design(self, calendar: Calendar, bins: int) -> FloatArray:
+    def design(self, calendar: Calendar, bins: int) -> Floats:
         """Return X, shape (bins, 1 + 2 m)."""
         angle = 2 * np.pi * calendar.week_share(0, bins)[:, None] * self.frequencies()
         return np.concatenate([np.ones((bins, 1)), np.sin(angle), np.cos(angle)], axis=1)
 
-    def column_penalty(self, calendar: Calendar) -> FloatArray:
+    def column_penalty(self, calendar: Calendar) -> Floats:
         """Return the diagonal of D, shape (K,): the square of the frequency, the mean goes free."""
         squares = np.tile((self.frequencies() / 7.0) ** 2, 2)
         return np.concatenate([[0.0], self.penalty * calendar.day * squares]) + RIDGE_FLOOR
 
-    def columns(self, length: int, calendar: Calendar) -> IntArray:
+    def columns(self, length: int, calendar: Calendar) -> Ints:
         """Return the columns of X that a history of ``length`` bins may use."""
         is_weekly = np.concatenate([[False], np.tile(self.frequencies() % 7 != 0, 2)])
         if length >= self.weekly_after_days * calendar.day:
@@ -92,8 +93,8 @@ class HarmonicRidge:
         return np.flatnonzero(~is_weekly)
 
     def _solve(
-        self, grams: dict[int, FloatArray], begin: IntArray, timestamps: FloatArray, origin: int, calendar: Calendar
-    ) -> FloatArray:
+        self, grams: dict[int, Floats], begin: Ints, timestamps: Floats, origin: int, calendar: Calendar
+    ) -> Floats:
         """Return beta, shape (n, K): one solve per distinct beginning, usually one for the batch."""
         beta = np.zeros_like(timestamps)
         penalty = self.column_penalty(calendar)
@@ -105,12 +106,14 @@ class HarmonicRidge:
             beta[np.ix_(mine, used)] = np.linalg.solve(gram, timestamps[np.ix_(mine, used)].T).T
         return beta
 
-    def remainder(self, rest: FloatArray, calendar: Calendar, horizon: int) -> FloatArray:
+    def remainder(self, rest: Floats, calendar: Calendar, horizon: int) -> Floats:
         """Return the forecast of the remainder, shape (n, horizon), from r, NaN where nothing was measured."""
-        return remainder.ahead(rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s)
+        return remainder.forecast_remainder(
+            rest, calendar, horizon, level_share=self.level_share, recent_s=self.recent_s
+        )
 
 
-def _prefix_grams(design: FloatArray, stops: IntArray) -> dict[int, FloatArray]:
+def _prefix_grams(design: Floats, stops: Ints) -> dict[int, Floats]:
     """Return X'X over the bins before each stop, (K, K) by stop: any stretch is the difference of two."""
     gram = np.zeros((design.shape[1], design.shape[1]))
     grams, reached = {0: gram}, 0
@@ -121,6 +124,6 @@ def _prefix_grams(design: FloatArray, stops: IntArray) -> dict[int, FloatArray]:
     return grams
 
 
-def _mean_since_begin(history: History) -> FloatArray:
+def _mean_since_begin(history: History) -> Floats:
     """Return the mean of each series since it began, shape (n,)."""
     return np.asarray(history.filled.sum(axis=1) / np.maximum(history.bins - history.begin, 1))

@@ -1,17 +1,19 @@
-"""What a season leaves over: part of it is a change of level, part of it fades.
+"""The remainder after the season: part of it is a change of level, part of it decays.
 
 r (n, L)   remainder of the last days before an origin, NaN where nothing was measured
-r-hat(h)   level + phi^h (recent - level) gain: AR(1) seen through white noise
+r-hat(h)   level + phi^h (recent - level) gain: AR(1) with added white noise
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.forecasting.calendar import HOUR_S, Calendar, FloatArray, IntArray
+from include.utc import HOUR_S
+from models.arrays import Floats, Ints
+from models.forecasting.calendar import Calendar
 
 DAYS = 4.0
-"""How much of the end of a history the remainder is learnt from."""
+"""Days at the end of a history that the remainder is fitted on."""
 LEVEL_SHARE = 0.6
 """Share of the remainder's mean over the last day that is kept as a change of level."""
 RECENT_S = 900.0
@@ -19,12 +21,12 @@ RECENT_S = 900.0
 MOST_PHI_PER_H = 0.995
 
 
-def ahead(
-    rest: FloatArray, calendar: Calendar, horizon: int, *, level_share: float = LEVEL_SHARE, recent_s: float = RECENT_S
-) -> FloatArray:
+def forecast_remainder(
+    rest: Floats, calendar: Calendar, horizon: int, *, level_share: float = LEVEL_SHARE, recent_s: float = RECENT_S
+) -> Floats:
     """Return the forecast of the remainder, shape (n, horizon), from r of shape (n, L)."""
     level = level_share * _mean(rest[:, -calendar.day :])
-    phi, gain = _decay(np.nan_to_num(rest - level[:, None]), calendar.bins(HOUR_S))
+    phi, gain = _fit_decay(np.nan_to_num(rest - level[:, None]), calendar.bins(HOUR_S))
     seen = np.isfinite(rest)
     since = np.where(seen.any(axis=1), np.argmax(seen[:, ::-1], axis=1), rest.shape[1])  # bins without a value
     recent = _mean_before(rest, rest.shape[1] - since, calendar.bins(recent_s)) - level
@@ -32,26 +34,26 @@ def ahead(
     return np.asarray(level[:, None] + (gain * recent)[:, None] * phi[:, None] ** lead)
 
 
-def _mean(values: FloatArray) -> FloatArray:
+def _mean(values: Floats) -> Floats:
     """Return row means over finite values, 0 for rows without any."""
     counted = np.isfinite(values).sum(axis=1)
     return np.asarray(np.nansum(values, axis=1) / np.maximum(counted, 1))
 
 
-def _mean_before(values: FloatArray, stop: IntArray, window: int) -> FloatArray:
+def _mean_before(values: Floats, stop: Ints, window: int) -> Floats:
     """Return the mean of the ``window`` values before column ``stop`` of each row, shape (n,)."""
     columns = np.clip(stop[:, None] - 1 - np.arange(window), 0, values.shape[1] - 1)
     return _mean(np.take_along_axis(values, columns, axis=1))
 
 
-def _decay(centred: FloatArray, lag: int) -> tuple[FloatArray, FloatArray]:
-    """Return phi per bin and gain of an AR(1) seen through white noise, each of shape (n,).
+def _fit_decay(centred: Floats, lag: int) -> tuple[Floats, Floats]:
+    """Return phi per bin and gain of an AR(1) with added white noise, each of shape (n,).
 
     With autocovariance c(k) = g c(0) phi^k for k > 0, phi^lag = c(2 lag) / c(lag) is free of the noise, and
     g = c(lag) / (c(0) phi^lag) is the share of the variance that is not noise.
     """
 
-    def autocovariance(k: int) -> FloatArray:
+    def autocovariance(k: int) -> Floats:
         if k >= centred.shape[1]:
             return np.zeros(len(centred))
         return np.asarray(np.einsum("nt,nt->n", centred[:, k:], centred[:, : centred.shape[1] - k]))

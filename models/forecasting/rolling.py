@@ -1,7 +1,7 @@
-"""What the forecast stage would have said of one series at many moments, each from nothing but what came before.
+"""Forecasts of one series from many origins, as the forecast stage would have made them.
 
-A replay asks for the forecast of every hour of some weeks.  Running the stage for each would forecast every backtest
-origin again and again; here each origin is forecast once, and its errors serve all later ones as they become known.
+A replay needs the forecast of every hour of some weeks.  Running the stage for each would forecast every backtest
+origin many times; here each origin is forecast once, and its errors are used for all later ones as they become known.
 
 Notation: T bins of history, O origins, H bins of horizon, L levels of QUANTILES.
 """
@@ -13,23 +13,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.forecasting import fallback
 from models.forecasting.base import Registry, registry
+from models.forecasting.batch import ForecastSettings, default_registry
 from models.forecasting.boosting import Fit, GlobalBoosting, fit
-from models.forecasting.calendar import Calendar, FloatArray, IntArray
-from models.forecasting.champion import choose
+from models.forecasting.calendar import Calendar
+from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
-from models.forecasting.engine import ForecastSettings, default_registry
-from models.forecasting.history import continued, prepare
+from models.forecasting.rate_history import append_rates, prepare
 
 ORIGIN_S = 3600
 """Distance of the origins whose errors are kept: the stage runs hourly."""
 
 
 DAILY_FITS = 14
-"""In the first days the global model is fitted anew every day."""
+"""In the first days the global model is fitted every day."""
 DAYS_BETWEEN_FITS = 3
-"""Later it changes little: then so often."""
+"""Later, when it changes little, it is fitted after so many days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,34 +43,34 @@ class Rolling:
         reason: why an origin fell back, None when the champion of a backtest was used.
     """
 
-    quantiles: FloatArray
+    quantiles: Floats
     method: list[str]
     reason: list[str | None]
 
 
 def rolling_forecasts(
-    rates_per_s: FloatArray,
+    rates_per_s: Floats,
     calendar: Calendar,
-    origins: IntArray,
+    origins: Ints,
     settings: ForecastSettings,
     *,
     methods: Registry | None = None,
-) -> FloatArray:
+) -> Floats:
     """Return the quantiles of :func:`roll`, records/s, shape (O, L, H)."""
     return roll(rates_per_s, calendar, origins, settings, methods=methods).quantiles
 
 
 def roll(
-    rates_per_s: FloatArray,
+    rates_per_s: Floats,
     calendar: Calendar,
-    origins: IntArray,
+    origins: Ints,
     settings: ForecastSettings,
     *,
     methods: Registry | None = None,
 ) -> Rolling:
     """Forecast one series from many origins; a forecast from bin ``o`` depends on bins before ``o`` alone.
 
-    The champion is chosen once a day, the offsets of the quantiles anew at every origin.
+    The champion is chosen once a day, the offsets of the quantiles at every origin.
 
     Args:
         rates_per_s: shape (T,), NaN for gaps.
@@ -77,7 +78,7 @@ def roll(
         origins: first bin to predict of each forecast, 0..T, in any order, shape (O,).
         settings: horizon, length of history and backtest.
         methods: those that compete beside their blend; None for the default ones and a global model that is fitted
-            anew every day, on this series alone.
+            repeatedly, on this series alone.
 
     Raises:
         ValueError: the rates are no single series, or an origin lies outside 0..T.
@@ -94,27 +95,27 @@ def roll(
         return made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
-        at = _origins(wanted, calendar, settings)
-        forecaster = _Forecaster(rates, _contest(rates, calendar, at, settings, methods), settings)
+        at = _select_origins(wanted, calendar, settings)
+        forecaster = _ContestForecaster(rates, _hold_contest(rates, calendar, at, settings, methods), settings)
         for place in np.flatnonzero(wanted > 0):
-            made.quantiles[place], made.method[place], made.reason[place] = forecaster.say(int(wanted[place]))
+            made.quantiles[place], made.method[place], made.reason[place] = forecaster.forecast_from(int(wanted[place]))
     return made
 
 
 def _predict(
-    rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
-) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
-    """Return names, what every method says from each origin (M, P, 1, H), and the bins as they were cleaned (1, T)."""
+    rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
+) -> tuple[tuple[str, ...], Floats, Floats]:
+    """Return names, forecasts of every method from each origin (M, P, 1, H), and the cleaned rates (1, T)."""
     day, horizon = calendar.day, settings.horizon
     window = settings.history_days * day
     clean = np.full((1, len(rates)), np.nan)
-    parts: list[FloatArray] = []
+    parts: list[Floats] = []
     fits: tuple[Fit, ...] = ()
     names: tuple[str, ...] = ()
     for begin in range(int(at[0]) // day * day, int(at[-1]) + 1, day):
         start = max(0, begin - window)
         seen = prepare(rates[None, start:begin], calendar.later(start))
-        history = continued(seen, rates[None, begin : begin + day])
+        history = append_rates(seen, rates[None, begin : begin + day])
         clean[:, begin : begin + day] = history.observed[:, begin - start :]
         mine = at[(at >= begin) & (at < begin + day)]
         if not len(mine):
@@ -128,20 +129,20 @@ def _predict(
     return names, np.concatenate(parts, axis=1), clean
 
 
-def _contest(
-    rates: FloatArray, calendar: Calendar, at: IntArray, settings: ForecastSettings, methods: Registry | None
+def _hold_contest(
+    rates: Floats, calendar: Calendar, at: Ints, settings: ForecastSettings, methods: Registry | None
 ) -> Contest:
     """Return the record of all origins, calibrated day by day."""
     day, horizon = calendar.day, settings.horizon
     look_back = settings.backtest_origins * day
     names, predicted, clean = _predict(rates, calendar, at, settings, methods)
     later = np.concatenate([clean[0], np.full(horizon, np.nan)])
-    seen = later[at[:, None] + np.arange(horizon)][:, None]
-    return hold_contest(calendar, names, predicted, seen=seen, at=at, look_back=look_back)
+    observed = later[at[:, None] + np.arange(horizon)][:, None]
+    return hold_contest(calendar, names, predicted, observed=observed, at=at, look_back=look_back)
 
 
-def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -> IntArray:
-    """Return the origins to forecast: those wanted, and those before and between them that they learn from."""
+def _select_origins(wanted: Ints, calendar: Calendar, settings: ForecastSettings) -> Ints:
+    """Return the origins to forecast: those requested, and those before and between them that they learn from."""
     step = calendar.bins(ORIGIN_S)
     back = (settings.backtest_origins + 1) * calendar.day + settings.horizon
     first, last = int(wanted.min()), int(wanted.max())
@@ -150,20 +151,20 @@ def _origins(wanted: IntArray, calendar: Calendar, settings: ForecastSettings) -
     return np.asarray(at[at > 0], np.int64)  # nothing is known at the very first bin
 
 
-class _Forecaster:
-    """Says what a contest comes to at one origin after the other."""
+class _ContestForecaster:
+    """Forecasts from the champion of each day."""
 
-    def __init__(self, rates: FloatArray, contest: Contest, settings: ForecastSettings) -> None:
+    def __init__(self, rates: Floats, contest: Contest, settings: ForecastSettings) -> None:
         self.rates, self.contest, self.settings = rates, contest, settings
         self.champions: dict[int, int] = {}
-        day, office = contest.calendar.day, 0
+        day, champion = contest.calendar.day, 0
         for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
             losses = self._before(begin).losses(begin, settings.backtest_origins)
-            office = int(choose(losses, np.array([office]), settings.champion_margin)[0])
-            self.champions[begin // day] = office
+            champion = int(choose_champions(losses, np.array([champion]), settings.champion_margin)[0])
+            self.champions[begin // day] = champion
 
     def _before(self, now: int) -> Contest:
-        """Return the part of the contest that a day's choice looks at."""
+        """Return the part of the contest that a day's choice depends on."""
         back = self.settings.backtest_origins * self.contest.calendar.day + self.settings.horizon
         mine = slice(*np.searchsorted(self.contest.at, [now - back, now]))
         contest = self.contest
@@ -171,18 +172,18 @@ class _Forecaster:
             contest,
             at=contest.at[mine],
             predicted=contest.predicted[:, mine],
-            seen=contest.seen[mine],
+            observed=contest.observed[mine],
             offsets=contest.offsets[:, mine],
             proportion=contest.proportion[:, mine],
         )
 
-    def say(self, origin: int) -> tuple[FloatArray, str, str | None]:
+    def forecast_from(self, origin: int) -> tuple[Floats, str, str | None]:
         """Return quantiles (L, H), method and reason of a fallback."""
         contest, horizon = self.contest, self.settings.horizon
         window = self.settings.history_days * contest.calendar.day
         start = max(0, origin - window)
         known = prepare(self.rates[None, start:origin], contest.calendar.later(start))
-        reason = fallback.fallback_reasons(known)[0]
+        reason = fallback.find_fallback_reasons(known)[0]
         champion = self.champions[origin // contest.calendar.day]
         place = int(np.searchsorted(contest.at, origin))
         made = contest.quantiles(place, np.array([champion]))[:, 0]

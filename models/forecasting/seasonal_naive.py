@@ -1,4 +1,4 @@
-"""Seasonal naive: what was seen a week ago, a day ago, or just now."""
+"""Seasonal naive: the rate a week ago, a day ago, or now."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.forecasting.calendar import FloatArray, IntArray
-from models.forecasting.history import History
+from models.arrays import Floats, Ints
+from models.forecasting.rate_history import History
 
 WEEKLY_AFTER_DAYS = 7
-"""Last week is repeated as soon as there is one; the backtest tells whether that was wise."""
+"""Last week is repeated as soon as there is one; the backtest decides whether it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class SeasonalNaive:
     name: str = "seasonal_naive"
     min_history_days: float = 0.0
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         """See :class:`models.forecasting.base.Forecaster`."""
         return np.stack([_from_origin(history, int(origin), horizon, self.weekly_after_days) for origin in origins])
 
 
-def _from_origin(history: History, origin: int, horizon: int, weekly_after_days: float) -> FloatArray:
+def _from_origin(history: History, origin: int, horizon: int, weekly_after_days: float) -> Floats:
     """Return the repetition from one origin, shape (n, horizon)."""
     calendar, values = history.calendar, history.filled
     length = origin - history.begin[:, None]
@@ -39,6 +39,6 @@ def _from_origin(history: History, origin: int, horizon: int, weekly_after_days:
     return np.where(length > 0, path, np.nan)
 
 
-def _repeat(values: FloatArray, origin: int, season: int, horizon: int) -> FloatArray:
+def _repeat(values: Floats, origin: int, season: int, horizon: int) -> Floats:
     """Return the last season before the origin, repeated over the horizon, shape (n, horizon)."""
     return values[:, origin - season + np.arange(horizon) % season]

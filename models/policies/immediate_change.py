@@ -1,4 +1,4 @@
-"""The schedule of a policy that reacts: one change, at once, or none; the one place where a wish is made feasible."""
+"""The schedule of a reactive policy: one change, at once, or none, clipped to the limits of slots and key groups."""
 
 from __future__ import annotations
 
@@ -6,56 +6,58 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.job_models import Ints
+from include.utc import HOUR_S
+from models.arrays import Ints
+from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
-from models.scheduling.demand import demand, on_bins
-from models.scheduling.expectation import Expectation, Outlook
-from models.scheduling.need import job_bounds, upper_limits
+from models.scheduling.expectation import Expectation
+from models.scheduling.need import upper_limits
 from models.scheduling.rescale_timing import Step
 
-# Of a step whose expectation nobody reads.
+# Expectation of a step where it is not needed.
 NOT_EXPECTED = Expectation(*[float("nan")] * 8)
 
 
-def feasible(situation: Situation, wanted: Mapping[str, float]) -> Ints:
-    """Return (O,) the admissible configuration nearest to a wish.
+def clip_to_limits(situation: Situation, wanted: Mapping[str, float]) -> Ints:
+    """Return (O,) the admissible configuration nearest to the requested one.
 
-    Bounds are 1 and the lower of slots and key groups; an operator that is not named, or whose wish is no number, keeps
-    its parallelism.
+    Bounds are 1 and the lower of slots and key groups; an operator that is missing or NaN keeps its parallelism.
     """
     limits = upper_limits(situation.graph, situation.slots_max)
-    asked = np.array([wanted.get(name, np.nan) for name in situation.graph.names], float)
+    requested = np.array([wanted.get(name, np.nan) for name in situation.graph.names], float)
     current = np.array([situation.parallelism[name] for name in situation.graph.names], float)
-    return np.clip(np.where(np.isnan(asked), current, asked), 1, limits).astype(np.int64)
+    return np.clip(np.where(np.isnan(requested), current, requested), 1, limits).astype(np.int64)
 
 
-def now(situation: Situation, wanted: Mapping[str, float], reason: str) -> Schedule:
+def rescale_now(situation: Situation, wanted: Mapping[str, float], reason: str) -> Schedule:
     """Return the schedule that changes to ``wanted`` (operator -> parallelism) at once; no change if it is the same.
 
     Raises:
         DemandError: the forecast, from which the expectation is made, cannot be used.
     """
-    options, graph = situation.options, situation.graph
-    target = feasible(situation, wanted)
-    current = np.array([situation.parallelism[name] for name in graph.names], np.int64)
-    at = situation.as_of_s
+    names, at = situation.graph.names, situation.as_of_s
+    target = clip_to_limits(situation, wanted)
     if not situation.expects:
-        step = Step(at, at, at + options.horizon_h * 3600, current, target, 0, 0, NOT_EXPECTED)
-        return Schedule(graph.names, (Decision(step, reason),))
-    asked = demand(
-        graph,
-        situation.models.selectivity,
-        on_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * 3600),
+        current = np.array([situation.parallelism[name] for name in names], np.int64)
+        step = Step(at, at, at + situation.options.horizon_h * HOUR_S, current, target, 0, 0, NOT_EXPECTED)
+        return Schedule(names, (Decision(step, reason),))
+    job = build_outlook(situation)
+    bins = job.outlook.demand.bins
+    end_s = max(job.outlook.demand.bin_start_s(bins), at)
+    step = Step(at, at, end_s, job.current, target, 0, bins, job.outlook.expect(target, 0, bins))
+    return Schedule(names, (Decision(step, reason),))
+
+
+def describe_changes(situation: Situation, wanted: Mapping[str, float]) -> str:
+    """Return the changes to a configuration as text: "map 2 -> 4, sink 1 -> 2"."""
+    pairs = zip(situation.graph.names, clip_to_limits(situation, wanted).tolist(), strict=True)
+    return ", ".join(
+        f"{name} {situation.parallelism[name]} -> {count}"
+        for name, count in pairs
+        if count != situation.parallelism[name]
     )
-    limits = upper_limits(graph, situation.slots_max)
-    bounds = job_bounds(graph, situation.models.capacity, limits, options)
-    outlook = Outlook(asked, bounds, situation.models.recovery, options.capacity_z)
-    end_s = asked.bin_start_s(asked.bins)
-    expected = outlook.expect(target, 0, asked.bins)
-    step = Step(at, at, max(end_s, at), current, target, 0, asked.bins, expected)
-    return Schedule(graph.names, (Decision(step, reason),))
 
 
-def stay(situation: Situation, reason: str) -> Schedule:
+def hold(situation: Situation, reason: str) -> Schedule:
     """Return the schedule without any change."""
-    return now(situation, {}, reason)
+    return rescale_now(situation, {}, reason)

@@ -1,15 +1,12 @@
-"""What a reactive policy sees of a job: its latest windows, as ``silver.observations`` holds them."""
+"""Observations of a job for a policy: its latest windows, as ``silver.observations`` holds them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
-from models.job_models import Floats, Ints
-
-Bools = npt.NDArray[np.bool_]
+from models.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Observations:
         return cls(window_start_s=starts, window_s=window_s, parallelism=runs, disturbed=np.zeros(0, bool), **measures)
 
     def since(self, time_s: float) -> Observations:
-        """Return the windows that began at or after a time: those that a memory has not seen yet."""
+        """Return the windows that began at or after a time: those that a memory has not read yet."""
         return self.rows(np.flatnonzero(self.window_start_s >= time_s))
 
     def rows(self, index: Ints) -> Observations:

@@ -1,4 +1,4 @@
-"""One protocol for every system that can decide a job's schedule.
+"""The protocol of a policy, which decides a job's schedule.
 
 A policy is a pure function of a situation and its own memory: the same input gives the same schedule, so a retry plans
 the same and all policies can be replayed on one history.
@@ -16,25 +16,26 @@ from models.job_models import JobModels
 from models.policies.observations import Observations
 from models.scheduling.demand import SourceForecast
 from models.scheduling.rescale_timing import Step
+from models.scheduling.slot_prices import SlotPrices
 
 MemoryT = TypeVar("MemoryT")
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a policy may look at.
+    """Input of a policy.
 
     Attributes:
-        as_of_s: the moment of deciding, epoch seconds.
+        as_of_s: time of the decision, epoch seconds.
         graph: the job.
         parallelism: operator -> running parallelism.
-        models: what was learnt about the job.
+        models: of the job, from training.
         forecast: of its sources.
         slots_max: most slots that the job may have.
         options: the planner's settings.
-        observations: the latest windows; none for a policy that does not ask for them.
-        seed: from the job and the moment, for a policy that draws.
-        expects: whether someone reads what a step expects; an evaluation of thousands of steps does not.
+        observations: the latest windows; none for a policy that does not need them.
+        seed: from the job and the time, for a policy that draws random numbers.
+        expects: whether the expectation of a step is needed; a replay of thousands of steps does not need it.
     """
 
     as_of_s: int
@@ -47,6 +48,7 @@ class Situation:
     observations: Observations = field(default_factory=Observations.nothing)
     seed: int = 0
     expects: bool = True
+    slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a policy may learn from between decisions: weeks of windows, and what is known of the job at their end.
+    """Input of a policy's learning between decisions: weeks of windows, and the models of the job at their end.
 
     Attributes:
         as_of_s: their end, epoch seconds.
@@ -101,7 +103,7 @@ class Policy(Protocol[MemoryT]):
 
 
 class Learner(Policy[MemoryT], Protocol[MemoryT]):
-    """A policy that also learns by night, from the history; ``include.policy_catalogue`` names them."""
+    """A policy that also learns by night, from the history; its entry says so."""
 
     def learn(self, history: History) -> MemoryT:
         """Return the memory of a job after a history, learnt from nothing.

@@ -1,74 +1,47 @@
-"""Policies by name, as ``planner.policy`` and ``planner.policies`` give it."""
+"""Policies by name, made from their entries in :mod:`include.policy_catalogue`."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from include.policy_catalogue import entry_of, import_object
+from include.policy_parameters import read_parameters
 from models.policies.protocol import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A policy that can be chosen.
+class MemoryCodec:
+    """How a policy's memories become text and are read again.
 
     Attributes:
-        path: ``module:name`` of what makes it when called; imported when asked for, since some bring large libraries.
-        title: for people.
-        observes: whether it looks at the latest windows, which the plan stage then reads.
+        dump: memory -> text; equal memories give the same text.
+        load: the memory's class and a text -> memory; raises ValueError for a text that is none.
     """
 
-    path: str
-    title: str
-    observes: bool = True
+    dump: Callable[[object], str]
+    load: Callable[[type[Any], str], Any]
 
 
-_ROOT = "models.policies"
-POLICIES: dict[str, Entry] = {
-    "planner": Entry(f"{_ROOT}.tidewise.policy:Planner", "Tidewise: schedule by optimisation"),
-    "need_vector": Entry(f"{_ROOT}.need_vector:NeedVector", "schedule that covers a forecast quantile", observes=False),
-    "ds2": Entry(f"{_ROOT}.ds2.policy:Ds2", "DS2"),
-    "ds2_timely": Entry(f"{_ROOT}.ds2.policy:timely", "DS2, one number of workers per job"),
-    "conttune_a3": Entry(f"{_ROOT}.conttune.policy:ContTune", "ContTune, alpha 3"),
-    "conttune_a0": Entry(f"{_ROOT}.conttune.policy:ContTuneAlpha0", "ContTune, alpha 0"),
-    "big_ds2": Entry(f"{_ROOT}.conttune.policy:BigDs2", "Big phase, then DS2"),
-    "random_search": Entry(f"{_ROOT}.conttune.policy:RandomSearch", "random search"),
-    "dragster_saddle": Entry(f"{_ROOT}.dragster.policy:DragsterSaddlePoint", "Dragster, online saddle point"),
-    "dragster_gradient": Entry(f"{_ROOT}.dragster.policy:DragsterGradient", "Dragster, online gradient descent"),
-    "dhalion": Entry(f"{_ROOT}.dhalion.policy:Dhalion", "Dhalion"),
-    "mdp": Entry(f"{_ROOT}.mdp_rl.policy:CentralisedMdp", "centralised MDP"),
-    "rl_plus": Entry(f"{_ROOT}.mdp_rl.policy:CentralisedRlPlus", "centralised RL, response model known"),
-    "rl": Entry(f"{_ROOT}.mdp_rl.policy:CentralisedRl", "centralised RL"),
-    "rl_decentralised": Entry(f"{_ROOT}.mdp_rl.policy:DecentralisedRl", "decentralised RL"),
-    "phoebe": Entry(f"{_ROOT}.phoebe.policy:Phoebe", "Phoebe"),
-    "twres": Entry(f"{_ROOT}.phoebe.policy:Twres", "TWRES"),
-    "flink_autoscaler": Entry(f"{_ROOT}.flink_autoscaler.policy:FlinkAutoscaler", "Flink autoscaler, defaults"),
-    "flink_autoscaler_tuned": Entry(f"{_ROOT}.flink_autoscaler.policy:tuned", "Flink autoscaler, tuned"),
-    "reactive": Entry(f"{_ROOT}.baselines.reactive:Reactive", "Flink reactive mode with a CPU rule"),
-    "static": Entry(f"{_ROOT}.baselines.static:Static", "no rescale at all", observes=False),
-}
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Refuse names that no policy has.
-
-    Raises:
-        ValueError: with the names that can be chosen.
-    """
-    unknown = sorted(set(names) - POLICIES.keys())
-    if unknown:
-        raise ValueError(f"no policy is called {unknown}; choose one of {sorted(POLICIES)}")
-
-
-def policy(name: str) -> Policy[Any]:
+def policy(name: str, parameters: Mapping[str, object] | None = None) -> Policy[Any]:
     """Return a policy.
 
+    Args:
+        name: in the catalogue.
+        parameters: those of ``[policies.<name>]``; the others keep their defaults.
+
     Raises:
-        ValueError: no policy of that name.
+        PolicyCatalogueError: (a ValueError) no policy of that name.
+        ValueError: it has no such parameters, or not of these values.
     """
-    check_names([name])
-    module, _, maker = POLICIES[name].path.partition(":")
-    made: Policy[Any] = getattr(importlib.import_module(module), maker)()
+    options, factory = read_parameters(name, parameters or {}), import_object(entry_of(name).factory)
+    made: Policy[Any] = factory() if options is None else factory(options=options)
     return made
+
+
+def memory_codec(name: str) -> MemoryCodec:
+    """Return how a policy's memory is written and read."""
+    module = importlib.import_module(entry_of(name).memory_codec)
+    return MemoryCodec(module.dump, module.load)

@@ -1,20 +1,20 @@
-"""Means over the windows of a job that say something about its present configuration."""
+"""Means over the windows of a job's present configuration."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.observations import Observations
 
 # One record in 17 minutes: less is no load, and ratios to it would leave the range of floating point.
 NO_LOAD_PER_S = 1e-3
 
 
-def undisturbed_windows(seen: Observations) -> Observations:
+def undisturbed_windows(observations: Observations) -> Observations:
     """Return the windows without a rescale or restart; all of them when none is without."""
-    rows = np.flatnonzero(~seen.disturbed)
-    return seen.rows(rows) if len(rows) else seen
+    rows = np.flatnonzero(~observations.disturbed)
+    return observations.rows(rows) if len(rows) else observations
 
 
 def mean_per_operator(values: Floats) -> Floats:
@@ -24,18 +24,21 @@ def mean_per_operator(values: Floats) -> Floats:
         return np.asarray(np.where(finite, values, 0.0).sum(axis=0) / finite.sum(axis=0), float)
 
 
-def source_rates(seen: Observations) -> Floats:
+def source_rates(observations: Observations) -> Floats:
     """Return (O,) records/s that arrived at each source; what it emitted where arrivals are not measured, 0 if neither.
 
     Other operators have meaningless values.
     """
-    arrived = mean_per_operator(seen.target_data_rate_per_s)
-    rate = np.where(np.isfinite(arrived), arrived, mean_per_operator(seen.output_rate_per_s))
+    arrived = mean_per_operator(observations.target_data_rate_per_s)
+    rate = np.where(np.isfinite(arrived), arrived, mean_per_operator(observations.output_rate_per_s))
     return np.asarray(np.where(np.isfinite(rate), np.maximum(rate, 0.0), 0.0), float)
 
 
-def selectivities(seen: Observations) -> Floats:
+def selectivities(observations: Observations) -> Floats:
     """Return (O,) records out per record in; NaN where nothing was measured to come out or go in."""
-    taken, sent = mean_per_operator(seen.processing_rate_per_s), mean_per_operator(seen.output_rate_per_s)
+    taken, sent = (
+        mean_per_operator(observations.processing_rate_per_s),
+        mean_per_operator(observations.output_rate_per_s),
+    )
     known = (taken >= NO_LOAD_PER_S) & (sent >= NO_LOAD_PER_S) & np.isfinite(taken) & np.isfinite(sent)
     return np.asarray(np.divide(sent, taken, out=np.full(len(taken), np.nan), where=known), float)

@@ -1,4 +1,4 @@
-"""The configurations that a programme chooses from: for every number of slots the one that sustains most."""
+"""The candidate configurations: for every number of slots the one that sustains the highest load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.need import CapacityBounds
 
@@ -16,7 +16,7 @@ MOST: Final = 64
 _Q90: Final = LEVELS.index(0.9)
 
 
-def candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints) -> Ints:
+def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints) -> Ints:
     """Return (K, O) configurations, K <= 64, the running one first, the others by rising slots.
 
     Operators share slots, so what a configuration costs is its widest operator.  Among all that cost the same, the one
@@ -30,12 +30,12 @@ def candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], current: In
         current: (O,) running parallelism.
         limits: (O,) highest admissible parallelism.
     """
-    slots = _levels(int(limits.max()))
+    slots = _slot_levels(int(limits.max()))
     peaks = demand.rates_per_s[_Q90].max(axis=1)
     modelled = [row for row, name in enumerate(demand.operators) if name in bounds and peaks[row] > 0]
     found = np.repeat(np.minimum(current, limits)[None, :], len(slots), axis=0)
     if modelled:
-        lower = {row: _rising(bounds[demand.operators[row]]) for row in modelled}
+        lower = {row: _rising_bound(bounds[demand.operators[row]]) for row in modelled}
         reach = np.min([lower[row][np.minimum(slots, limits[row]) - 1] / peaks[row] for row in modelled], axis=0)
         for row in modelled:
             wanted = np.searchsorted(lower[row], reach * peaks[row] * (1 - _ROUNDING), side="left") + 1
@@ -45,29 +45,29 @@ def candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], current: In
     return np.concatenate([current[None, :], rest[(rest != current).any(axis=1)]]).astype(np.int64)
 
 
-def _rising(bounds: CapacityBounds) -> Floats:
-    """Return the lower bound, kept rising where it does not: far beyond what was seen the expected capacity decides.
+def _rising_bound(bounds: CapacityBounds) -> Floats:
+    """Return the lower bound, made increasing: far beyond the observed parallelisms the expected capacity decides.
 
-    Else a job that was seen at one instance only would never be offered more than a few.
+    Else a job that was observed at one instance only would have candidates with few instances only.
     """
     return bounds.lower_per_s + _EXPECTED_SHARE * np.maximum.accumulate(bounds.mean_per_s)
 
 
-_EXPECTED_SHARE: Final = 1e-6  # far below what tells two bounds apart
+_EXPECTED_SHARE: Final = 1e-6  # far below the difference of two bounds
 _ROUNDING: Final = 1e-12  # an operator's own bound, divided and multiplied again, must still find itself
 
 
 @lru_cache(maxsize=64)
-def _levels(most: int) -> Ints:
+def _slot_levels(most: int) -> Ints:
     """Return the numbers of slots that are considered: all, or as many as allowed, denser where they are few."""
     if most < MOST:
         return np.arange(1, most + 1)
     steps = MOST - 1  # of these several round to one number, so that more of them are allowed
-    while len(_spread(most, steps + 1)) < MOST:
+    while len(_geometric_levels(most, steps + 1)) < MOST:
         steps += 1
-    return _spread(most, steps)
+    return _geometric_levels(most, steps)
 
 
-def _spread(most: int, steps: int) -> Ints:
+def _geometric_levels(most: int, steps: int) -> Ints:
     """Return the distinct whole numbers of a geometric series from 1 to ``most``."""
     return np.unique(np.round(np.geomspace(1, most, steps)).astype(np.int64))

@@ -1,17 +1,17 @@
-"""What a configuration costs in a bin and what a change to it costs, all in one unit.
+"""Cost of a configuration in a bin and of a change to it, all in one unit.
 
     cost = w_res x slots / slots_max per minute  +  w_late per late minute  +  margin x w_rescale per rescale
 
-What a change would save is an estimate, picked from many for being the largest, and the next plan may take the change
-back: it must promise ``rescale_margin`` times its price.
+The saving of a change is an estimate, and the largest of many; the next plan may undo the change.  So the estimate must
+be ``rescale_margin`` times the cost of a rescale.
 
-Late minutes come from three sides: load above capacity, both uncertain; a failure, whose backlog takes the longer to
-work off the less head-room there is (Phoebe III-B); the rescale itself.
+Late minutes have three causes: load above capacity, both uncertain; a failure, whose backlog takes longer to work off
+with less headroom (Phoebe III-B); the rescale itself.
 
 | name | meaning | shape |
 | --- | --- | --- |
 | T, K | bins, candidates | |
-| head-room | capacity / load of the tightest operator | (T, K) |
+| headroom | capacity / load of the tightest operator | (T, K) |
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from include.settings import Planner
-from models.job_models import Floats, Ints, RecoveryModel
-from models.scheduling.demand import MEDIAN, SCORES, at_level
+from include.utc import DAY_S, MINUTE_S
+from models.arrays import Floats, Ints
+from models.job_models import RecoveryModel
+from models.scheduling.demand import MEDIAN, SCORES, quantile_at_level
 from models.scheduling.expectation import Outlook
 
-_MINUTE_S: Final = 60.0
-_DAY_S: Final = 86_400.0
-# Without head-room a backlog never goes; then the next plan, or the safety net, ends it after about this long.
+# Without headroom a backlog is never worked off; the next plan, or the reactive controller, ends it after about this.
 LONGEST_LATE_S: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
-    """One job's programme, ready to be solved.
+class CostTables:
+    """One job's costs, the input of the shortest path.
 
     Attributes:
         slots: (K,) of each candidate.
-        stage: (T, K) cost of spending a bin in a candidate, without what its slots cost.
+        bin_cost: (T, K) cost of spending a bin in a candidate, without what its slots cost.
         switch: (T, K) cost of changing to a candidate at the begin of a bin.
-        minutes: (T,) length of each bin, the first from the moment of planning on.
+        minutes: (T,) length of each bin, the first from the time of planning on.
         slot_price: cost of one slot for a minute.
     """
 
     slots: Ints
-    stage: Floats
+    bin_cost: Floats
     switch: Floats
     minutes: Floats
     slot_price: float
 
-    def priced(self, prices: Floats | float = 0.0) -> Floats:
+    def cost_per_bin(self, prices: Floats | float = 0.0) -> Floats:
         """Return (T, K) what each bin costs, slots included; ``prices``, (T,), come on top of a slot's own."""
         per_slot = (self.slot_price + prices) * self.minutes
-        return self.stage + per_slot[:, None] * self.slots[None, :]
+        return self.bin_cost + per_slot[:, None] * self.slots[None, :]
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentState:
-    """When and in what state a job is planned for.
+    """Time of planning and state of the job.
 
     Attributes:
         as_of_s: epoch seconds, in the first bin.
@@ -73,80 +73,83 @@ class CurrentState:
     lag_s: float
 
 
-def tables(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> Tables:
+def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> CostTables:
     """Return the costs of every candidate in every bin.
 
     Args:
         outlook: demand, capacity and recovery.
         configurations: (K, O) candidates.
-        now: the moment of planning.
+        now: the time and state of planning.
         options: the planner's settings.
     """
+    costs = options.costs
     demand = outlook.demand
     ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
-    minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / _MINUTE_S
-    overload = overload_probability(outlook, configurations, options.overload_tolerance)
-    overloaded = _overload(overload, options) * minutes[:, None]
+    minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
+    overload = overload_probability(outlook, configurations, costs.overload_tolerance)
+    overloaded = _overload_cost(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
-    headroom_ratio = headroom(outlook, configurations, options.recovery_quantile)
+    headroom_ratio = headroom(outlook, configurations, costs.recovery_quantile)
     recovery = outlook.recovery
-    failures = options.failures_per_day * minutes * _MINUTE_S / _DAY_S
-    rescale = late_after_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, options.late_after_s) / _MINUTE_S
+    failures = costs.failures_per_day * minutes * MINUTE_S / DAY_S
+    rescale = late_time_s(recovery.downtime_rescale_s, 0.0, headroom_ratio, costs.late_after_s) / MINUTE_S
     late = np.zeros_like(headroom_ratio)
-    if now.lag_s > options.late_after_s:
-        late[0] += worked_off_s(now.lag_s - options.late_after_s, headroom_ratio[0]) / _MINUTE_S
-    return Tables(
+    if now.lag_s > costs.late_after_s:
+        late[0] += work_off_time_s(now.lag_s - costs.late_after_s, headroom_ratio[0]) / MINUTE_S
+    return CostTables(
         slots=slots,
-        stage=options.late_weight * late
+        bin_cost=costs.late_weight * late
         + overloaded
-        + options.failure_margin * failures[:, None] * _failure(recovery, headroom_ratio, slots, now, options),
-        switch=options.rescale_margin * options.rescale_weight + options.late_weight * rescale,
+        + costs.failure_margin * failures[:, None] * _failure_cost(recovery, headroom_ratio, slots, now, options),
+        switch=costs.rescale_margin * costs.rescale_weight + costs.late_weight * rescale,
         minutes=minutes,
-        slot_price=options.resource_weight / now.slots_max,
+        slot_price=costs.resource_weight / now.slots_max,
     )
 
 
-def _overload(probability: Floats, options: Planner) -> Floats:
-    """Return (T, K) what a probability of overload, (T, K), costs per minute.
+def _overload_cost(probability: Floats, options: Planner) -> Floats:
+    """Return (T, K) the cost per minute of a probability of overload, (T, K).
 
-    An overload that was not expected is ended by the safety net: the job is late for a share of the hour, is rescaled
-    there and back with the next plan, and has more slots than it needs meanwhile.  One that is to be expected, P near
-    1, comes again with every plan: the share that the net does not end grows with P^2, so that no plan lives on it.
+    An unexpected overload is ended by the reactive controller: the job is late for a share of the hour, is rescaled up
+    and, by the next plan, down again, and has more slots than it needs meanwhile.  An expected one, P near 1, returns
+    with every plan: the share that the controller does not end grows with P^2, so that no plan relies on it.
     """
-    if not options.net_rescues:
-        return options.late_weight * probability
-    share = options.overload_late_share
+    costs = options.costs
+    if not options.reactive.rescales_for_catch_up:
+        return costs.late_weight * probability
+    share = costs.overload_late_share
     late = share + (1.0 - share) * probability**2
-    ended = 2.0 * options.rescale_weight / 60.0 + options.resource_weight * options.overload_slots_share
-    return probability * (options.late_weight * late + ended)
+    ended = 2.0 * costs.rescale_weight / 60.0 + costs.resource_weight * costs.overload_slots_share
+    return probability * (costs.late_weight * late + ended)
 
 
-def _failure(
+def _failure_cost(
     recovery: RecoveryModel, headroom_ratio: Floats, slots: Ints, now: CurrentState, options: Planner
 ) -> Floats:
-    """Return (T, K) what a failure costs: its backlog is worked off as it is, or in the widest candidate if cheaper.
+    """Return (T, K) the cost of a failure: its backlog is worked off as it is, or in the widest candidate if cheaper.
 
-    The safety net comes by every ``apply_every_s``, half of which passes on average; it enlarges the job and brings it
-    back when nothing waits any more.
+    The reactive controller runs every ``apply_every_s``, half of which passes on average; it scales the job up, and
+    down again when there is no backlog any more.
     """
+    costs = options.costs
     down_s, replay_s, rescale_s = (
         recovery.downtime_restart_s,
         recovery.checkpoint_interval_s,
         recovery.downtime_rescale_s,
     )
-    stay = options.late_weight * late_after_s(down_s, replay_s, headroom_ratio, options.late_after_s) / _MINUTE_S
-    if not options.net_rescues:
+    stay = costs.late_weight * late_time_s(down_s, replay_s, headroom_ratio, costs.late_after_s) / MINUTE_S
+    if not options.reactive.rescales_for_catch_up:
         return stay
-    wait_s = options.apply_every_s / 2
-    standing_s = max(down_s - max(options.late_after_s - replay_s, 0.0), 0.0)
-    age_s = max(replay_s + down_s - options.late_after_s, 0.0)
+    wait_s = options.timing.apply_every_s / 2
+    standing_s = max(down_s - max(costs.late_after_s - replay_s, 0.0), 0.0)
+    age_s = max(replay_s + down_s - costs.late_after_s, 0.0)
     left_s = np.maximum(age_s - np.maximum(headroom_ratio - 1.0, 0.0) * wait_s, 0.0) + rescale_s
     widest = int(slots.argmax())
-    off_s = worked_off_s(left_s, headroom_ratio[:, widest, None])
+    off_s = work_off_time_s(left_s, headroom_ratio[:, widest, None])
     late_s = standing_s + wait_s + rescale_s + off_s
-    wider = (slots[widest] - slots)[None, :] * options.resource_weight / now.slots_max
-    dear = wider * (rescale_s + off_s + wait_s) / _MINUTE_S + 2 * options.rescale_weight
-    return np.asarray(np.minimum(stay, options.late_weight * late_s / _MINUTE_S + dear))
+    wider = (slots[widest] - slots)[None, :] * costs.resource_weight / now.slots_max
+    extra_cost = wider * (rescale_s + off_s + wait_s) / MINUTE_S + 2 * costs.rescale_weight
+    return np.asarray(np.minimum(stay, costs.late_weight * late_s / MINUTE_S + extra_cost))
 
 
 def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
@@ -175,18 +178,18 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
         slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
         at = np.take_along_axis(rates, piece[None], axis=0)[0]
         distance = mean - at + SCORES[piece] * slope
-        spread = np.sqrt(slope**2 + sd**2) + _LEAST_SPREAD * np.maximum(mean, 1.0)
-        worst = np.maximum(worst, ndtr(-distance / spread)[:, back])
+        sd_total = np.sqrt(slope**2 + sd**2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
+        worst = np.maximum(worst, ndtr(-distance / sd_total)[:, back])
     return worst
 
 
-_LEAST_SPREAD: Final = 1e-9
+_MIN_SD_SHARE: Final = 1e-9
 
 
 def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
     """Return (T, K) capacity over the load's quantile, of the tightest operator; infinite where nothing limits."""
     demand = outlook.demand
-    load = demand.rates_per_s[MEDIAN] if level == 0.5 else at_level(demand.rates_per_s, level)
+    load = demand.rates_per_s[MEDIAN] if level == 0.5 else quantile_at_level(demand.rates_per_s, level)
     least = np.full((demand.bins, len(configurations)), np.inf)
     for row, name in enumerate(demand.operators):
         if name in outlook.bounds:
@@ -197,19 +200,19 @@ def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
     return least
 
 
-def late_after_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:
-    """Return how long a job is late after it stood still, (...) s.
+def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:
+    """Return how long a job is late after a downtime, (...) s.
 
     The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
-    then on its age falls by head-room - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
+    then on its age falls by headroom - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
     only while the age exceeds ``late_after``.
     """
-    standing = downtime_s - max(late_after - replay_s, 0.0)
+    downtime_late_s = downtime_s - max(late_after - replay_s, 0.0)
     beyond = max(replay_s + downtime_s - late_after, 0.0)
-    return np.asarray(np.minimum(max(standing, 0.0) + worked_off_s(beyond, headroom_ratio), LONGEST_LATE_S))
+    return np.asarray(np.minimum(max(downtime_late_s, 0.0) + work_off_time_s(beyond, headroom_ratio), LONGEST_LATE_S))
 
 
-def worked_off_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
+def work_off_time_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
     """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S."""
     age = np.asarray(age_s, float)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What every operator will have to process: the forecast of the sources, pushed through the job graph.
+"""Demand of every operator: the forecast of the sources, propagated through the job graph.
 
 | name | meaning | shape |
 | --- | --- | --- |
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.topology import required_rates
 
 LEVELS = (0.1, 0.5, 0.9, 0.95)
@@ -94,7 +94,7 @@ def _usable(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and (values >= 0).all())
 
 
-def at_scores(values: Floats, scores: Floats) -> Floats:
+def quantiles_at_scores(values: Floats, scores: Floats) -> Floats:
     """Read quantile functions between and beyond their levels.
 
     Linear in the standard normal score, so that a normal load is read exactly; the outer slopes continue.
@@ -112,12 +112,12 @@ def at_scores(values: Floats, scores: Floats) -> Floats:
     return np.asarray(np.maximum(values[left] * (1 - share) + values[left + 1] * share, 0.0))
 
 
-def at_level(values: Floats, level: float) -> Floats:
+def quantile_at_level(values: Floats, level: float) -> Floats:
     """Return the quantile of one level, (...) for ``values`` of shape (L, ...)."""
-    return np.asarray(at_scores(values, ndtri(np.array([level])))[0])
+    return np.asarray(quantiles_at_scores(values, ndtri(np.array([level])))[0])
 
 
-def on_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) -> SourceForecast:
+def resample_to_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) -> SourceForecast:
     """Bring a forecast to the planner's bins: the highest of the forecast bins that a bin touches.
 
     Bins lie on multiples of ``bin_s``; the first holds ``as_of_s``, or the forecast's start when that is later.
@@ -142,7 +142,7 @@ def on_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon_s: int) 
 
 
 def demand(graph: JobGraph, selectivity: Mapping[str, float], forecast: SourceForecast) -> Demand:
-    """Push the sources' quantiles through the graph (Eq. 7-8 of DS2).
+    """Propagate the sources' quantiles through the graph (Eq. 7-8 of DS2).
 
     Sources are taken to be high together (comonotone): the quantile of a sum is the sum of the quantiles, which is
     the careful reading of forecasts that are made per source.

@@ -1,4 +1,4 @@
-"""What is to be expected of a configuration over some bins: capacity, utilisation, risk, recovery."""
+"""Expected figures of a configuration over some bins: capacity, utilisation, risk, recovery."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from models.job_models import Floats, Ints, RecoveryModel
-from models.scheduling.demand import LEVELS, MEDIAN, Demand, at_level, at_scores
+from models.arrays import Floats, Ints
+from models.job_models import RecoveryModel
+from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantile_at_level, quantiles_at_scores
 from models.scheduling.need import CapacityBounds
 
 # The load's distribution at evenly spaced normal scores: what matters for lateness lies in the upper tail.
@@ -24,7 +25,7 @@ class Expectation:
 
     Attributes:
         load_q50_per_s, load_q90_per_s: highest load of the bins, all sources together, records/s.
-        capacity_per_s: source records/s that the configuration sustains at the bin with the least head-room.
+        capacity_per_s: source records/s that the configuration sustains at the bin with the least headroom.
         capacity_lower_per_s, capacity_upper_per_s: the same at mean -+ z standard deviations.
         utilisation: q50 load / capacity at that bin.
         p_late: probability that load exceeds capacity, of the bin where it is highest.
@@ -43,7 +44,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Everything an expectation is made from.
+    """Inputs of an expectation.
 
     Attributes:
         demand: of the job.
@@ -57,7 +58,7 @@ class Outlook:
     recovery: RecoveryModel
     z: float
 
-    def _modelled(self, parallelism: Ints) -> tuple[list[int], Floats, Floats]:
+    def _select_modelled(self, parallelism: Ints) -> tuple[list[int], Floats, Floats]:
         """Return rows of the modelled operators, and their mean and deviation at ``parallelism``, (M,) each."""
         rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds]
         names = [self.demand.operators[row] for row in rows]
@@ -72,7 +73,7 @@ class Outlook:
         An operator's capacity counts in source records: capacity x load / its input rate, in the bin's own mix of
         sources.  Infinite where no operator has a model or no record comes.
         """
-        rows, mean, sd = self._modelled(parallelism)
+        rows, mean, sd = self._select_modelled(parallelism)
         load = self.demand.load_per_s[_Q90, bins]
         rates = self.demand.rates_per_s[_Q90][rows, bins]  # (M, T')
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -85,10 +86,10 @@ class Outlook:
         Normal capacity against the forecast's quantiles: P = E over load of [1 - product over operators of
         P(capacity >= rate)]; capacities are independent given the load, the operators' rates rise together.
         """
-        rows, mean, sd = self._modelled(parallelism)
-        rates = at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
-        spread = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
-        holds = ndtr((mean[:, None] - rates) / spread[:, None])
+        rows, mean, sd = self._select_modelled(parallelism)
+        rates = quantiles_at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
+        min_sd = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
+        holds = ndtr((mean[:, None] - rates) / min_sd[:, None])
         return np.asarray(np.clip(_WEIGHTS @ (1.0 - holds.prod(axis=1)), 0.0, 1.0))
 
     def expect(self, parallelism: Ints, begin: int, end: int) -> Expectation:
@@ -114,7 +115,7 @@ class Outlook:
     def rescale_s(self, parallelism: Ints, index: int, level: float) -> float:
         """Return downtime + catch-up of a planned rescale to a configuration at the load of one bin, s."""
         index = min(index, self.demand.bins - 1)
-        load = at_level(self.demand.load_per_s[:, index], level)
+        load = quantile_at_level(self.demand.load_per_s[:, index], level)
         capacity = self.capacity_per_s(parallelism, slice(index, index + 1))[0]
         return float(self.recovery.recovery_s(load, capacity, kind="rescale"))
 

@@ -1,4 +1,4 @@
-"""How much parallelism a rate needs: the smallest whose lower capacity bound covers it."""
+"""Parallelism that a rate needs: the smallest whose lower capacity bound covers it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
-from models.job_models import CapacityCurve, Floats, Ints
-from models.scheduling.demand import Demand, at_level
-
-Bools = npt.NDArray[np.bool_]
+from models.arrays import Bools, Floats, Ints
+from models.job_models import CapacityCurve
+from models.scheduling.demand import Demand, quantile_at_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class CapacityBounds:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What every bin asks for.
+    """Needs of every bin.
 
     Attributes:
         parallelism: (O, T) smallest admissible parallelism, clipped to the operator's maximum.
@@ -63,7 +61,7 @@ def _posterior(curve: CapacityCurve, p_max: int) -> tuple[Floats, Floats]:
 
 
 def capacity_bounds(curve: CapacityCurve, p_max: int, *, trust_region: int, z: float) -> CapacityBounds:
-    """Return what can be relied on at every parallelism.
+    """Return a capacity bound at every parallelism.
 
     Within ``trust_region`` (alpha of ContTune's Algorithm 2) of an observed parallelism the bound is mean - z sd;
     outside, the smaller of that and DS2's line through the nearest observation.
@@ -82,7 +80,7 @@ def capacity_bounds(curve: CapacityCurve, p_max: int, *, trust_region: int, z: f
     else:
         line, outside = curve.slope_per_s * p, np.ones(p_max, dtype=bool)
     bounded = np.where(outside, np.minimum(lower, line), lower)
-    # Monotone: what p instances manage, p + 1 manage too. Uncertainty alone must not ask for more and more of them.
+    # Monotone: p + 1 instances process at least what p do. Uncertainty alone must not demand more and more of them.
     return CapacityBounds(mean, sd, np.maximum.accumulate(np.maximum(bounded, 0.0)))
 
 
@@ -102,14 +100,17 @@ def job_bounds(
     graph: JobGraph, curves: Mapping[str, CapacityCurve], limits: Ints, options: Planner
 ) -> dict[str, CapacityBounds]:
     """Return the bounds of every operator of a job that has a capacity model."""
+    trust_region, z = options.capacity.trust_region, options.capacity.lower_bound_z
     return {
-        name: capacity_bounds(curves[name], int(p_max), trust_region=options.trust_region, z=options.capacity_z)
+        name: capacity_bounds(curves[name], int(p_max), trust_region=trust_region, z=z)
         for name, p_max in zip(graph.names, limits, strict=True)
         if name in curves
     }
 
 
-def needs(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints, options: Planner) -> Need:
+def compute_needs(
+    demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints, options: Planner
+) -> Need:
     """Return the need-vector of every bin at the planning quantile and the target utilisation.
 
     Args:
@@ -119,7 +120,7 @@ def needs(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, l
         limits: (O,) highest admissible parallelism.
         options: the planner's settings.
     """
-    required = at_level(demand.rates_per_s, options.load_quantile) / options.target_utilisation
+    required = quantile_at_level(demand.rates_per_s, options.load_quantile) / options.capacity.target_utilisation
     parallelism = np.repeat(np.minimum(current, limits)[:, None], demand.bins, axis=1)
     short = np.zeros(parallelism.shape, dtype=bool)
     for row, name in enumerate(demand.operators):

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from models.job_models import Floats
-from models.scheduling.rescale_timing import Circumstances, Step
+from models.arrays import Floats
+from models.scheduling.rescale_timing import JobConditions, Step
 
 _NAMED = 3  # operators named one by one; of the others only the number
 
 
-def number(value: float) -> str:
+def format_rate(value: float) -> str:
     """Write a rate briefly: 950, 8.2k, 124k, 3.1M."""
     for limit, divisor, unit in ((1e3, 1.0, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M")):
         if value < limit * 0.9995:
@@ -22,7 +22,7 @@ def number(value: float) -> str:
     return f"{value / 1e9:.3g}G"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a duration briefly: 40 s, 2 min 40 s, 3 h 10 min."""
     whole = round(seconds)
     if whole < 60:
@@ -33,13 +33,13 @@ def duration(seconds: float) -> str:
     return f"{large} {names[0]}" + (f" {small} {names[1]}" if small else "")
 
 
-def clock(epoch_s: int, as_of_s: int) -> str:
+def format_clock(epoch_s: int, as_of_s: int) -> str:
     """Write a time of day in UTC, with the day when it is not the day of planning."""
     timestamp, today = datetime.fromtimestamp(epoch_s, UTC), datetime.fromtimestamp(as_of_s, UTC)
     return f"{timestamp:%H:%M}" if timestamp.date() == today.date() else f"{timestamp:%H:%M on %Y-%m-%d}"
 
 
-def sentence(step: Step, since: int, job: Circumstances, load_per_s: Floats) -> str:
+def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats) -> str:
     """Return the reason of a step.
 
     Args:
@@ -50,59 +50,63 @@ def sentence(step: Step, since: int, job: Circumstances, load_per_s: Floats) -> 
     """
     names = job.outlook.demand.operators
     parts = (
-        [_held(step, job, load_per_s)] if step.is_hold else [_load(step, since, job, load_per_s), _changes(step, names)]
+        [_describe_hold(step, job, load_per_s)]
+        if step.is_hold
+        else [_describe_load(step, since, job, load_per_s), _describe_changes(step, names)]
     )
     if not step.is_hold:
-        parts.append(_timing(step))
-    return "; ".join(part for part in (*parts, _short(step, job), _unmodelled(job.need.unmodelled)) if part)
+        parts.append(_describe_timing(step))
+    return "; ".join(
+        part for part in (*parts, _describe_shortage(step, job), _describe_unmodelled(job.need.unmodelled)) if part
+    )
 
 
-def _quantile(job: Circumstances) -> str:
+def _quantile(job: JobConditions) -> str:
     return f"load q{100 * job.options.load_quantile:g}"
 
 
-def _load(step: Step, since: int, job: Circumstances, load: Floats) -> str:
+def _describe_load(step: Step, since: int, job: JobConditions, load: Floats) -> str:
     peak = float(load[step.begin : step.end].max())
     if step.begin == 0:
-        return f"{_quantile(job)} is up to {number(peak)}/s from now on"
-    before, at = float(load[since : step.begin].max()), clock(step.effective_at_s, job.as_of_s)
-    if number(before) == number(peak):
-        return f"{_quantile(job)} stays near {number(peak)}/s from {at}"
+        return f"{_quantile(job)} is up to {format_rate(peak)}/s from now on"
+    before, at = float(load[since : step.begin].max()), format_clock(step.effective_at_s, job.as_of_s)
+    if format_rate(before) == format_rate(peak):
+        return f"{_quantile(job)} stays near {format_rate(peak)}/s from {at}"
     verb = "rises" if peak > before else "falls"
-    return f"{_quantile(job)} {verb} from {number(before)}/s to {number(peak)}/s at {at}"
+    return f"{_quantile(job)} {verb} from {format_rate(before)}/s to {format_rate(peak)}/s at {at}"
 
 
-def _changes(step: Step, names: Sequence[str]) -> str:
+def _describe_changes(step: Step, names: Sequence[str]) -> str:
     pairs = zip(names, step.parallelism_from, step.parallelism_to, strict=True)
     slots = (step.slots_from, step.slots)
     changed = sorted(  # first those that decide the slots, then the largest changes
         ((name, int(before), int(after)) for name, before, after in pairs if before != after),
         key=lambda change: (change[1:] != slots, -abs(change[2] - change[1]), change[0]),
     )
-    told = [f"{name} needs {after} instead of {before}" for name, before, after in changed[:_NAMED]]
+    parts = [f"{name} needs {after} instead of {before}" for name, before, after in changed[:_NAMED]]
     more = len(changed) - _NAMED
-    return ", ".join(told) + (f" and {more} more change" if more > 0 else "")
+    return ", ".join(parts) + (f" and {more} more change" if more > 0 else "")
 
 
-def _timing(step: Step) -> str:
+def _describe_timing(step: Step) -> str:
     if step.lead_time_s:
-        return f"applied {duration(step.lead_time_s)} ahead"
+        return f"applied {format_duration(step.lead_time_s)} ahead"
     if step.slots < step.slots_from:
         return f"saves {step.slot_hours_saved:.1f} slot-hours"
     return "due at once" if step.begin == 0 else "applied when it is needed"
 
 
-def _held(step: Step, job: Circumstances, load: Floats) -> str:
+def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
     peak = int(load.argmax())
-    at = clock(max(job.outlook.demand.bin_start_s(peak), job.as_of_s), job.as_of_s)
-    told = f"{_quantile(job)} peaks at {number(float(load[peak]))}/s at {at}, which the running parallelism covers"
+    at = format_clock(max(job.outlook.demand.bin_start_s(peak), job.as_of_s), job.as_of_s)
+    text = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, which the running parallelism covers"
     enough = int(job.need.parallelism.max())
     if enough < step.slots:
-        told += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
-    return told
+        text += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
+    return text
 
 
-def _short(step: Step, job: Circumstances) -> str:
+def _describe_shortage(step: Step, job: JobConditions) -> str:
     rows = np.flatnonzero(job.need.short[:, step.begin : step.end].any(axis=1))
     if not len(rows):
         return ""
@@ -110,7 +114,7 @@ def _short(step: Step, job: Circumstances) -> str:
     return f"clipped to the maximum, which does not cover the load: {limited}"
 
 
-def _unmodelled(names: Sequence[str]) -> str:
+def _describe_unmodelled(names: Sequence[str]) -> str:
     if not names:
         return ""
     return f"no capacity model, so parallelism kept: {', '.join(names)}"

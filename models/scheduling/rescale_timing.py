@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from include.settings import Planner
-from models.job_models import Ints
+from models.arrays import Ints
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import Need
 from models.scheduling.segments import Segment
@@ -20,7 +20,7 @@ class Step:
     Attributes:
         apply_at_s: when to send it; equal to ``effective_at_s`` for a fall and for what is needed already.
         effective_at_s: when it must be in effect.
-        valid_until_s: when the next configuration is due, or the horizon ends: after that it is wrong to send it.
+        valid_until_s: when the next configuration is due, or the horizon ends: after that it must not be sent.
         parallelism_from, parallelism_to: (O,) before and after; equal for a job that is held as it is.
         begin, end: the bins that it covers.
         expected: what to expect during them.
@@ -52,7 +52,7 @@ class Step:
 
     @property
     def lead_time_s(self) -> int:
-        """How long before it must be in effect it is sent."""
+        """Time between sending it and its being in effect."""
         return self.effective_at_s - self.apply_at_s
 
     @property
@@ -62,17 +62,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What placing needs to know of a job.
+class JobConditions:
+    """Conditions of a job for placing its steps.
 
     Attributes:
         current: (O,) running parallelism.
         limits: (O,) highest admissible parallelism.
         need: of every bin.
         outlook: demand, capacity and recovery.
-        as_of_s: the moment of planning, epoch seconds: nothing is placed before it.
+        as_of_s: time of planning, epoch seconds: no step is placed before it.
         options: the planner's settings.
-        grid_s: steps are looked for this often; a rise is placed on the last look that is early enough. 0: at any time.
+        grid_s: steps are sent on this grid; a rise is placed on the last point that is early enough. 0: at any time.
     """
 
     current: Ints
@@ -84,7 +84,7 @@ class Circumstances:
     grid_s: int = 0
 
 
-def place(segments: list[Segment], job: Circumstances) -> list[Step]:
+def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
     """Turn the segments of a whole horizon into steps; without any change it is one step that holds."""
     demand = job.outlook.demand
     steps: list[Step] = []
@@ -94,7 +94,7 @@ def place(segments: list[Segment], job: Circumstances) -> list[Step]:
             continue
         effective_s = max(demand.bin_start_s(segment.begin), job.as_of_s)
         earliest_s = steps[-1].effective_at_s if steps else job.as_of_s
-        wanted, lead_s = _with_lead(segment, before, job, effective_s - earliest_s)
+        wanted, lead_s = _add_lead(segment, before, job, effective_s - earliest_s)
         if (wanted == before).all():
             continue
         end_s = max(demand.bin_start_s(segment.end), effective_s)
@@ -103,37 +103,37 @@ def place(segments: list[Segment], job: Circumstances) -> list[Step]:
             Step(effective_s - lead_s, effective_s, end_s, before, wanted, segment.begin, segment.end, expected)
         )
         before = wanted
-    return _until_the_next(steps) if steps else [_hold(job)]
+    return _end_at_next_step(steps) if steps else [_hold_step(job)]
 
 
-def _with_lead(segment: Segment, before: Ints, job: Circumstances, room_s: int) -> tuple[Ints, int]:
-    """Return the configuration and how many seconds ahead it is sent, at most ``room_s``.
+def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: int) -> tuple[Ints, int]:
+    """Return the configuration and how many seconds ahead it is sent, at most ``available_s``.
 
     Only a rise is sent ahead.  While it runs ahead it must also cover what the bins before it need: an operator that
     falls with the same step waits for the next one, at no cost, since slots do not fall.
     """
     rises = bool((segment.parallelism > before).any()) and segment.parallelism.max() >= before.max()
-    if not rises or room_s <= 0:
+    if not rises or available_s <= 0:
         return segment.parallelism, 0
     rescale_s = job.outlook.rescale_s(segment.parallelism, segment.begin, job.options.load_quantile)
-    most_s = job.options.max_lead_s
-    lead_s = int(min(np.ceil(min(rescale_s, most_s) + job.options.lead_margin_s), most_s))
+    most_s = job.options.timing.max_lead_s
+    lead_s = int(min(np.ceil(min(rescale_s, most_s) + job.options.timing.lead_margin_s), most_s))
     if job.grid_s and lead_s:
         effective_s = job.outlook.demand.bin_start_s(segment.begin)
         lead_s += (effective_s - lead_s) % job.grid_s
-    lead_s = min(lead_s, room_s)
+    lead_s = min(lead_s, available_s)
     bins = int(np.ceil(lead_s / job.outlook.demand.bin_s))
     ahead = job.need.parallelism[:, max(segment.begin - bins, 0) : segment.begin]
     return np.maximum(segment.parallelism, ahead.max(axis=1, initial=1)), lead_s
 
 
-def _until_the_next(steps: list[Step]) -> list[Step]:
+def _end_at_next_step(steps: list[Step]) -> list[Step]:
     """End each step's validity when the next one is due."""
     ends = [step.apply_at_s for step in steps[1:]] + [steps[-1].valid_until_s]
     return [replace(step, valid_until_s=max(end_s, step.apply_at_s)) for step, end_s in zip(steps, ends, strict=True)]
 
 
-def _hold(job: Circumstances) -> Step:
+def _hold_step(job: JobConditions) -> Step:
     demand = job.outlook.demand
     expected = job.outlook.expect(job.current, 0, demand.bins)
     end_s = demand.bin_start_s(demand.bins)

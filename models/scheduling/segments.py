@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 _HOLD = -1
 _LEAST_RESCALE_COST_SLOT_S = 1.0  # never free: among equals the division with fewer rescales wins
@@ -36,10 +36,10 @@ class Segment:
     held: bool
 
 
-def bins_held(need: Ints, current: Ints, limits: Ints) -> int:
+def count_held_bins(need: Ints, current: Ints, limits: Ints) -> int:
     """Return how many bins from the first on the running configuration covers.
 
-    None when it exceeds a limit itself: then it may not go on.
+    0 when it exceeds a limit itself: then it may not go on.
     """
     if (current > limits).any():
         return 0
@@ -68,11 +68,11 @@ def divide(
         Segments in order, without gaps; the first may be held.
     """
     bins = need.shape[1]
-    held_until = bins_held(need, current, limits)
+    held_until = count_held_bins(need, current, limits)
     hold_cost = np.where(np.arange(bins + 1) <= held_until, current.max() * bin_s * np.arange(bins + 1), np.inf)
     shortest = int(np.ceil(min_step_s / bin_s))
     price = max(rescale_cost_slot_s, _LEAST_RESCALE_COST_SLOT_S)
-    parent = _cheapest(need.max(axis=0), hold_cost, max(shortest, 1), bin_s, price)
+    parent = _find_cheapest(need.max(axis=0), hold_cost, max(shortest, 1), bin_s, price)
     segments: list[Segment] = []
     end = bins
     while end > 0:
@@ -85,7 +85,7 @@ def divide(
     return segments[::-1]
 
 
-def _cheapest(slots: Ints, hold_cost: Floats, shortest: int, bin_s: float, rescale_cost: float) -> Ints:
+def _find_cheapest(slots: Ints, hold_cost: Floats, shortest: int, bin_s: float, rescale_cost: float) -> Ints:
     """Return (T + 1,) for each end the begin of the last segment of the cheapest division, ``_HOLD`` for none.
 
     Args:

@@ -1,6 +1,6 @@
 """The cheapest path through the configurations of a horizon, exact, by dynamic programming over (bin, configuration).
 
-    minimise  sum over bins of stage(t, k_t) + price(t) x slots(k_t)  +  sum over changes of switch(t, k_t)
+    minimise  sum over bins of bin_cost(t, k_t) + price(t) x slots(k_t)  +  sum over changes of switch(t, k_t)
 
 A change costs what its target costs, wherever it comes from, so a bin takes O(K) instead of O(K^2).
 """
@@ -12,23 +12,23 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Solutions of J programmes.
+    """Solutions of J dynamic programmes.
 
     Attributes:
-        chosen: (J, T) index of the candidate in every bin.
+        choice: (J, T) index of the candidate in every bin.
         cost: (J,) of the whole horizon.
     """
 
-    chosen: Ints
+    choice: Ints
     cost: Floats
 
 
-def useful(own: Floats, switch: Floats, slots: Ints) -> Ints:
+def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
     """Return the indices, rising, of the candidates that can be on a cheapest path under any prices of slots.
 
     A candidate is left out when another with no more slots is cheaper in every bin, even where a change to it costs
@@ -40,40 +40,42 @@ def useful(own: Floats, switch: Floats, slots: Ints) -> Ints:
         slots: (K,) of the candidates.
     """
     rivals = np.unique(np.append(own.argmin(axis=1), own.sum(axis=0).argmin()))
-    dearer = np.maximum(switch[:, rivals, None] - switch[:, None, :], 0.0)  # (T, R, K)
-    beaten = (own[:, rivals, None] + dearer + _LEAST < own[:, None, :]).all(axis=0) & (slots[rivals, None] <= slots)
-    beaten[:, 0] = False
-    return np.flatnonzero(~beaten.any(axis=0))
+    extra_switch = np.maximum(switch[:, rivals, None] - switch[:, None, :], 0.0)  # (T, R, K)
+    is_dominated = (own[:, rivals, None] + extra_switch + _MIN_DIFFERENCE < own[:, None, :]).all(axis=0) & (
+        slots[rivals, None] <= slots
+    )
+    is_dominated[:, 0] = False
+    return np.flatnonzero(~is_dominated.any(axis=0))
 
 
-_LEAST: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
+_MIN_DIFFERENCE: Final = 1e-5  # tables may be kept with single precision: a difference as small as that is none
 
 
-def solve(stage: Floats, switch: Floats, start: Ints) -> Paths:
-    """Solve J programmes at once.
+def solve(bin_cost: Floats, switch: Floats, start: Ints) -> Paths:
+    """Solve J dynamic programmes at once.
 
     Among equals a path that changes later, or not at all, wins.
 
     Args:
-        stage: (J, T, K) cost of each bin in each candidate, slots included; infinite where there is none.
+        bin_cost: (J, T, K) cost of each bin in each candidate, slots included; infinite where there is none.
         switch: (J, T, K) cost of changing to a candidate at the begin of a bin.
         start: (J,) candidate before the first bin.
     """
-    jobs, bins, count = stage.shape
+    jobs, bins, count = bin_cost.shape
     rows = np.arange(jobs)
     ahead = np.zeros((jobs, count))
     leaves = np.zeros((jobs, bins, count), dtype=bool)
     target = np.zeros((jobs, bins), dtype=np.int64)
     for t in range(bins - 1, -1, -1):
-        remain = stage[:, t] + ahead
+        remain = bin_cost[:, t] + ahead
         change = remain + switch[:, t]
         target[:, t] = change.argmin(axis=1)
         cheapest = change[rows, target[:, t]][:, None]
         leaves[:, t] = cheapest < remain
         ahead = np.minimum(remain, cheapest)
-    chosen = np.empty((jobs, bins), dtype=np.int64)
+    choice = np.empty((jobs, bins), dtype=np.int64)
     at = start.astype(np.int64)
     for t in range(bins):
         at = np.where(leaves[rows, t, at], target[:, t], at)
-        chosen[:, t] = at
-    return Paths(chosen, ahead[rows, start])
+        choice[:, t] = at
+    return Paths(choice, ahead[rows, start])

@@ -1,9 +1,9 @@
 """A budget of slots for a whole fleet: prices per bin that make the jobs' own optima fit together (dual ascent).
 
-The budget couples the jobs only through the sum of their slots, so each programme is solved by itself under a price of
-slots, pi(t) >= 0; prices rise where too much is asked for and fall where there is room (Dragster's projection on a
-budget does the same for one job's operators).  Jobs that are alike give way at the same price, all at once; so in the
-end a share of them pays the prices that are too high, the others those that are too low.
+The budget couples the jobs only through the sum of their slots, so each job is solved by itself under a price of slots,
+pi(t) >= 0; prices rise where too many slots are demanded and fall where some are free (Dragster's projection on a
+budget does the same for one job's operators).  Similar jobs all give up slots at the same price; so in the end a
+share of them pays the prices that are too high, the others those that are too low.
 
 Deviation: the ascent brackets each bin's price and halves the bracket instead of steps that shrink with the root of the
 round: demand falls in jumps where jobs are alike, and fixed steps swing across them.  What remains over the budget is
@@ -19,21 +19,21 @@ from typing import Final
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 BRACKETS: Final = 24  # doublings until every bin fits
 HALVINGS: Final = 7  # of the bracket of each bin's price, and again of the share of jobs
-_TOP: Final = 2.0**20  # of a slot's own price: whoever does not give way to this cannot
+_TOP: Final = 2.0**20  # of a slot's own price: a job that keeps its slots at this price cannot do without them
 _SLACK: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class SlotPrices:
-    """What the jobs are asked to pay for slots on top of their own price, (T,) per slot and minute.
+    """What the jobs pay for slots on top of their own price, (T,) per slot and minute.
 
     Attributes:
         low: of most jobs.
-        high: of jobs whose own random number, 0..1, is below ``share``.
+        high: of jobs whose hash, 0..1, is below ``share``.
     """
 
     low: Floats
@@ -42,30 +42,30 @@ class SlotPrices:
 
     @classmethod
     def free(cls) -> SlotPrices:
-        """Return the offer of a fleet without a budget."""
+        """Return the prices of a fleet without a budget."""
         return cls(np.zeros(1), np.zeros(1), 0.0)
 
-    def of(self, number: Floats) -> Floats:
-        """Return (J, T) prices for jobs with these numbers, (J,)."""
-        return np.where(number[:, None] < self.share, self.high, self.low)
+    def of(self, hashes: Floats) -> Floats:
+        """Return (J, T) prices for jobs with these hashes, (J,)."""
+        return np.where(hashes[:, None] < self.share, self.high, self.low)
 
     def of_job(self, seed: int, bins: int) -> Floats:
-        """Return (bins,) prices for one job; the last bin's go on where the offer ends."""
+        """Return (bins,) prices for one job; the last bin's are repeated where the prices end."""
         prices = self.of(np.array([job_hash(seed)]))[0]
         return np.concatenate([prices, np.repeat(prices[-1], max(bins - len(prices), 0))])[:bins]
 
 
 def job_hash(seed: int) -> float:
-    """Return a job's own number, 0..1, from the seed of its situation."""
-    return seed % _NUMBERS / _NUMBERS
+    """Return the hash of a job, 0..1, from the seed of its situation."""
+    return seed % _HASHES / _HASHES
 
 
-_NUMBERS: Final = 9973  # a prime: seeds that follow one another spread
+_HASHES: Final = 9973  # a prime: consecutive seeds differ
 
 
 @dataclass(frozen=True, slots=True)
 class SlotDemand:
-    """What the fleet asks for under an offer.
+    """Slots that the fleet demands at given prices.
 
     Attributes:
         slots: (T,) of all jobs together.
@@ -78,51 +78,51 @@ class SlotDemand:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """An offer and what comes of it.
+    """Prices and the demand at them.
 
     Attributes:
-        offer: the prices.
-        asked: under them.
+        prices: of the slots.
+        demand: at these prices.
         fits: whether no bin is over the budget.
         rounds: passes over the fleet until now.
     """
 
-    offer: SlotPrices
-    asked: SlotDemand
+    prices: SlotPrices
+    demand: SlotDemand
     fits: bool
     rounds: int
 
 
 class _Search:
-    def __init__(self, ask: Callable[[SlotPrices], SlotDemand], budget: Floats) -> None:
-        self.ask, self.budget, self.rounds = ask, budget, 0
+    def __init__(self, demand_at: Callable[[SlotPrices], SlotDemand], budget: Floats) -> None:
+        self.demand_at, self.budget, self.rounds = demand_at, budget, 0
         self.cheapest: Allocation | None = None  # of those that fit
 
     def attempt(self, low: Floats, high: Floats, share: float) -> Allocation:
-        offer = SlotPrices(low, high, share)
+        prices = SlotPrices(low, high, share)
         self.rounds += 1
-        asked = self.ask(offer)
-        found = Allocation(offer, asked, bool((asked.slots <= self.budget + _SLACK).all()), self.rounds)
-        if found.fits and (self.cheapest is None or asked.cost < self.cheapest.asked.cost):
+        demand = self.demand_at(prices)
+        found = Allocation(prices, demand, bool((demand.slots <= self.budget + _SLACK).all()), self.rounds)
+        if found.fits and (self.cheapest is None or demand.cost < self.cheapest.demand.cost):
             self.cheapest = found
         return found
 
 
-def allocate(ask: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: float) -> Allocation:
-    """Return the cheapest offer found under which the fleet stays within its budget.
+def allocate(demand_at: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: float) -> Allocation:
+    """Return the cheapest prices found at which the fleet stays within its budget.
 
     When there is none, since the jobs cannot give way any more, the last one is returned with ``fits`` False.
 
     Args:
-        ask: one pass over the fleet.
+        demand_at: the demand at given prices: one pass over the fleet.
         budget: (T,) slots.
         unit: a slot's own price per minute, the scale of the steps.
     """
-    search = _Search(ask, budget)
+    search = _Search(demand_at, budget)
     low, high = np.zeros(len(budget)), np.zeros(len(budget))
     found = search.attempt(low, low, 0.0)
     for _ in range(BRACKETS):
-        over = found.asked.slots > budget + _SLACK
+        over = found.demand.slots > budget + _SLACK
         if not over.any() or high.max() > _TOP * unit:
             break
         low = np.where(over, high, low)
@@ -133,13 +133,13 @@ def allocate(ask: Callable[[SlotPrices], SlotDemand], budget: Floats, unit: floa
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         found = search.attempt(middle, middle, 0.0)
-        over = found.asked.slots > budget + _SLACK
+        over = found.demand.slots > budget + _SLACK
         low, high = np.where(over, middle, low), np.where(over, high, middle)
-    _mix(search, low, high)
+    _mix_prices(search, low, high)
     return search.cheapest
 
 
-def _mix(search: _Search, low: Floats, high: Floats) -> None:
+def _mix_prices(search: _Search, low: Floats, high: Floats) -> None:
     """Look for the smallest share of jobs at the high prices that makes everything fit."""
     fits, too_few = 1.0, 0.0
     for _ in range(HALVINGS):

@@ -1,1 +1,1 @@
-"""A queueing model of Flink jobs: many at once, stepping through time, seen through the metrics that Flink reports."""
+"""A queueing model of Flink jobs: many at once, stepping through time, observed by the metrics that Flink reports."""

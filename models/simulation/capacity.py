@@ -1,17 +1,18 @@
-"""Processing-ability curves as tables over parallelism, and their inverse."""
+"""Capacity curves as tables over parallelism, and their inverse."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.simulation.spec import FloatArray, IntArray, JobSpec, OperatorSpec
+from models.arrays import Floats, Ints
+from models.simulation.spec import JobSpec, OperatorSpec
 
 
-def capacity_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
-    """Return PA(p) in records/s for p = 0..p_max, shape (p_max + 1,); PA(0) = 0.
+def compute_capacity_curve(spec: OperatorSpec, p_max: int) -> Floats:
+    """Return the capacity C(p) in records/s for p = 0..p_max, shape (p_max + 1,); C(0) = 0.
 
     A measured curve is taken as it is and stays at its last value beyond it; otherwise
-    PA(p) = g p / (1 + a (p-1) + b p (p-1)) (ContTune sheet, section 8).
+    C(p) = g p / (1 + a (p-1) + b p (p-1)) (ContTune sheet, section 8).
 
     Deviation: a fitted negative b makes the formula explode or fall beyond the measured range, so the denominator is
     kept at 1 or more and the curve is clamped to be monotone.
@@ -26,7 +27,7 @@ def capacity_curve(spec: OperatorSpec, p_max: int) -> FloatArray:
     return np.maximum.accumulate(curve)
 
 
-def gains(spec: JobSpec) -> FloatArray:
+def compute_gains(spec: JobSpec) -> Floats:
     """Return input records at each operator per record that each source emits, shape (operators, operators).
 
     Row i, column s; only columns of sources differ from zero and a source's own entry is 1.  The full output of an
@@ -43,17 +44,17 @@ def gains(spec: JobSpec) -> FloatArray:
     return gain
 
 
-def needed_parallelism(curves: FloatArray, load_per_s: FloatArray, utilisation: float) -> IntArray:
-    """Return the smallest p with utilisation x PA(p) >= load, or the last p when none has.
+def find_needed_parallelism(curves: Floats, load_per_s: Floats, utilisation: float) -> Ints:
+    """Return the smallest p with utilisation x C(p) >= load, or the last p when none has.
 
     Args:
-        curves: (..., P + 1) monotone abilities for p = 0..P.
+        curves: (..., P + 1) monotone capacities for p = 0..P.
         load_per_s: (...) input rates.
-        utilisation: target share of the ability, in (0, 1].
+        utilisation: target share of the capacity, in (0, 1].
 
     Returns:
         (...) parallelism, at least 1.
     """
     short = utilisation * curves < load_per_s[..., None]
-    needed: IntArray = np.clip(short.sum(axis=-1), 1, curves.shape[-1] - 1).astype(np.int64)
+    needed: Ints = np.clip(short.sum(axis=-1), 1, curves.shape[-1] - 1).astype(np.int64)
     return needed

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.capacity import gains
+from models.arrays import Floats
+from models.simulation.capacity import compute_gains
 from models.simulation.control import CpuRule, CpuRuleOptions, Timetable, UserControl
 from models.simulation.fleet import Fleet, pack
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec, Ship
-from models.simulation.workload import SourceLoad
+from models.simulation.source_load import SourceLoad
+from models.simulation.spec import JobSpec, OperatorSpec, Ship
 
 PEAK_UTILISATION = 0.8
 
@@ -51,7 +52,7 @@ class CatalogueJob:
     age_days: float = 9.0
 
 
-def build(
+def build_job(
     name: str,
     drafts: Sequence[Draft],
     loads: Sequence[SourceLoad],
@@ -75,9 +76,9 @@ def build(
         for draft in drafts
     ]
     spec = JobSpec(name, tuple(operators), **options)  # type: ignore[arg-type]
-    load = gains(spec) @ _on_sources(spec, loads)
+    load = compute_gains(spec) @ _place_peaks(spec, loads)
     sized = tuple(
-        dataclasses.replace(operator, per_subtask_per_s=float(at_peak / PEAK_UTILISATION / _shape(draft)))
+        dataclasses.replace(operator, per_subtask_per_s=float(at_peak / PEAK_UTILISATION / _compute_scaling(draft)))
         for operator, draft, at_peak in zip(operators, drafts, load, strict=True)
     )
     return CatalogueJob(
@@ -85,22 +86,22 @@ def build(
     )
 
 
-def _shape(draft: Draft) -> float:
-    """PA(need) / g of a draft without curvature."""
+def _compute_scaling(draft: Draft) -> float:
+    """Return C(need) / g of a draft without curvature."""
     return draft.need / (1.0 + draft.contention * (draft.need - 1.0))
 
 
-def _on_sources(spec: JobSpec, loads: Sequence[SourceLoad]) -> FloatArray:
+def _place_peaks(spec: JobSpec, loads: Sequence[SourceLoad]) -> Floats:
     """Place the peaks of the loads on the operators that are sources, (operators,)."""
     peaks = iter(load.peak_per_s for load in loads)
     return np.array([0.0 if operator.upstream else next(peaks) for operator in spec.operators])
 
 
-def peaks_per_s(fleet: Fleet, jobs: Sequence[CatalogueJob]) -> FloatArray:
+def find_peaks(fleet: Fleet, jobs: Sequence[CatalogueJob]) -> Floats:
     """Return the peak rates of the sources, (J, O)."""
     peaks = np.zeros(fleet.shape)
     for row, job in enumerate(jobs):
-        peaks[row, : len(job.spec.operators)] = _on_sources(job.spec, job.loads)
+        peaks[row, : len(job.spec.operators)] = _place_peaks(job.spec, job.loads)
     return peaks
 
 
@@ -108,4 +109,4 @@ def assemble(jobs: Sequence[CatalogueJob]) -> tuple[Fleet, UserControl]:
     """Pack jobs into a fleet with the controllers that their users run today."""
     fleet = pack([job.spec for job in jobs])
     rule = CpuRule([job.rule for job in jobs])
-    return fleet, UserControl(fleet, peaks_per_s(fleet, jobs), [job.timetable for job in jobs], rule)
+    return fleet, UserControl(fleet, find_peaks(fleet, jobs), [job.timetable for job in jobs], rule)

@@ -1,4 +1,4 @@
-"""How parallelism is decided today: a reactive CPU rule and timetables, as callables that see only metrics."""
+"""How parallelism is decided today: a reactive CPU rule and timetables, as callables that read only metrics."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from models.simulation.capacity import needed_parallelism
+from models.arrays import Bools, Floats, Ints
+from models.simulation.capacity import find_needed_parallelism
 from models.simulation.fleet import Fleet
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
@@ -18,8 +18,8 @@ _WEEK_S = 7 * _DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class FleetView:
-    """What a controller may look at.
+class FleetSnapshot:
+    """What a controller may read.
 
     Attributes:
         time_s: seconds of simulation; week_s: seconds since Monday 00:00 UTC.
@@ -32,17 +32,17 @@ class FleetView:
 
     time_s: float
     week_s: float
-    parallelism: IntArray
-    busy: FloatArray
-    lag_s: FloatArray
-    up: BoolArray
-    settled_s: FloatArray
+    parallelism: Ints
+    busy: Floats
+    lag_s: Floats
+    up: Bools
+    settled_s: Floats
 
 
-class Controller(Protocol):
+class FleetController(Protocol):
     """Decides parallelism; called at a fixed period with the metrics since its last call."""
 
-    def __call__(self, view: FleetView) -> IntArray:
+    def __call__(self, snapshot: FleetSnapshot) -> Ints:
         """Return the wanted parallelism (J, O); the current one where nothing should change."""
         ...
 
@@ -60,30 +60,31 @@ class CpuRuleOptions:
 
 @dataclass(slots=True)
 class CpuRule:
-    """The reactive rule for every job of a fleet; remembers how often each operator was seen below ``low``."""
+    """The reactive rule for every job of a fleet; remembers how often each operator was below ``low``."""
 
     options: Sequence[CpuRuleOptions]
-    _low_seen: IntArray | None = field(default=None, init=False)
+    _low_count: Ints | None = field(default=None, init=False)
 
-    def __call__(self, view: FleetView) -> IntArray:
+    def __call__(self, snapshot: FleetSnapshot) -> Ints:
         """Return the wanted parallelism (J, O)."""
         high, low, target, patience, cooldown = (
             np.array([getattr(option, name) for option in self.options])[:, None]
             for name in ("high", "low", "target", "patience", "cooldown_s")
         )
-        seen = np.zeros_like(view.parallelism) if self._low_seen is None else self._low_seen
-        seen = np.where(view.busy < low, seen + 1, 0)
-        free = (view.up & (view.settled_s >= cooldown[:, 0]))[:, None]
-        undisturbed = (view.lag_s < 5.0)[
-            :, None
-        ]  # operators above a bottleneck look idle: never shrink a job that lags
-        fit = np.ceil(view.parallelism * view.busy / target - 1e-9).astype(np.int64)
-        grows = free & ((view.busy > high) & (fit > view.parallelism)).any(axis=1, keepdims=True)
-        shrinks = free & undisturbed & ((seen >= patience) & (fit < view.parallelism)).any(axis=1, keepdims=True)
+        low_count = np.zeros_like(snapshot.parallelism) if self._low_count is None else self._low_count
+        low_count = np.where(snapshot.busy < low, low_count + 1, 0)
+        free = (snapshot.up & (snapshot.settled_s >= cooldown[:, 0]))[:, None]
+        # Operators above a bottleneck have idle time: a job that lags is never scaled down.
+        undisturbed = (snapshot.lag_s < 5.0)[:, None]
+        fit = np.ceil(snapshot.parallelism * snapshot.busy / target - 1e-9).astype(np.int64)
+        grows = free & ((snapshot.busy > high) & (fit > snapshot.parallelism)).any(axis=1, keepdims=True)
+        shrinks = (
+            free & undisturbed & ((low_count >= patience) & (fit < snapshot.parallelism)).any(axis=1, keepdims=True)
+        )
         # a rescale costs a restart anyway, so every operator that is well off its target moves with it
-        off = (np.abs(view.busy - target) > 0.15 * target) & ((fit > view.parallelism) | undisturbed)
-        self._low_seen = np.where(grows | shrinks, 0, seen)
-        return np.where((grows | shrinks) & off, np.maximum(fit, 1), view.parallelism)
+        off = (np.abs(snapshot.busy - target) > 0.15 * target) & ((fit > snapshot.parallelism) | undisturbed)
+        self._low_count = np.where(grows | shrinks, 0, low_count)
+        return np.where((grows | shrinks) & off, np.maximum(fit, 1), snapshot.parallelism)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,33 +127,33 @@ class UserControl:
     """
 
     fleet: Fleet
-    peak_per_s: FloatArray
+    peak_per_s: Floats
     timetables: Sequence[Timetable | None]
     rule: CpuRule
     rescue_lag_s: float = 120.0
 
-    def __call__(self, view: FleetView) -> IntArray:
+    def __call__(self, snapshot: FleetSnapshot) -> Ints:
         """Return the wanted parallelism (J, O)."""
-        wanted = self.rule(view)
+        wanted = self.rule(snapshot)
         for job, timetable in enumerate(self.timetables):
             if timetable is None or (
-                view.lag_s[job] > self.rescue_lag_s and (wanted[job] > view.parallelism[job]).any()
+                snapshot.lag_s[job] > self.rescue_lag_s and (wanted[job] > snapshot.parallelism[job]).any()
             ):
                 continue
-            lagging = view.lag_s[job] > self.rescue_lag_s
-            planned = self._planned(job, timetable.load_share(view.time_s, view.week_s), timetable.utilisation)
-            current = view.parallelism[job]
+            lagging = snapshot.lag_s[job] > self.rescue_lag_s
+            planned = self._plan(job, timetable.load_share(snapshot.time_s, snapshot.week_s), timetable.utilisation)
+            current = snapshot.parallelism[job]
             wanted[job] = np.maximum(planned, current) if lagging else planned
-            if not view.up[job] or self._rescued(planned, current, view.settled_s[job]):
+            if not snapshot.up[job] or self._is_rescued(planned, current, snapshot.settled_s[job]):
                 wanted[job] = current
         return wanted
 
     @staticmethod
-    def _rescued(planned: IntArray, current: IntArray, settled_s: float) -> bool:
+    def _is_rescued(planned: Ints, current: Ints, settled_s: float) -> bool:
         """Whether the job was enlarged by the rule within the hour; the timetable waits that long."""
         return bool((planned < current).any() and settled_s < _HOUR_S)
 
-    def _planned(self, job: int, share: float, utilisation: float) -> IntArray:
-        load = self.fleet.gain[job] @ self.peak_per_s[job] * share
-        need = np.minimum(needed_parallelism(self.fleet.curves[job], load, utilisation), self.fleet.p_max[job])
+    def _plan(self, job: int, share: float, utilisation: float) -> Ints:
+        load = self.fleet.network.gain[job] @ self.peak_per_s[job] * share
+        need = np.minimum(find_needed_parallelism(self.fleet.curves[job], load, utilisation), self.fleet.p_max[job])
         return np.where(self.fleet.present[job], need, 0)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.capacity import capacity_curve, gains
-from models.simulation.spec import BoolArray, FloatArray, IntArray, JobSpec, SpecError
+from models.arrays import Bools, Floats, Ints
+from models.queueing.network import Network
+from models.simulation.capacity import compute_capacity_curve, compute_gains
+from models.simulation.spec import JobSpec, SpecError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,47 +20,41 @@ class Fleet:
     Attributes:
         specs: the jobs, in the order of the first axis.
         present, is_source: (J, O); padding is absent.
-        gain: (J, O, O) input of operator i per record emitted by source s, see :func:`gains`.
-        below: (J, O, O) whether operator i is source s or gets records from it.
-        above: (J, O, O) whether operator i is a strict ancestor of operator b.
+        network: how records flow through each of them, (J, O, O), see :func:`compute_gains`.
         selectivity: (J, O).
-        curves: (J, O, P + 1) PA(p) in records/s.
+        curves: (J, O, P + 1) capacity C(p) in records/s.
         p_max: (J, O) bound of parallelism, 1 for padding.
         interval_s, checkpoint_rate, restart_s, restore_rate, detection_s, retention_s, bytes_per_record, fetch_delay_s:
             (J,) per job, named as in :class:`JobSpec`.
-        rounds: rounds of the flow allocation (1 when no job has two sources).
     """
 
     specs: tuple[JobSpec, ...]
-    present: BoolArray
-    is_source: BoolArray
-    gain: FloatArray
-    below: BoolArray
-    above: BoolArray
-    selectivity: FloatArray
-    curves: FloatArray
-    p_max: IntArray
-    interval_s: FloatArray
-    checkpoint_rate: FloatArray
-    restart_s: FloatArray
-    restore_rate: FloatArray
-    detection_s: FloatArray
-    retention_s: FloatArray
-    bytes_per_record: FloatArray
-    fetch_delay_s: FloatArray
-    rounds: int
+    present: Bools
+    is_source: Bools
+    network: Network
+    selectivity: Floats
+    curves: Floats
+    p_max: Ints
+    interval_s: Floats
+    checkpoint_rate: Floats
+    restart_s: Floats
+    restore_rate: Floats
+    detection_s: Floats
+    retention_s: Floats
+    bytes_per_record: Floats
+    fetch_delay_s: Floats
 
     @property
     def shape(self) -> tuple[int, int]:
         """(J, O)."""
         return self.present.shape[0], self.present.shape[1]
 
-    def capacity(self, parallelism: IntArray) -> FloatArray:
-        """Return PA at the given parallelism, (J, O) records/s; padding gives 0."""
+    def capacity(self, parallelism: Ints) -> Floats:
+        """Return the capacity at the given parallelism, (J, O) records/s; padding gives 0."""
         return np.take_along_axis(self.curves, parallelism[..., None], axis=2)[..., 0]
 
 
-def _ancestors(spec: JobSpec) -> BoolArray:
+def _ancestors(spec: JobSpec) -> Bools:
     """Return (O, O): whether row is a strict ancestor of column."""
     position = {operator.name: index for index, operator in enumerate(spec.operators)}
     above = np.zeros((len(position), len(position)), dtype=np.bool_)
@@ -69,7 +65,7 @@ def _ancestors(spec: JobSpec) -> BoolArray:
     return above
 
 
-def _column(specs: Sequence[JobSpec], field: str) -> FloatArray:
+def _column(specs: Sequence[JobSpec], field: str) -> Floats:
     return np.array([getattr(spec, field) for spec in specs], dtype=np.float64)
 
 
@@ -89,18 +85,16 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
     p_max = np.ones((jobs, width), dtype=np.int64)
     for j, spec in enumerate(specs):
         n = len(spec.operators)
-        gain[j, :n, :n], above[j, :n, :n], present[j, :n] = gains(spec), _ancestors(spec), True
+        gain[j, :n, :n], above[j, :n, :n], present[j, :n] = compute_gains(spec), _ancestors(spec), True
         for i, operator in enumerate(spec.operators):
             is_source[j, i], selectivity[j, i] = not operator.upstream, operator.selectivity
-            curves[j, i] = capacity_curve(operator, p_top)
+            curves[j, i] = compute_capacity_curve(operator, p_top)
             p_max[j, i] = min(spec.slots_max, operator.max_parallelism)
     return Fleet(
         specs=tuple(specs),
         present=present,
         is_source=is_source,
-        gain=gain,
-        below=gain > 0.0,
-        above=above,
+        network=Network.from_gain(gain, above),
         selectivity=selectivity,
         curves=curves,
         p_max=p_max,
@@ -112,5 +106,4 @@ def pack(specs: Sequence[JobSpec]) -> Fleet:
         retention_s=_column(specs, "state_retention_s"),
         bytes_per_record=_column(specs, "state_bytes_per_record"),
         fetch_delay_s=_column(specs, "fetch_delay_s"),
-        rounds=1 if int(is_source.sum(axis=1).max()) == 1 else 3,
     )

@@ -6,25 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.simulation.capacity import needed_parallelism
-from models.simulation.control import Controller, FleetView
+from models.arrays import Floats, Ints
+from models.simulation.capacity import find_needed_parallelism
+from models.simulation.control import FleetController, FleetSnapshot
 from models.simulation.fleet import Fleet
 from models.simulation.randomness import capacity_noise
-from models.simulation.restarts import Restarts
-from models.simulation.samples import GAUGE_S, Recorder, Samples
-from models.simulation.spec import FloatArray, IntArray, SpecError
-from models.simulation.state import Event, FleetState
-from models.simulation.step import advance, multiply
+from models.simulation.restarts import RestartSchedule
+from models.simulation.samples import GAUGE_S, SampleRecorder, Samples
+from models.simulation.spec import SpecError
+from models.simulation.state import FleetState, Restart
+from models.simulation.step import advance
 
 DECIDE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SimulatedHistory:
     """A finished run: samples, restarts in order of time, and the state it ended in."""
 
     samples: Samples
-    events: tuple[Event, ...]
+    restarts: tuple[Restart, ...]
     final: FleetState
 
 
@@ -44,8 +45,8 @@ class RunOptions:
 
 
 def simulate(
-    fleet: Fleet, rates_per_s: FloatArray, first: IntArray, controller: Controller, options: RunOptions
-) -> History:
+    fleet: Fleet, rates_per_s: Floats, first: Ints, controller: FleetController, options: RunOptions
+) -> SimulatedHistory:
     """Run a fleet.
 
     Args:
@@ -62,13 +63,13 @@ def simulate(
     per_poll, per_decision = round(options.poll_s / options.step_s), round(DECIDE_S / options.step_s)
     noise = np.stack([capacity_noise(s, width, steps, options.step_s, options.seed) for s in fleet.specs], axis=1)
     state = FleetState.running(fleet, first, rates_per_s[0])
-    recorder = Recorder(fleet, steps // per_poll)
-    restarts = Restarts(fleet, steps * options.step_s, options.seed)
+    recorder = SampleRecorder(fleet, steps // per_poll)
+    restarts = RestartSchedule(fleet, steps * options.step_s, options.seed)
     busy = np.zeros(fleet.shape)
     for step in range(steps):
         if step and step % per_decision == 0:
-            view = _view(state, busy / per_decision, rates_per_s[step - 1], options.week_s)
-            restarts.ask(state, controller(view), view.up)
+            snapshot = _observe(state, busy / per_decision, rates_per_s[step - 1], options.week_s)
+            restarts.ask(state, controller(snapshot), snapshot.up)
             busy[:] = 0.0
         restarts.begin(state, options.step_s)
         began = state.time_s
@@ -77,12 +78,12 @@ def simulate(
         recorder.add(began, flow)
         if (step + 1) % per_poll == 0:
             recorder.poll(step // per_poll, state)
-    return History(recorder.samples, restarts.events, state)
+    return SimulatedHistory(recorder.samples, restarts.restarts, state)
 
 
-def _view(state: FleetState, busy: FloatArray, rate_per_s: FloatArray, week_s: int) -> FleetView:
+def _observe(state: FleetState, busy: Floats, rate_per_s: Floats, week_s: int) -> FleetSnapshot:
     lag_s = np.divide(state.backlog, rate_per_s, out=np.zeros_like(state.backlog), where=rate_per_s > 0.0).max(axis=1)
-    return FleetView(
+    return FleetSnapshot(
         time_s=state.time_s,
         week_s=(week_s + state.time_s) % (7 * 24 * 3600.0),
         parallelism=state.parallelism,
@@ -93,7 +94,7 @@ def _view(state: FleetState, busy: FloatArray, rate_per_s: FloatArray, week_s: i
     )
 
 
-def fitting_parallelism(fleet: Fleet, source_rates_per_s: FloatArray, utilisation: float) -> IntArray:
+def find_fitting_parallelism(fleet: Fleet, source_rates_per_s: Floats, utilisation: float) -> Ints:
     """Return (J, O) the parallelism that carries source rates (J, O) at a utilisation, within the jobs' bounds."""
-    load = multiply(fleet.gain, source_rates_per_s)
-    return np.minimum(needed_parallelism(fleet.curves, load, utilisation), fleet.p_max)
+    load = fleet.network.compute_load(source_rates_per_s)
+    return np.minimum(find_needed_parallelism(fleet.curves, load, utilisation), fleet.p_max)

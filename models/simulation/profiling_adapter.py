@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from models.arrays import Floats
 from models.policies.phoebe.rows import Measurement
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.randomness import job_generator
-from models.simulation.spec import FloatArray, JobSpec
+from models.simulation.spec import JobSpec
 from models.simulation.testbed import Testbed
 
 WINDOW_S = 10
@@ -105,7 +106,7 @@ class SimulatedProfiling:
             raise RuntimeError("deploy must be called before anything is measured")
         return self._testbed
 
-    def _rates(self, per_job_per_s: FloatArray) -> FloatArray:
+    def _rates(self, per_job_per_s: Floats) -> Floats:
         """Return (J, O) rates, shared equally by a job's sources; nothing for a deployment that was stopped."""
         sources = self._deployed().fleet.is_source
         runs = np.array([scale_out in self._running for scale_out in self._scale_outs])
@@ -113,5 +114,5 @@ class SimulatedProfiling:
         return np.asarray(np.where(sources, share[:, None], 0.0))
 
     @staticmethod
-    def _emitted(testbed: Testbed, in_per_s: FloatArray) -> FloatArray:
+    def _emitted(testbed: Testbed, in_per_s: Floats) -> Floats:
         return np.asarray(np.where(testbed.fleet.is_source, in_per_s, 0.0).sum(axis=1))

@@ -7,7 +7,8 @@ import zlib
 import numpy as np
 from scipy.signal import lfilter
 
-from models.simulation.spec import FloatArray, JobSpec
+from models.arrays import Floats
+from models.simulation.spec import JobSpec
 
 WEEK_S = 7 * 24 * 3600.0
 
@@ -17,8 +18,8 @@ def job_generator(seed: int, job: str, purpose: str) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(job.encode()), zlib.crc32(purpose.encode())])
 
 
-def capacity_noise(spec: JobSpec, width: int, steps: int, step_s: float, seed: int) -> FloatArray:
-    """Return factors on the processing ability, (steps, width): AR(1) around 1, ten minutes of memory, padding 1."""
+def capacity_noise(spec: JobSpec, width: int, steps: int, step_s: float, seed: int) -> Floats:
+    """Return factors on the capacity, (steps, width): AR(1) around 1, ten minutes of memory, padding 1."""
     memory = float(np.exp(-step_s / 600.0))
     own = len(spec.operators)
     draws = job_generator(seed, spec.name, "capacity").standard_normal((steps, own))
@@ -29,7 +30,7 @@ def capacity_noise(spec: JobSpec, width: int, steps: int, step_s: float, seed: i
     return factors
 
 
-def failure_times_s(spec: JobSpec, duration_s: float, seed: int) -> FloatArray:
+def failure_times_s(spec: JobSpec, duration_s: float, seed: int) -> Floats:
     """Return the times of a job's failures, (n,) ascending: a Poisson process."""
     generator = job_generator(seed, spec.name, "failures")
     count = int(generator.poisson(spec.failures_per_week * duration_s / WEEK_S))

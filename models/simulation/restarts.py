@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.arrays import Bools, Ints
 from models.simulation.fleet import Fleet
 from models.simulation.randomness import failure_times_s, job_generator
-from models.simulation.spec import BoolArray, IntArray
-from models.simulation.state import Event, FleetState, Restart, begin_restart
+from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
 
 TURN_S = 240.0
 
 
-class Restarts:
+class RestartSchedule:
     """Begins the restarts of a fleet and remembers them.
 
-    Controllers look at one job after the other, each at its own moment.  A rescale that was asked for begins when its
+    Controllers decide about one job after the other, each at its own time.  A rescale begins when its
     checkpoint is complete, within one checkpoint interval; a failure before that drops the request.
 
     Args:
@@ -32,15 +32,15 @@ class Restarts:
             (float(at), job) for job, spec in enumerate(fleet.specs) for at in failure_times_s(spec, duration_s, seed)
         ]
         self._failures = sorted(pairs, reverse=True)
-        self._asked: dict[int, tuple[float, IntArray]] = {}
-        self._events: list[Event] = []
+        self._asked: dict[int, tuple[float, Ints]] = {}
+        self._restarts: list[Restart] = []
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def restarts(self) -> tuple[Restart, ...]:
         """What happened so far, in order of time."""
-        return tuple(sorted(self._events, key=lambda event: (event.down_from_s, event.job)))
+        return tuple(sorted(self._restarts, key=lambda restart: (restart.down_from_s, restart.job)))
 
-    def ask(self, state: FleetState, target: IntArray, up: BoolArray) -> None:
+    def ask(self, state: FleetState, target: Ints, up: Bools) -> None:
         """Ask for a rescale of every running job whose wanted parallelism (J, O) differs from the current one."""
         wanted = np.where(self._fleet.present, np.clip(target, 1, self._fleet.p_max), 0)
         for job in np.flatnonzero(up & (wanted != state.parallelism).any(axis=1)).tolist():
@@ -55,11 +55,11 @@ class Restarts:
             at, job = self._failures.pop()
             if state.time_s >= state.down_until[job]:
                 self._asked.pop(job, None)
-                self._begin(state, job, Restart.FAILURE, at, state.parallelism[job].copy())
+                self._begin(state, job, RestartKind.FAILURE, at, state.parallelism[job].copy())
         for job in [job for job, (at, _) in self._asked.items() if at < end]:
             at, target = self._asked.pop(job)
-            self._begin(state, job, Restart.RESCALE, at, target)
+            self._begin(state, job, RestartKind.RESCALE, at, target)
 
-    def _begin(self, state: FleetState, job: int, kind: Restart, at_s: float, target: IntArray) -> None:
+    def _begin(self, state: FleetState, job: int, kind: RestartKind, at_s: float, target: Ints) -> None:
         noise = float(self._draws[job].normal(0.0, self._fleet.specs[job].downtime_noise))
-        self._events.append(begin_restart(self._fleet, state, job, kind, at_s=at_s, target=target, noise=noise))
+        self._restarts.append(begin_restart(self._fleet, state, job, kind, at_s=at_s, target=target, noise=noise))

@@ -1,4 +1,4 @@
-"""What a poller of Flink's REST API sees of a fleet, and the recorder that collects it."""
+"""What a poller of Flink's REST API observes of a fleet, and the recorder that collects it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
+from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import Fleet
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 from models.simulation.state import KEPT_CHECKPOINTS, FleetState
 from models.simulation.step import Flow
 
@@ -17,7 +18,7 @@ GAUGE_S = 60.0  # Flink's meters and time gauges are means over the last minute
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What was seen at K polls; leading axis K, then (J, O) or (J,).
+    """What was observed at K polls; leading axis K, then (J, O) or (J,).
 
     Attributes:
         at_s: (K,) time of the poll.
@@ -30,25 +31,25 @@ class Samples:
         completed, restarts, failures: (K, J).
     """
 
-    at_s: FloatArray
-    parallelism: IntArray
-    records_in: FloatArray
-    records_out: FloatArray
-    busy_s: FloatArray
-    backpressured_s: FloatArray
-    idle_s: FloatArray
-    in_per_s: FloatArray
-    out_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    idle: FloatArray
-    pending: FloatArray
-    down_from: FloatArray
-    down_until: FloatArray
-    checkpoints: FloatArray
-    completed: IntArray
-    restarts: IntArray
-    failures: IntArray
+    at_s: Floats
+    parallelism: Ints
+    records_in: Floats
+    records_out: Floats
+    busy_s: Floats
+    backpressured_s: Floats
+    idle_s: Floats
+    in_per_s: Floats
+    out_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
+    pending: Floats
+    down_from: Floats
+    down_until: Floats
+    checkpoints: Floats
+    completed: Ints
+    restarts: Ints
+    failures: Ints
 
     @classmethod
     def empty(cls, polls: int, fleet: Fleet) -> Samples:
@@ -69,8 +70,8 @@ class Samples:
         return Samples(**{name: values if name == "at_s" else values[:, jobs] for name, values in cut.items()})
 
     @property
-    def down(self) -> BoolArray:
-        """(K, J): whether the job stands still at the poll."""
+    def down(self) -> Bools:
+        """(K, J): whether the job is down at the poll."""
         at = self.at_s[:, None]
         return (at >= self.down_from) & (at < self.down_until)
 
@@ -99,17 +100,7 @@ _FROM_STATE = {  # field of a sample -> field of the state
 }
 
 
-def wait_s(fleet: Fleet, busy: FloatArray) -> FloatArray:
-    """Return (J,) seconds that a record waits at the source without a backlog: grows with the busiest operator.
-
-    A source fetches in batches, and waiting grows as u^2 / (1 - u) like that of a queue with one server.
-    """
-    u = np.minimum(busy.max(axis=1), 0.97)
-    waits: FloatArray = fleet.fetch_delay_s * (1.0 + 0.5 * u * u / (1.0 - u))
-    return waits
-
-
-class Recorder:
+class SampleRecorder:
     """Collects gauges between polls and samples at polls."""
 
     def __init__(self, fleet: Fleet, polls: int) -> None:
@@ -119,14 +110,14 @@ class Recorder:
         self._steps = 0
 
     def add(self, time_s: float, flow: Flow) -> None:
-        """Add one step that began at ``time_s``; the gauges begin anew every minute."""
+        """Add one step that began at ``time_s``; the gauges begin again every minute."""
         if time_s % GAUGE_S == 0.0:
             self._sums[:], self._steps = 0.0, 0
         self._sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
         self._steps += 1
 
     def poll(self, index: int, state: FleetState) -> None:
-        """Keep what a poll at the state's time sees."""
+        """Keep what a poll at the state's time observes."""
         rate, busy, backpressured, idle = self._sums / self._steps
         kept, fleet = self.samples, self._fleet
         kept.at_s[index] = state.time_s
@@ -135,4 +126,6 @@ class Recorder:
         kept.in_per_s[index] = np.where(fleet.is_source, 0.0, rate)  # Flink's sources count no records in
         kept.out_per_s[index] = rate * fleet.selectivity
         kept.busy[index], kept.backpressured[index], kept.idle[index] = busy, backpressured, idle
-        kept.pending[index] = state.backlog + np.where(fleet.is_source, rate, 0.0) * wait_s(fleet, busy)[:, None]
+        kept.pending[index] = (
+            state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
+        )

@@ -1,4 +1,4 @@
-"""The twin of a real job: a job of the simulator that does what the pipeline's models say of the real one."""
+"""The simulated replica of a real job: a job of the simulator with the capacity and downtimes of its models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build_replica(name: str, graph: JobGraph, models: JobModels, slots_max: int,
     curves = {at: np.maximum.accumulate(np.nan_to_num(one.mean_per_s)) for at, one in bounds.items()}
     curves = {at: curve for at, curve in curves.items() if curve.max(initial=0.0) > 0}
     if not curves:
-        raise SpecError(f"job {name!r}: no operator has a capacity model, so its twin cannot be made")
+        raise SpecError(f"job {name!r}: no operator has a capacity model, so its replica cannot be built")
     unlimited = UNMODELLED_FACTOR * max(float(curve.max()) for curve in curves.values())
     operators = []
     for operator in graph.operators:
@@ -64,6 +64,6 @@ def build_replica(name: str, graph: JobGraph, models: JobModels, slots_max: int,
         detection_s=max(recovery.downtime_restart_s - recovery.downtime_rescale_s, 0.0),
         downtime_noise=recovery.downtime_rescale_sd_s / max(recovery.downtime_rescale_s, 1e-9),
     )
-    # The latency at the lowest utilisation that was seen; where none was, the simulator's own.
+    # The latency at the lowest utilisation that was observed; where none was, the simulator's own.
     known = models.latency.latency_at_knots_ms[:1]
     return replace(spec, fetch_delay_s=max(float(known[0]) / 1000.0, LEAST_FETCH_DELAY_S)) if known.size else spec

@@ -5,8 +5,8 @@ Symbols used throughout ``models/simulation`` (J jobs, O operators of the widest
 ========  ======================================================  ==============
 symbol    meaning                                                 unit
 ========  ======================================================  ==============
-g, a, b   per-subtask rate, contention, curvature of PA(p)        records/s, -, -
-PA(p)     processing ability of an operator of parallelism p      records/s
+g, a, b   per-subtask rate, contention, curvature of C(p)         records/s, -, -
+C(p)      capacity of an operator of parallelism p                records/s
 I         checkpoint interval                                     s
 D         downtime of a restart                                   s
 ========  ======================================================  ==============
@@ -17,14 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from include.domain.graph import JobGraph, Operator
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 class SpecError(ValueError):
@@ -47,13 +40,13 @@ class OperatorSpec:
         name: vertex name in Flink.
         upstream: names of the operators that feed it, empty for a source.
         per_subtask_per_s: g, records per second of one subtask alone (for a source: that it can emit).
-        contention: a >= 0 of PA(p) = g p / (1 + a (p-1) + b p (p-1)), section 8 of the ContTune sheet.
+        contention: a >= 0 of C(p) = g p / (1 + a (p-1) + b p (p-1)), section 8 of the ContTune sheet.
         curvature: b of the same; the curve is clamped to be monotone.
         selectivity: records out per record in, to every successor (Eq. 8 of DS2).
         ship: how its input is distributed.
         imbalance: relative distance of the busiest subtask from the mean.
         max_parallelism: number of key groups.
-        measured_per_s: PA(1), PA(2), ... as measured, records/s; taken instead of g, a, b when given.
+        measured_per_s: C(1), C(2), ... as measured, records/s; taken instead of g, a, b when given.
     """
 
     name: str
@@ -93,7 +86,7 @@ class JobSpec:
         detection_s: added to D when the restart is a failure that must first be noticed.
         downtime_noise: relative standard deviation of D.
         state_bytes_per_record, state_retention_s: state grows by the first per source record, decays with the second.
-        capacity_noise: relative standard deviation of PA over time.
+        capacity_noise: relative standard deviation of the capacity over time.
         fetch_delay_s: lag of an unloaded source, in seconds of its input; grows with utilisation.
         failures_per_week: mean number of failures.
     """

@@ -7,14 +7,14 @@ from enum import StrEnum
 
 import numpy as np
 
+from models.arrays import Bools, Floats, Ints
 from models.simulation.fleet import Fleet
-from models.simulation.spec import BoolArray, FloatArray, IntArray
 
 NEVER = -1.0e18
 KEPT_CHECKPOINTS = 10  # as many as Flink keeps
 
 
-class Restart(StrEnum):
+class RestartKind(StrEnum):
     """Why a job stopped and came back."""
 
     RESCALE = "rescale"
@@ -22,7 +22,7 @@ class Restart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Restart:
     """One restart of one job; times in seconds of simulation.
 
     Attributes:
@@ -32,20 +32,20 @@ class Event:
     """
 
     job: int
-    kind: Restart
+    kind: RestartKind
     down_from_s: float
     down_until_s: float
     checkpoint_age_s: float
     state_bytes: float
-    before: IntArray
-    after: IntArray
+    before: Ints
+    after: Ints
 
 
 @dataclass(slots=True)
 class FleetState:
     """Arrays that :func:`models.simulation.step.advance` updates in place.
 
-    Conservation: ``emitted - replayed + backlog == owed`` for every source at every time.
+    Conservation: ``emitted - replayed + backlog == due_records`` for every source at every time.
 
     Attributes:
         time_s: now.
@@ -64,31 +64,31 @@ class FleetState:
     """
 
     time_s: float
-    parallelism: IntArray
-    due_records: FloatArray
-    emitted: FloatArray
-    replayed: FloatArray
-    backlog: FloatArray
-    records_in: FloatArray
-    records_out: FloatArray
-    busy_s: FloatArray
-    backpressured_s: FloatArray
-    idle_s: FloatArray
-    down_from: FloatArray
-    down_until: FloatArray
-    trigger_next: FloatArray
-    pending_trigger: FloatArray
-    pending_done: FloatArray
-    pending_position: FloatArray
-    done_position: FloatArray
-    checkpoints: FloatArray
-    completed: IntArray
-    restarts: IntArray
-    failures: IntArray
-    state_bytes: FloatArray
+    parallelism: Ints
+    due_records: Floats
+    emitted: Floats
+    replayed: Floats
+    backlog: Floats
+    records_in: Floats
+    records_out: Floats
+    busy_s: Floats
+    backpressured_s: Floats
+    idle_s: Floats
+    down_from: Floats
+    down_until: Floats
+    trigger_next: Floats
+    pending_trigger: Floats
+    pending_done: Floats
+    pending_position: Floats
+    done_position: Floats
+    checkpoints: Floats
+    completed: Ints
+    restarts: Ints
+    failures: Ints
+    state_bytes: Floats
 
     @classmethod
-    def running(cls, fleet: Fleet, parallelism: IntArray, rate_per_s: FloatArray) -> FleetState:
+    def running(cls, fleet: Fleet, parallelism: Ints, rate_per_s: Floats) -> FleetState:
         """Return a fleet that has run for long at the given parallelism (J, O) and source rates (J, O)."""
         jobs, width = fleet.shape
         grid = {name: np.zeros((jobs, width)) for name in _GRIDS}
@@ -107,17 +107,17 @@ class FleetState:
         state.trigger_next[:] = fleet.interval_s
         state.state_bytes[:] = rate_per_s.sum(axis=1) * fleet.bytes_per_record * fleet.retention_s
         state.checkpoints[..., 0] = -fleet.interval_s[:, None] * np.arange(KEPT_CHECKPOINTS)
-        state.checkpoints[..., 1] = checkpoint_duration_s(fleet, state)[:, None]
+        state.checkpoints[..., 1] = compute_checkpoint_duration(fleet, state)[:, None]
         state.checkpoints[..., 2] = state.state_bytes[:, None]
         return state
 
-    def complete_checkpoint(self, jobs: IntArray, trigger_s: FloatArray, duration_s: FloatArray) -> None:
+    def complete_checkpoint(self, jobs: Ints, trigger_s: Floats, duration_s: Floats) -> None:
         """Put a checkpoint of each of some jobs before those that are kept."""
         self.checkpoints[jobs, 1:] = self.checkpoints[jobs, :-1]
         self.checkpoints[jobs, 0] = np.stack([trigger_s, duration_s, self.state_bytes[jobs]], axis=-1)
         self.completed[jobs] += 1
 
-    def is_up(self, at_s: float) -> BoolArray:
+    def is_up(self, at_s: float) -> Bools:
         """Return (J,): whether each job runs at a time not before its last downtime began."""
         return (at_s < self.down_from) | (at_s >= self.down_until)
 
@@ -134,23 +134,23 @@ _ROWS = (
 )
 
 
-def downtime_s(fleet: Fleet, job: int, state_bytes: float, kind: Restart, noise: float) -> float:
+def compute_downtime(fleet: Fleet, job: int, state_bytes: float, kind: RestartKind, noise: float) -> float:
     """Return D of one restart: base + state / restore rate (+ detection for a failure), times (1 + noise)."""
     spec = fleet.specs[job]
     planned = spec.restart_base_s + state_bytes / spec.restore_bytes_per_s
-    return max(1.0, (planned + (spec.detection_s if kind is Restart.FAILURE else 0.0)) * (1.0 + noise))
+    return max(1.0, (planned + (spec.detection_s if kind is RestartKind.FAILURE else 0.0)) * (1.0 + noise))
 
 
 def begin_restart(
-    fleet: Fleet, state: FleetState, job: int, kind: Restart, *, at_s: float, target: IntArray, noise: float
-) -> Event:
+    fleet: Fleet, state: FleetState, job: int, kind: RestartKind, *, at_s: float, target: Ints, noise: float
+) -> Restart:
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
     A failure rewinds the sources to the last completed checkpoint; a rescale waits for a checkpoint of its own
     (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
-    if kind is Restart.FAILURE:
+    if kind is RestartKind.FAILURE:
         rewind = state.emitted[job] - state.replayed[job] - state.done_position[job]
         state.replayed[job] += rewind
         state.backlog[job] += rewind
@@ -158,16 +158,16 @@ def begin_restart(
         age_s = at_s - float(state.checkpoints[job, 0, 0])
     else:
         state.done_position[job] = state.emitted[job] - state.replayed[job]
-        taken_s = checkpoint_duration_s(fleet, state)[[job]]
+        taken_s = compute_checkpoint_duration(fleet, state)[[job]]
         state.complete_checkpoint(np.array([job]), at_s - taken_s, taken_s)
-    duration = downtime_s(fleet, job, float(state.state_bytes[job]), kind, noise)
+    duration = compute_downtime(fleet, job, float(state.state_bytes[job]), kind, noise)
     state.parallelism[job] = np.where(fleet.present[job], np.clip(target, 1, fleet.p_max[job]), 0)
     state.down_from[job], state.down_until[job] = at_s, at_s + duration
     state.trigger_next[job], state.pending_done[job] = at_s + duration + fleet.interval_s[job], np.inf
     for counter in COUNTERS:
         getattr(state, counter)[job] = 0.0
     state.restarts[job] += 1
-    return Event(
+    return Restart(
         job,
         kind,
         at_s,
@@ -179,6 +179,6 @@ def begin_restart(
     )
 
 
-def checkpoint_duration_s(fleet: Fleet, state: FleetState) -> FloatArray:
+def compute_checkpoint_duration(fleet: Fleet, state: FleetState) -> Floats:
     """Return (J,) how long a checkpoint takes now; at most half the interval, so that checkpoints never overlap."""
     return np.minimum(0.4 + state.state_bytes / fleet.checkpoint_rate, 0.5 * fleet.interval_s)

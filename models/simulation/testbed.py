@@ -1,18 +1,19 @@
-"""A fleet driven by hand: run for a while, look at the metrics of that window, rescale, fail; for experiments."""
+"""A fleet driven by hand: run for a while, read the metrics of that window, rescale, fail; for experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Floats, Ints
 from models.policies.observations import Observations
+from models.queueing.network import fetch_wait_s
 from models.simulation.fleet import pack
 from models.simulation.randomness import job_generator
-from models.simulation.samples import wait_s
-from models.simulation.spec import FloatArray, IntArray, JobSpec
-from models.simulation.state import Event, FleetState, Restart, begin_restart
+from models.simulation.spec import JobSpec
+from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
 from models.simulation.step import advance
 
 
@@ -34,29 +35,29 @@ class Window:
 
     start_s: float
     seconds: float
-    parallelism: IntArray
-    in_per_s: FloatArray
-    out_per_s: FloatArray
-    target_per_s: FloatArray
-    busy: FloatArray
-    backpressured: FloatArray
-    idle: FloatArray
-    true_in_per_s: FloatArray
-    true_out_per_s: FloatArray
-    backlog: FloatArray
-    latency_ms: FloatArray
+    parallelism: Ints
+    in_per_s: Floats
+    out_per_s: Floats
+    target_per_s: Floats
+    busy: Floats
+    backpressured: Floats
+    idle: Floats
+    true_in_per_s: Floats
+    true_out_per_s: Floats
+    backlog: Floats
+    latency_ms: Floats
     up: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 class Testbed:
-    """Simulated jobs under an experimenter's hands.
+    """Simulated jobs that an experimenter drives.
 
     Args:
         specs: the jobs.
         parallelism: (J, O) at the start.
         step_s: length of a step of the queueing model.
         seed: of measurement noise and downtimes.
-        measurement_noise: relative standard deviation of a window's true rates (processing ability as it is measured).
+        measurement_noise: relative standard deviation of a window's true rates (capacity as it is measured).
     """
 
     __test__ = False  # not a test, whatever its name
@@ -64,7 +65,7 @@ class Testbed:
     def __init__(
         self,
         specs: Sequence[JobSpec],
-        parallelism: IntArray,
+        parallelism: Ints,
         *,
         step_s: float = 1.0,
         seed: int = 0,
@@ -72,7 +73,7 @@ class Testbed:
     ) -> None:
         self.fleet = pack(specs)
         self.state = FleetState.running(self.fleet, parallelism, np.zeros(self.fleet.shape))
-        self.events: list[Event] = []
+        self.restarts: list[Restart] = []
         self._step_s = step_s
         self._noise = measurement_noise
         self._draws = [job_generator(seed, spec.name, "testbed") for spec in specs]
@@ -82,7 +83,7 @@ class Testbed:
         """Seconds since the start."""
         return self.state.time_s
 
-    def run(self, rate_per_s: FloatArray, seconds: float | None = None) -> Window:
+    def run(self, rate_per_s: Floats, seconds: float | None = None) -> Window:
         """Run for a while and return the metrics of that window.
 
         Args:
@@ -100,28 +101,28 @@ class Testbed:
             sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
         return self._window(began, state.due_records - before["due_records"], sums / len(rates))
 
-    def rescale(self, job: int, parallelism: IntArray, downtime_s: float | None = None) -> Event:
+    def rescale(self, job: int, parallelism: Ints, downtime_s: float | None = None) -> Restart:
         """Stop a job with a savepoint and bring it back with another parallelism, (O,).
 
         The downtime is drawn from the job's description unless it is given.
         """
-        return self._restart(job, Restart.RESCALE, np.asarray(parallelism, np.int64), downtime_s)
+        return self._restart(job, RestartKind.RESCALE, np.asarray(parallelism, np.int64), downtime_s)
 
-    def fail(self, job: int, downtime_s: float | None = None, parallelism: IntArray | None = None) -> Event:
+    def fail(self, job: int, downtime_s: float | None = None, parallelism: Ints | None = None) -> Restart:
         """Kill a job; it comes back and replays from its last completed checkpoint.
 
         It comes back as it was, or with another parallelism, (O,), as in Flink's reactive mode.
         """
         target = self.state.parallelism[job].copy() if parallelism is None else np.asarray(parallelism, np.int64)
-        return self._restart(job, Restart.FAILURE, target, downtime_s)
+        return self._restart(job, RestartKind.FAILURE, target, downtime_s)
 
-    def set_capacity(self, job: int, operator: int, curve_per_s: FloatArray) -> None:
-        """Give an operator another processing ability from now on: contention, slow disks, a throttled machine.
+    def set_capacity(self, job: int, operator: int, curve_per_s: Floats) -> None:
+        """Give an operator another capacity from now on: contention, slow disks, a throttled machine.
 
         Args:
             job: index in the fleet.
             operator: index in the job.
-            curve_per_s: (P + 1,) PA(p) in records/s for p = 0..P, monotone, P as in the fleet.
+            curve_per_s: (P + 1,) C(p) in records/s for p = 0..P, monotone, P as in the fleet.
         """
         self.fleet.curves[job, operator] = curve_per_s
 
@@ -129,19 +130,19 @@ class Testbed:
         """Drop a job's backlog, as an experiment does that judges steady states only."""
         self.state.backlog[job] = 0.0
 
-    def _restart(self, job: int, kind: Restart, target: IntArray, downtime_s: float | None) -> Event:
+    def _restart(self, job: int, kind: RestartKind, target: Ints, downtime_s: float | None) -> Restart:
         noise = float(self._draws[job].normal(0.0, self.fleet.specs[job].downtime_noise))
         at = self.state.time_s
-        event = begin_restart(self.fleet, self.state, job, kind, at_s=at, target=target, noise=noise)
+        restart = begin_restart(self.fleet, self.state, job, kind, at_s=at, target=target, noise=noise)
         if downtime_s is not None:
             until = at + downtime_s
             self.state.down_until[job] = until
             self.state.trigger_next[job] = until + self.fleet.interval_s[job]
-            event = Event(job, kind, at, until, event.checkpoint_age_s, event.state_bytes, event.before, event.after)
-        self.events.append(event)
-        return event
+            restart = replace(restart, down_until_s=until)
+        self.restarts.append(restart)
+        return restart
 
-    def _window(self, began_s: float, due_records: FloatArray, means: FloatArray) -> Window:
+    def _window(self, began_s: float, due_records: Floats, means: Floats) -> Window:
         state, fleet = self.state, self.fleet
         seconds = state.time_s - began_s
         rate, busy, backpressured, idle = means
@@ -153,7 +154,8 @@ class Testbed:
             capacity = np.where(busy > 0.0, rate / busy, np.nan) * factor
             arrived = np.where(fleet.is_source, due_records / seconds, np.nan)
             backlog = np.where(fleet.is_source, state.backlog, np.nan)
-            waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0) + wait_s(fleet, busy)[:, None]
+            waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0)
+            waiting_s += fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
         return Window(
             start_s=began_s,
             seconds=seconds,
@@ -175,7 +177,7 @@ class Testbed:
 def observations(windows: Sequence[Window], job: int, operators: int) -> Observations:
     """Return windows of equal length of one job as a policy sees them in ``silver.observations``."""
 
-    def stack(name: str) -> FloatArray:
+    def stack(name: str) -> Floats:
         return np.array([getattr(window, name)[job, :operators] for window in windows], float)
 
     return Observations(

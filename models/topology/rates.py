@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 def observed_rate(records: npt.ArrayLike, window_s: npt.ArrayLike) -> Floats:

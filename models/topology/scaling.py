@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from include.domain.graph import GraphError, JobGraph
-from models.job_models import Floats
+from models.arrays import Floats
 
 # A quotient this close above an integer is rounding error of floating point, not need for one more instance.
 _CEIL_SLACK = 1e-9
@@ -84,7 +84,7 @@ def optimal_parallelism(
         required_per_s: (...) records/s that must be processed.
         true_processing_per_s: (...) aggregated true rate of the operator at the parallelism.
         parallelism: (...) at which the true rate was seen.
-        scaling_factor: head-room, 0.2 for 20% more than needed.
+        scaling_factor: headroom, 0.2 for 20% more than needed.
     """
     raw = unrounded_parallelism(required_per_s, true_processing_per_s, parallelism) * (1.0 + scaling_factor)
     wanted = np.where(np.isfinite(raw), np.maximum(np.ceil(raw * (1.0 - _CEIL_SLACK)), 1.0), parallelism)

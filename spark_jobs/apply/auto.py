@@ -36,7 +36,7 @@ class AutoApplier:
     _clients: dict[str, FlinkClient] = field(default_factory=dict)
 
     def apply(self, cases: Sequence[DueCase]) -> list[str]:
-        """Return what became of each step: a status, or ``waiting`` for one that the next run has to look at."""
+        """Return what became of each step: a status, or ``waiting`` for one that the next run has to deal with."""
         with ThreadPoolExecutor(POOL) as pool:
             seen = list(pool.map(self._look, cases))
             accept_plan, told = self._judge(list(zip(cases, seen, strict=True)))

@@ -1,4 +1,4 @@
-"""Applying one step over REST: look, send once, confirm what runs, measure how long it stood still."""
+"""Apply one step over REST: ask, send once, confirm what runs, measure the downtime."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Outcome:
     """What became of a step.
 
     Attributes:
-        status: confirmed, failed, or claimed when it is not known yet and the next run has to look.
+        status: confirmed, failed, or claimed when it is not known yet and the next run has to ask.
         detail: for a person.
         parallelism: that was seen running last.
         requested_at, confirmed_at: when the request was sent, when the parallelism was first seen; None if never.
@@ -93,7 +93,7 @@ def send(client: FlinkClient, step: DueStep, options: Apply, clock: Clock) -> Ou
         before = client.job(step.job_id)
         requested_at = clock()
         client.set_parallelism(step.job_id, step.parallelism_to)
-    except FlinkUnreachable as error:  # the request may have arrived: looking is the next run's first act
+    except FlinkUnreachable as error:  # the request may have arrived: the next run asks first
         return Outcome("claimed", f"no reply to the request: {error}")
     except FlinkError as error:
         return Outcome("failed", str(error))

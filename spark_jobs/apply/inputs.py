@@ -31,16 +31,16 @@ LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean ov
 def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: datetime) -> DataFrame:
     """Return the steps of plans that are due and were never dealt with.
 
-    Where the safety net looks at a job, the step goes out that it released, now or at an earlier look after which the
+    Where the reactive controller evaluates a job, the step that it released goes out, now or earlier, after which the
     cluster was not reached.  ``held`` are the step that it holds back and those of a plan that it does not know yet;
-    ``superseded`` all others, as are all but the latest of a job.  A released step starts from what the look saw
-    running: since the plan was made, the net may have changed it.
+    ``superseded`` all others, as are all but the latest of a job.  A released step starts from what the evaluation saw
+    running: since the plan was made, the controller may have changed it.
 
     Args:
         plans: gold.plans.
         applied: gold.applied_steps.
         looks: gold.looks.
-        as_of: the moment of applying.
+        as_of: the time of applying.
     """
     latest_first = Window.partitionBy(*JOB).orderBy(F.col("apply_at").desc(), F.col("step_index").desc())
     is_due = (F.col("status") == "planned") & (F.col("apply_at") <= timestamp_column(as_of))
@@ -55,7 +55,7 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: dat
     told = new.join(released, "step_id", how="left").join(now, JOB, how="left")
     looked = F.col("decision").isNotNull()
     goes = ~looked | (F.coalesce("released", F.lit(False)) & (F.col("decision") != "net"))
-    # A look knows its plan by the second.
+    # An evaluation knows its plan by the second.
     unknown = F.col("plan_as_of").isNull() | (F.unix_timestamp("as_of") > F.unix_timestamp("plan_as_of"))
     waits = ~goes & (unknown | F.col("step_id").eqNullSafe(F.col("held_step_id")))
     superseded = (F.col("rank") > 1) | (~goes & ~waits)
@@ -66,12 +66,12 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: dat
 
 
 def looks_now(looks: DataFrame, as_of: datetime) -> DataFrame:
-    """Return what the safety net decided at its look of this very moment; none where it did not look."""
+    """Return what the reactive controller decided at exactly this time; none where it did not evaluate."""
     return looks.where((F.col("date") == F.lit(as_of.date())) & (F.col("as_of") == timestamp_column(as_of)))
 
 
 def net_steps(looks: DataFrame, applied: DataFrame) -> DataFrame:
-    """Return the net's own steps that were never dealt with; no forecast stands behind them."""
+    """Return the controller's own steps that were never dealt with; no forecast stands behind them."""
     own = looks.where("decision = 'net'").join(applied.select("step_id"), "step_id", how="left_anti")
     return own.withColumns(
         {
@@ -84,13 +84,13 @@ def net_steps(looks: DataFrame, applied: DataFrame) -> DataFrame:
 def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: datetime) -> DataFrame:
     """Return claimed steps without an outcome; ``superseded`` when a newer plan has taken over.
 
-    A claim whose plan is gone counts as expired since it was due.  A step of the net's own is in force until its end.
+    A claim whose plan is gone counts as expired since it was due.  The controller's own step is valid until its end.
 
     Args:
         plans: gold.plans.
         applied: gold.applied_steps.
         looks: gold.looks.
-        as_of: the moment of applying.
+        as_of: the time of applying.
     """
     own = looks.where(within_lookback(as_of) & (F.col("decision") == "net"))
     in_force = newest_plans(plans, as_of).select("step_id").unionByName(own.select("step_id"))
@@ -115,7 +115,7 @@ def open_claims(plans: DataFrame, applied: DataFrame, looks: DataFrame, as_of: d
 def with_surroundings(steps: DataFrame, lake: Lake, looks: DataFrame, as_of: datetime) -> DataFrame:
     """Add to each step what the tables know of its job; times become epoch seconds.
 
-    What a look of this moment saw running is newer than the last hour that was ingested.
+    What an evaluation of this time saw running is newer than the last hour that was ingested.
     """
     observations = lake.read(tables.OBSERVATIONS)
     operators = F.from_json("operators", "ARRAY<STRUCT<operator: STRING, parallelism: INT>>")
@@ -135,7 +135,7 @@ def with_surroundings(steps: DataFrame, lake: Lake, looks: DataFrame, as_of: dat
     banded = around.join(
         forecast_now(lake.read(tables.FORECASTS), around, as_of), [*JOB, "forecast_version"], how="left"
     )
-    # Not before the forecast was looked up: what it says is compared with the load that was ingested last.
+    # Not before the forecast was read: what it says is compared with the load that was ingested last.
     banded = banded.withColumn("observed_until", F.greatest("observed_until", "looked_until"))
     times = [_seconds(name) for name in ("as_of", "apply_at", "valid_until", "observed_until", "last_rescale_at")]
     kept = [name for name in STEP if name not in {"as_of", "apply_at", "valid_until", "forecast_version"}]

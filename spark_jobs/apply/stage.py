@@ -1,9 +1,9 @@
 """Apply stage: due steps of ``gold.plans`` -> ``gold.applied_steps``, and in mode auto to Flink.
 
-Where the watch stage looked at a job at the same moment, its ``gold.looks`` decides: the plan's step goes out, one of
-the net's own, or none.
+Where the watch stage evaluated a job at the same time, its row in ``gold.looks`` decides: the plan's step goes out, one
+of the controller's own, or none.
 A dry run judges the steps and records what it would have done.  Every step has one row, whatever became of it; a step
-with a row is not looked at again, but for a claim without an outcome, which the next run finishes.
+with a row is not considered again, except a claim without an outcome, which the next run finishes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def stage_clock(request: StageRequest) -> Clock:
 
 
 def due_cases(lake: Lake, settings: Settings, as_of: datetime) -> tuple[list[DueCase], int]:
-    """Return the steps to deal with, and how many the safety net holds back; only they come to the driver."""
+    """Return the steps to deal with, and how many the reactive controller holds back; only they come to the driver."""
     plans, applied, looks = lake.read(tables.PLANS), lake.read(tables.APPLIED_STEPS), lake.read(tables.LOOKS)
     now = looks_now(looks, as_of)
     new = due_steps(plans, applied, looks, as_of).unionByName(net_steps(now, applied))

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from include.settings import Settings
 from include.utc import format_utc
 from include.version import code_version
-from models.backtest.replay import REFERENCES
-from spark_jobs.model_store import ModelStore
+from models.backtest.comparison import REFERENCES
+from spark_jobs.model_store import NOTE_TAG, ModelStore
 
 SUFFIX = "-backtest"
 MEASURES = ("cost_vs_clairvoyant", "rescales_per_day", "late_minutes_per_day", "slot_hours")
@@ -43,7 +43,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison_version(as_of: datetime, table: pd.DataFrame) -> str:
-    """Return the name of a comparison: its moment, and a hash of its figures."""
+    """Return the name of a comparison: its time, and a hash of its figures."""
     digest = hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()
     return f"{format_utc(as_of)}-{digest[:12]}"
 
@@ -53,7 +53,7 @@ def log_comparison(settings: Settings, as_of: datetime, table: pd.DataFrame, mod
 
     Args:
         settings: of the run.
-        as_of: the moment of the comparison.
+        as_of: the time of the comparison.
         table: the rows of gold.backtests, ordered.
         model_version: of the champion from which the twins were made.
     """
@@ -63,6 +63,7 @@ def log_comparison(settings: Settings, as_of: datetime, table: pd.DataFrame, mod
     averages = means(table)
     chosen = table.loc[table["recommended"].eq(True), "policy"].value_counts()
     tags = {
+        NOTE_TAG: describe_comparison(as_of, table, model_version),
         "tidewise.as_of": format_utc(as_of),
         "tidewise.champion": model_version,
         "tidewise.code_version": code_version(),
@@ -81,6 +82,19 @@ def log_comparison(settings: Settings, as_of: datetime, table: pd.DataFrame, mod
         mlflow.log_metrics({f"recommended_jobs.{policy}": float(count) for policy, count in chosen.items()})
         mlflow.log_table(table, "backtests.json")
         mlflow.log_figure(comparison_figure(averages), "comparison.png")
+
+
+def describe_comparison(as_of: datetime, table: pd.DataFrame, model_version: str) -> str:
+    """Return the description of a comparison in Markdown."""
+    return f"""What each policy would have cost on the last days of {table["job"].nunique()} jobs before
+{format_utc(as_of)}: {table["policy"].nunique()} policies, replayed in simulated replicas of the jobs made from model
+`{model_version}`.
+
+Metrics are means over jobs; `cost_vs_clairvoyant` is the cost over that of a planner that knows the load beforehand
+(1 is the best there is). `recommended_jobs.<policy>` counts the jobs for which a policy is recommended.
+
+`comparison.png` and `backtests.json` (a row for each job and policy) are under Artifacts.
+"""
 
 
 def comparison_figure(averages: pd.DataFrame) -> Figure:

@@ -14,8 +14,8 @@ from pyspark.broadcast import Broadcast
 
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
-from models.backtest.load import without_gaps
-from models.backtest.replay import (
+from models.arrays import Floats
+from models.backtest.comparison import (
     BIN_S,
     DAY_BINS,
     FLOOR,
@@ -25,10 +25,10 @@ from models.backtest.replay import (
     Spans,
     Subject,
     compare,
-    recommended,
+    recommend,
 )
 from models.bundle import BundleError, FleetBundle
-from models.simulation.spec import FloatArray
+from models.evaluation.rate_series import fill_gaps
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.source_series import average_in_bins
 
@@ -48,11 +48,11 @@ class NoLoadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BacktestTask:
-    """What every job's comparison shares; shipped to the executors once.
+    """Common inputs of every job's comparison; shipped to the executors once.
 
     Attributes:
         settings: of the run.
-        first_bin_s, bins: the history that is looked at, in bins of :data:`models.backtest.replay.BIN_S`.
+        first_bin_s, bins: the history that is used, in bins of :data:`models.backtest.comparison.BIN_S`.
         bundle: models of the fleet.
     """
 
@@ -62,7 +62,7 @@ class BacktestTask:
     bundle: Broadcast[FleetBundle]
 
 
-def backtester(task: BacktestTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_backtester(task: BacktestTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the sources of each job."""
 
     def backtest(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -107,12 +107,12 @@ def _subject(task: BacktestTask, state: dict[Any, Any]) -> Subject:
     rates = _rates(graph, state["sources"], task.bins)
     known = np.isfinite(rates)
     begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())
-    filled = np.stack([without_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
+    filled = np.stack([fill_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
     slots_max = task.settings.cluster(cluster).slots_max
     return Subject(cluster, job, graph, models, slots_max, task.first_bin_s + begin * BIN_S, filled)
 
 
-def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> FloatArray:
+def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
     """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
     seen = {
         one["operator"]: average_in_bins(
@@ -128,7 +128,7 @@ def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> FloatArray:
 
 def _rows(results: Sequence[Result], spans: Spans | None, in_use: str, settings: Settings) -> list[dict[str, object]]:
     floor = next((one.score.cost for one in results if one.policy == FLOOR and one.score is not None), None)
-    best = recommended(results, in_use, settings.backtest.margin)
+    best = recommend(results, in_use, settings.backtest.margin)
     shared = _span_columns(spans, settings)
     rows: list[dict[str, object]] = []
     for one in results:
@@ -161,6 +161,6 @@ def _span_columns(spans: Spans | None, settings: Settings) -> dict[str, object]:
     if days < options.days - 1.0 / 24.0 or learning < options.learning_days:
         note = (
             f"{(spans.before + spans.learning + spans.scored) / DAY_BINS:.1f} days of history: {days:.1f} days scored, "
-            f"{learning:.1f} days to learn from before, {options.days} and {options.learning_days:g} are asked for"
+            f"{learning:.1f} days to learn from before, {options.days} and {options.learning_days:g} are configured"
         )
     return {"days": days, "learning_days": learning, "note": note}

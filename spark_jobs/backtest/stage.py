@@ -1,6 +1,6 @@
 """Backtest stage: each job's own history replayed under several policies -> ``gold.backtests``, one MLflow run.
 
-The recommended policy of a job is a column and no action.  The stage may be killed and run again: the same moment
+The recommended policy of a job is a column and no action.  The stage may be killed and run again: the same time
 replaces the same rows, and a finished run of the same figures is used again.
 """
 
@@ -17,11 +17,9 @@ from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
 from include.version import code_version
-from models.backtest.replay import BIN_S, DAY_BINS
-from models.evaluation.candidate_policies import check_names
-from models.policies.registry import check_names as check_policies
+from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
-from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, backtester
+from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
 from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
 from spark_jobs.lake import Lake
@@ -65,22 +63,16 @@ def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataF
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Compare policies on the history of every job that the champion knows.
-
-    Raises:
-        ValueError: the settings name a policy that there is not.
-    """
+    """Compare policies on the history of every job that the champion knows."""
     as_of = request.as_of
-    check_names(settings.backtest.policies)
-    check_policies(settings.planner.policies_in_use)
     bundle = champion(settings)
     if bundle is None:  # nothing is known of any job
         return {"jobs": 0, "compared": 0, "skipped": {}}
     lake, frame = Lake(spark, settings.paths.lake), history_frame(settings, as_of)
     task = BacktestTask(settings, frame.first_bin_s, frame.history_bins, spark.sparkContext.broadcast(bundle))
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
-    spread = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
-    rows = spread.groupBy(*JOB).applyInPandas(backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    partitioned = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
+    rows = partitioned.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), as_of_slice(as_of))
     found = rows.orderBy(*JOB, "policy").toPandas()
     compared = found[found["skipped"].isna()].drop(columns="skipped")

@@ -11,10 +11,11 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pandas as pd
 
+from include.utc import DAY_S
+from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.boosting import Fit, fit
-from models.forecasting.calendar import DAY_S, FloatArray, IntArray
-from models.forecasting.history import prepare
+from models.forecasting.rate_history import prepare
 from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins
 
 CHUNK = 256
@@ -30,7 +31,7 @@ RESULT_SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class ForecastTask(HistoryFrame):
-    """What every worker needs to know; plain values, so that it travels.
+    """Common inputs of every worker; plain values, so that they can be shipped.
 
     Attributes:
         horizon_bins: bins to predict.
@@ -64,7 +65,7 @@ class ForecastTask(HistoryFrame):
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to each batch of series; ``fits`` are those of the global model."""
 
     def forecast(series: pd.DataFrame) -> pd.DataFrame:
@@ -125,12 +126,12 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     return pd.concat([result, _quantile_columns(batch), _score_columns(batch)], axis=1)
 
 
-def _rates(series: pd.DataFrame, task: ForecastTask) -> FloatArray:
+def _rates(series: pd.DataFrame, task: ForecastTask) -> Floats:
     """Return rates in bins, records/s, shape (n, T)."""
     return np.stack([average_in_bins(*row, task.history_bins) for row in _windows(series)])
 
 
-def _windows(series: pd.DataFrame) -> Iterator[tuple[IntArray, FloatArray, IntArray]]:
+def _windows(series: pd.DataFrame) -> Iterator[tuple[Ints, Floats, Ints]]:
     return zip(series["bin"], series["rate_per_s"], series["span"], strict=True)
 
 

@@ -14,38 +14,26 @@ from pyspark.sql import functions as F
 from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
-from models.forecasting import QUANTILES, Calendar
+from models.forecasting import Calendar
 from models.forecasting.boosting import Fit
-from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, forecaster
+from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
 from spark_jobs.job_inputs.source_series import SERIES, source_series
 from spark_jobs.lake import Lake
+from spark_jobs.session import threads
 from spark_jobs.timestamps import as_of_slice
 
 BATCHES = 16
 """Groups that the series are dealt into; each is cut into chunks of bounded size again."""
 SAMPLE_SERIES = 64
-"""So many series, dealt by their names, teach the global model: its fit takes about the same time for any fleet."""
+"""The global model is fitted on so many series, drawn by a hash of their names: the time is the same for any fleet."""
 CHAMPION_MEMORY = timedelta(days=7)
-"""A champion not confirmed for this long no longer holds the office."""
-
-
-class ForecastSettingsError(ValueError):
-    """The settings ask for a forecast that the tables cannot hold."""
+"""A champion not confirmed for this long is dropped."""
 
 
 def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
-    """Return the frame of a forecast: history up to the last full bin before ``as_of``, horizon from there.
-
-    Raises:
-        ForecastSettingsError: the bins do not divide a day, or other quantiles are asked for than the table has.
-    """
+    """Return the frame of a forecast: history up to the last full bin before ``as_of``, horizon from there."""
     wanted = settings.forecast
-    if tuple(wanted.quantiles) != QUANTILES:
-        raise ForecastSettingsError(f"forecast.quantiles must be {QUANTILES}, the columns of gold.forecasts")
-    try:
-        calendar = Calendar(0, wanted.bin_s)
-    except ValueError as error:
-        raise ForecastSettingsError(str(error)) from error
+    calendar = Calendar(0, wanted.bin_s)
     as_of_s = request.as_of.timestamp()
     history_bins = wanted.history_days * calendar.day
     start_s = int(as_of_s // wanted.bin_s) * wanted.bin_s
@@ -96,7 +84,7 @@ def results(
         .select("*", batch)
         .repartition(partitions, "batch")
         .groupBy("batch")
-        .applyInPandas(forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
+        .applyInPandas(make_forecaster(task, fits), RESULT_SCHEMA)  # type: ignore[arg-type]
     )
 
 
@@ -155,18 +143,22 @@ def score_rows(made: DataFrame, task: ForecastTask) -> DataFrame:
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Forecast every source seen in the history; replaces what was forecast for the same ``as_of``."""
+    """Forecast every source of the history; replaces the forecasts of the same ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
     series = source_series(lake.read(tables.OBSERVATIONS), task).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
     try:
-        known = made.where(has_forecast())
-        where = as_of_slice(request.as_of)
-        lake.replace(tables.FORECASTS, forecast_rows(known, task, forecast_version(made, task)), where)
-        lake.replace(tables.FORECAST_SCORES, score_rows(known, task), where)
-        return counts(made)
+        known, where = made.where(has_forecast()), as_of_slice(request.as_of)
+        version = forecast_version(made, task)  # makes the forecasts, so that the following only read them
+        with threads(spark) as pool:
+            written = pool.submit(lake.replace, tables.FORECASTS, forecast_rows(known, task, version), where)
+            scored = pool.submit(lake.replace, tables.FORECAST_SCORES, score_rows(known, task), where)
+            counted = pool.submit(counts, made)
+            written.result()
+            scored.result()
+            return counted.result()
     finally:
         made.unpersist()
         series.unpersist()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,14 +11,17 @@ from pyspark.sql import functions as F
 
 from include.tables import QUALITY, QUARANTINE
 from include.utc import Interval
-from spark_jobs.lake import date_hour_columns, rows_of
+from spark_jobs.ingest.hours import hours_where
+from spark_jobs.lake import Lake, date_hour_columns, rows_of
 from spark_jobs.raw_parsing.envelopes import DAMAGED
 from spark_jobs.raw_parsing.raw_files import RawFile
 
+Counts = dict[str, dict[str, Any]]
+"""Per cluster, columns of ops.quality by name."""
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
 
 
-def row_quarantine(rows: DataFrame) -> DataFrame:
+def quarantine_rows(rows: DataFrame) -> DataFrame:
     """Return one row per line that has a fault, with the line as received, and one per metric value that has a fault.
 
     Of a line that only has faulty values, the rest stands in bronze.
@@ -37,7 +41,7 @@ def row_quarantine(rows: DataFrame) -> DataFrame:
     ).select(*QUARANTINE.columns)
 
 
-def with_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
+def add_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
     """Fill in the lines of rows whose fault was found only by comparing them with others.
 
     Args:
@@ -54,7 +58,7 @@ def with_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> Data
     return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
 
 
-def file_quarantine(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
+def quarantine_files(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
     """Return one row per file that is empty or too large to be read."""
     found = []
     for file in files:
@@ -67,29 +71,42 @@ def file_quarantine(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
     return rows_of(spark, QUARANTINE.columns, found)
 
 
-def line_counts(rows: DataFrame, interval: Interval) -> DataFrame:
-    """Count per cluster what stands in the interval's own files; ``first_late`` is the oldest observation accepted."""
+def count_lines(rows: DataFrame, interval: Interval) -> Counts:
+    """Count what stands in the interval's own files; ``first_late`` is the oldest observation accepted."""
     late = F.col("fault").isNull() & (F.col("observed_at") < F.lit(interval.start))
-    own = rows.where(
-        F.col("dir_hour").between(interval.start, interval.end) & (F.col("dir_hour") < F.lit(interval.end))
-    )
-    return own.groupBy(F.col("cluster_dir").alias("cluster")).agg(
+    hour = F.col("dir_hour")
+    own = rows.where((hour >= F.lit(interval.start)) & (hour < F.lit(interval.end)))
+    counts = own.groupBy(F.col("cluster_dir").alias("cluster")).agg(
         F.count_if(~F.col("fault.reason").eqNullSafe(DAMAGED)).alias("rows"),
         F.coalesce(F.sum("metric_values"), F.lit(0)).cast("BIGINT").alias("metric_values"),
         F.coalesce(F.sum("not_measured"), F.lit(0)).cast("BIGINT").alias("not_measured"),
         F.count_if(late).alias("late"),
         F.min(F.when(late, F.col("observed_at"))).alias("first_late"),
     )
+    return _collect_counts(counts)
 
 
-def window_counts(observations: DataFrame) -> DataFrame:
-    """Count per cluster ``jobs``, ``observations`` and ``missing_windows``.
+def count_refusals(own_files: Iterable[RawFile], own_marked: DataFrame, quarantine: DataFrame) -> Counts:
+    """Count the interval's own files, the rows that repeat another, and the rows of ops.quarantine."""
+    files = Counter(file.cluster for file in own_files)
+    repeated = own_marked.where("duplicate").groupBy(F.col("cluster_dir").alias("cluster"))
+    return merge_counts(
+        {cluster: {"files": number} for cluster, number in files.items()},
+        _collect_counts(repeated.agg(F.count(F.lit(1)).alias("duplicate"))),
+        _collect_counts(quarantine.groupBy("cluster").agg(F.count(F.lit(1)).alias("quarantined"))),
+    )
+
+
+def count_windows(observations: DataFrame, interval: Interval) -> Counts:
+    """Count ``jobs``, ``observations`` and ``missing_windows`` of the interval.
 
     Missing are windows without a sample between the first and last of each job, operator by operator.
     """
     index = F.unix_seconds("window_start") / F.col("window_s")
-    per_operator = observations.groupBy("cluster", "job", "operator").agg(
-        F.count(F.lit(1)).alias("seen"), F.min(index).alias("first"), F.max(index).alias("last")
+    per_operator = (
+        observations.where(hours_where(interval))
+        .groupBy("cluster", "job", "operator")
+        .agg(F.count(F.lit(1)).alias("seen"), F.min(index).alias("first"), F.max(index).alias("last"))
     )
     per_job = per_operator.groupBy("cluster", "job").agg(
         F.sum("seen").alias("seen"),
@@ -97,17 +114,31 @@ def window_counts(observations: DataFrame) -> DataFrame:
         (F.max("last") - F.min("first") + 1).alias("span"),
     )
     missing = F.sum(F.col("operators") * F.col("span") - F.col("seen")).cast("BIGINT")
-    return per_job.groupBy("cluster").agg(
+    counts = per_job.groupBy("cluster").agg(
         F.count(F.lit(1)).alias("jobs"), F.sum("seen").alias("observations"), missing.alias("missing_windows")
     )
+    return _collect_counts(counts)
 
 
-def quality_rows(spark: SparkSession, interval: Interval, counts: Mapping[str, Mapping[str, Any]]) -> DataFrame:
-    """Return a row per cluster from its counts (name of the column -> number; one not given is zero)."""
+def merge_counts(*counts: Counts) -> Counts:
+    """Put counts together, cluster by cluster."""
+    merged: Counts = {}
+    for some in counts:
+        for cluster, found in some.items():
+            merged.setdefault(cluster, {}).update(found)
+    return merged
+
+
+def _collect_counts(of_clusters: DataFrame) -> Counts:
+    return {row["cluster"]: row.asDict() for row in of_clusters.collect()}
+
+
+def make_quality_rows(lake: Lake, interval: Interval, counts: Counts) -> DataFrame:
+    """Return the rows of ops.quality, one per cluster; what was not counted is zero."""
     numbers = [column for column, kind in QUALITY.columns.items() if kind == "BIGINT"]
     bounds = {"interval_start": interval.start, "interval_end": interval.end}
     rows = [
         {**bounds, "cluster": cluster, **{number: int(found.get(number) or 0) for number in numbers}}
         for cluster, found in sorted(counts.items())
     ]
-    return rows_of(spark, QUALITY.columns, rows)
+    return rows_of(lake.spark, QUALITY.columns, rows)

@@ -1,134 +1,96 @@
-"""The silver tables of the hours that an ingestion wrote, made from the rows of bronze."""
+"""Bronze to silver, frame by frame: what the replies about jobs say, samples, observations, rescales and job graphs.
+
+Of the hours that are written, the rows of bronze are at hand; of the hours before, they are read from their tables.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Settings
-from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, RESCALES
+from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, RESCALES
 from include.utc import Interval, floor_hour
-from spark_jobs.ingest.hours import LOOKBACK, hours_where, read_hours, write_hours
-from spark_jobs.job_history.job_graphs import job_graphs, source_vertices
-from spark_jobs.job_history.job_replies import (
-    checkpoints,
-    failures,
-    job_polls,
-    job_replies,
-    operators,
-    parallelism_changes,
-    plan_replies,
-)
-from spark_jobs.job_history.observations import observations
-from spark_jobs.job_history.rescales import rescales
-from spark_jobs.job_history.restarts import restart_events
-from spark_jobs.job_history.samples import source_or_named, source_samples, vertex_samples
+from spark_jobs.ingest.hours import LOOKBACK, read_hours, select_hours
+from spark_jobs.job_history import job_graphs, job_replies, observations, rescales, restarts, samples
 from spark_jobs.lake import Lake
-from spark_jobs.session import threads
 
 
-@dataclass(frozen=True, slots=True)
-class JobHistory:
-    """What the replies about jobs say, for the hours that a run writes and those before that it looks back on.
+def look_back(settings: Settings, hours: Interval) -> Interval:
+    """Return the hours whose rescales are written: a catch-up may end hours after its stop."""
+    return Interval(hours.start - timedelta(hours=settings.ingest.late_allowance_h), hours.end)
 
-    Attributes:
-        polls: from :func:`spark_jobs.job_history.job_replies.job_polls`.
-        names: from :func:`spark_jobs.job_history.job_replies.operators`, with ``is_source``.
-        changes: from :func:`spark_jobs.job_history.job_replies.parallelism_changes`.
-        plans: from :func:`spark_jobs.job_history.job_replies.plan_replies`.
-        stops: from :func:`spark_jobs.job_history.restarts.restart_events`.
-        made_from: start of the hours whose observations are made again.
+
+def read_earlier_events(lake: Lake, looked_back: Interval, hours: Interval) -> DataFrame:
+    """Return the rows of bronze.job_events before these hours, as far back as they matter to them."""
+    return read_hours(lake, BRONZE_JOB_EVENTS, looked_back.start - LOOKBACK, hours.start)
+
+
+def read_earlier_metrics(lake: Lake, observed_hours: Interval, hours: Interval) -> DataFrame:
+    """Return the rows of bronze.metrics before these hours from which observations are made."""
+    return read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
+
+
+def read_earlier_rescales(lake: Lake, looked_back: Interval, hours: Interval) -> DataFrame:
+    """Return the rows of silver.rescales before these hours that may be completed."""
+    return read_hours(lake, RESCALES, looked_back.start, hours.start)
+
+
+def type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
+    """Return the replies about jobs."""
+    return job_replies.read_replies(earlier_events.unionByName(events, allowMissingColumns=True))
+
+
+def name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
+    """Return the names of vertices, with ``is_source``."""
+    sources = job_graphs.find_sources(plans)
+    named = job_replies.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
+    return named.withColumn("is_source", samples.source_or_named())
+
+
+def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
+    """Return periods of constant parallelism."""
+    return job_replies.find_parallelism_periods(polls, hours.end)
+
+
+def find_stops(polls: DataFrame, replies: DataFrame) -> DataFrame:
+    """Return when jobs stopped and ran again."""
+    return restarts.find_stops(polls, job_replies.select_failures(replies), job_replies.select_checkpoints(replies))
+
+
+def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interval) -> Interval:
+    """Return the hours whose observations are written.
+
+    Because a stop marks windows, they begin with the hour of the earliest stop that only a reply of these hours showed.
     """
-
-    polls: DataFrame
-    names: DataFrame
-    changes: DataFrame
-    plans: DataFrame
-    stops: DataFrame
-    made_from: datetime
-
-
-def job_history(lake: Lake, settings: Settings, seen: DataFrame, hours: Interval) -> JobHistory:
-    """Return what the replies about jobs say.
-
-    Observations are made again from the hour of a stop that only a reply of these hours showed, because it marks
-    windows.
-
-    Args:
-        lake: to read what was written before from.
-        settings: of clusters and ingestion.
-        seen: the replies of these hours, from :func:`spark_jobs.job_history.job_replies.parsed_replies`.
-        hours: those that are written.
-    """
-    looked_back = _look_back(settings, hours.start)
-    earlier = read_hours(lake, BRONZE_JOB_EVENTS, looked_back - LOOKBACK, hours.start)
-    # Checkpoints keep the plans short: each of these frames is used several times.
-    replies = job_replies(earlier).unionByName(seen).localCheckpoint()
-    polls, plans = job_polls(replies).localCheckpoint(), plan_replies(replies)
-    with threads(lake.spark) as pool:
-        of_names = pool.submit(_with_sources(operators(polls), plans).localCheckpoint)
-        of_changes = pool.submit(parallelism_changes(polls, hours.end).localCheckpoint)
-        stops = restart_events(polls, failures(replies), checkpoints(replies)).localCheckpoint()
-    first = _first_marked_hour(stops, hours.start, looked_back)
-    return JobHistory(polls, of_names.result(), of_changes.result(), plans, stops, first)
-
-
-def _with_sources(names: DataFrame, plans: DataFrame) -> DataFrame:
-    found = names.join(source_vertices(plans), ["cluster", "job_id", "vertex_id"], "left")
-    return found.withColumn("is_source", source_or_named())
-
-
-def write_job_graphs(lake: Lake, jobs: JobHistory, hours: Interval) -> None:
-    """Make silver.job_graphs for full hours."""
-    graphs = job_graphs(jobs.polls, jobs.plans, jobs.names).where(hours_where(hours.start, hours.end))
-    write_hours(lake, JOB_GRAPHS, graphs, hours.start, hours.end)
-
-
-def job_samples(lake: Lake, settings: Settings, jobs: JobHistory, written: DataFrame, hours: Interval) -> DataFrame:
-    """Return the samples of the hours whose observations are made, kept.
-
-    Args:
-        lake: to read what was written before from.
-        settings: of clusters and ingestion.
-        jobs: from :func:`job_history`.
-        written: the rows of bronze.metrics of these hours: at hand still, so that they need not be read again.
-        hours: those that are written.
-    """
-    metrics = read_hours(lake, BRONZE_METRICS, jobs.made_from - LOOKBACK, hours.start).unionByName(written)
-    return vertex_samples(metrics, jobs.names, settings.clusters).localCheckpoint()
-
-
-def write_rescales(lake: Lake, settings: Settings, jobs: JobHistory, samples: DataFrame, hours: Interval) -> None:
-    """Make silver.rescales, from ``late_allowance_h`` hours before: a catch-up may end hours after its stop."""
-    looked_back = _look_back(settings, hours.start)
-    earlier = read_hours(lake, RESCALES, looked_back, hours.start)
-    found = rescales(jobs.stops, source_samples(samples), jobs.names, earlier, settings.ingest)
-    write_hours(lake, RESCALES, found.where(hours_where(looked_back, hours.end)), looked_back, hours.end)
-
-
-def job_observations(jobs: JobHistory, samples: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:
-    """Return the rows of silver.observations from ``made_from`` on."""
-    return observations(samples, jobs.changes, unsettled).where(hours_where(jobs.made_from, hours.end))
-
-
-def write_observations(lake: Lake, rows: DataFrame, jobs: JobHistory, hours: Interval) -> None:
-    """Write what :func:`job_observations` made."""
-    # A task writes a file for every hour: no more tasks than can run at once.
-    tasks = lake.spark.sparkContext.defaultParallelism
-    write_hours(lake, OBSERVATIONS, rows.coalesce(tasks), jobs.made_from, hours.end)
-
-
-def _look_back(settings: Settings, start: datetime) -> datetime:
-    return start - timedelta(hours=settings.ingest.late_allowance_h)
-
-
-def _first_marked_hour(stops: DataFrame, start: datetime, earliest: datetime) -> datetime:
-    """Return the hour of the earliest stop before ``start`` that only a later reply showed, else ``start``."""
-    marked = stops.where((F.col("detected_at") >= F.lit(start)) & (F.col("started_at") < F.lit(start)))
-    row = marked.agg(F.min(F.unix_micros("started_at")).alias("first")).first()
+    start = hours.start
+    shown_late = stops.where((F.col("detected_at") >= F.lit(start)) & (F.col("started_at") < F.lit(start)))
+    row = shown_late.agg(F.min(F.unix_micros("started_at")).alias("first")).first()
     if row is None or row["first"] is None:
-        return start
-    return max(earliest, floor_hour(datetime.fromtimestamp(row["first"] / 1e6, tz=start.tzinfo)))
+        return hours
+    hour = floor_hour(datetime.fromtimestamp(row["first"] / 1e6, tz=start.tzinfo))
+    return Interval(max(looked_back.start, hour), hours.end)
+
+
+def find_unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, hours: Interval) -> DataFrame:
+    """Return the windows in which a job stopped or started."""
+    return rescales.find_unsettled_windows(stops, polls, settings, hours.end)
+
+
+def make_samples(earlier_metrics: DataFrame, metrics: DataFrame, names: DataFrame, settings: Settings) -> DataFrame:
+    """Return the samples of the hours whose observations are written."""
+    return samples.build_samples(earlier_metrics.unionByName(metrics), names, settings.clusters)
+
+
+def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:
+    """Return the rows of silver.observations."""
+    return select_hours(observations.build_observations(all_samples, changes, unsettled), hours)
+
+
+def make_rescales(
+    stops: DataFrame, sources: DataFrame, names: DataFrame, earlier_rescales: DataFrame, settings: Settings
+) -> DataFrame:
+    """Return the rows of silver.rescales."""
+    return rescales.build_rescales(stops, sources, names, earlier_rescales, settings.ingest)

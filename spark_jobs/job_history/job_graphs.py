@@ -10,12 +10,12 @@ from spark_jobs.lake import date_hour_columns
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 
-def job_graphs(polls: DataFrame, plans: DataFrame, operators: DataFrame) -> DataFrame:
+def build_job_graphs(polls: DataFrame, plans: DataFrame, operators: DataFrame) -> DataFrame:
     """Join the last ``job`` reply of every hour with the plan in force at that time.
 
     Args:
-        polls: from :func:`spark_jobs.job_history.job_replies.job_polls`.
-        plans: from :func:`spark_jobs.job_history.job_replies.plan_replies`; polled about once an hour, it holds
+        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
+        plans: from :func:`spark_jobs.job_history.job_replies.select_plans`; polled about once an hour, it holds
             until the next.
         operators: names by vertex.
     """
@@ -33,7 +33,7 @@ def job_graphs(polls: DataFrame, plans: DataFrame, operators: DataFrame) -> Data
     return _named(vertices, operators).select(*JOB_GRAPHS.columns)
 
 
-def source_vertices(plans: DataFrame) -> DataFrame:
+def find_sources(plans: DataFrame) -> DataFrame:
     """Return ``cluster, job_id, vertex_id, is_source`` of every vertex that a plan shows."""
     nodes = (
         plans.select("cluster", "job_id", "nodes").distinct().select("cluster", "job_id", F.explode("nodes").alias("n"))

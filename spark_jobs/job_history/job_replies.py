@@ -14,24 +14,17 @@ from spark_jobs.raw_parsing.reply_schema import REPLY, RUNNING, STOPPED
 _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
 
 
-def job_replies(events: DataFrame) -> DataFrame:
-    """Return rows of bronze.job_events that are replies about a job: ``cluster, job_id, observed_at, kind, reply``."""
-    typed = F.from_json("body", REPLY).alias("reply")
-    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", typed)
-
-
-def parsed_replies(rows: DataFrame) -> DataFrame:
-    """Return the same of parsed rows, whose bodies are read already.
+def read_replies(events: DataFrame) -> DataFrame:
+    """Return replies about a job, typed: ``cluster, job_id, observed_at, kind, reply``.
 
     Args:
-        rows: from :func:`spark_jobs.raw_parsing.bronze_rows.kept_events`.
+        events: rows of bronze.job_events; in ``event`` what is read of a body already, null where it has to be read.
     """
-    reply = F.col("event").alias("reply")
-    known = rows.where(F.col("kind").isin(*_KINDS))
-    return known.select(F.col("cluster_dir").alias("cluster"), "job_id", "observed_at", "kind", reply)
+    reply = F.coalesce("event", F.from_json("body", REPLY)).alias("reply")
+    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
 
 
-def job_polls(replies: DataFrame) -> DataFrame:
+def select_polls(replies: DataFrame) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
     ``vector`` is its parallelism as ``ARRAY<STRUCT<vertex_id, parallelism>>``, sorted: Flink's order varies.
@@ -50,7 +43,7 @@ def job_polls(replies: DataFrame) -> DataFrame:
     )
 
 
-def operators(polls: DataFrame) -> DataFrame:
+def name_operators(polls: DataFrame) -> DataFrame:
     """Return ``cluster, job_id, vertex_id`` -> ``job, operator``, the names that every table is keyed by.
 
     Two vertices of one job may bear the same name (two sinks, say): those get a piece of their id appended.
@@ -70,7 +63,7 @@ def operators(polls: DataFrame) -> DataFrame:
     ).dropDuplicates(["cluster", "job_id", "vertex_id"])
 
 
-def parallelism_changes(polls: DataFrame, horizon: datetime) -> DataFrame:
+def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:
     """Return periods of constant parallelism per vertex: ``vertex_id, parallelism, valid_from, valid_to``.
 
     The last period of a job ends at ``horizon``.
@@ -87,12 +80,12 @@ def parallelism_changes(polls: DataFrame, horizon: datetime) -> DataFrame:
     ).select("cluster", "job_id", "vertex.vertex_id", "vertex.parallelism", "valid_from", "valid_to")
 
 
-def plan_replies(replies: DataFrame) -> DataFrame:
+def select_plans(replies: DataFrame) -> DataFrame:
     """Return one row per ``plan`` reply: its nodes with their inputs."""
     return _of(replies, Kind.PLAN).select("cluster", "job_id", "observed_at", F.col("reply.plan.nodes").alias("nodes"))
 
 
-def checkpoints(replies: DataFrame) -> DataFrame:
+def select_checkpoints(replies: DataFrame) -> DataFrame:
     """Return completed checkpoints, each once: ``triggered_at, completed_at, state_size_bytes``."""
     latest = F.when(F.col("reply.latest.completed").isNotNull(), F.array("reply.latest.completed"))
     listed = F.concat(F.coalesce(latest, F.array()), F.coalesce("reply.history", F.array()))
@@ -110,7 +103,7 @@ def checkpoints(replies: DataFrame) -> DataFrame:
     )
 
 
-def failures(replies: DataFrame) -> DataFrame:
+def select_failures(replies: DataFrame) -> DataFrame:
     """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
     listed = F.explode("reply.exceptionHistory.entries").alias("entry")
     entries = _of(replies, Kind.EXCEPTIONS).select("cluster", "job_id", listed)

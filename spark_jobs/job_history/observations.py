@@ -20,12 +20,12 @@ _SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "window_start")
 _SHARES = {"busy": "busy_share", "idle": "idle_share", "backpressured": "backpressured_share"}
 
 
-def observations(samples: DataFrame, changes: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
+def build_observations(samples: DataFrame, changes: DataFrame, disturbed_windows: DataFrame) -> DataFrame:
     """Return the rows of silver.observations.
 
     Args:
-        samples: from :func:`spark_jobs.job_history.samples.vertex_samples`.
-        changes: periods of constant parallelism, from :func:`spark_jobs.job_history.job_replies.parallelism_changes`.
+        samples: from :func:`spark_jobs.job_history.samples.build_samples`.
+        changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
         disturbed_windows: ``cluster, job_id, window_start`` of the windows that a rescale or restart touches.
     """
     windows = _windows(samples)

@@ -24,14 +24,14 @@ _LOAD_WINDOWS = 2
 _FRESH_START_S = 60
 
 
-def rescales(
+def build_rescales(
     events: DataFrame, sources: DataFrame, operators: DataFrame, earlier: DataFrame, rules: Ingest
 ) -> DataFrame:
     """Return the rows of silver.rescales of events that came to an end.
 
     Args:
-        events: from :func:`spark_jobs.job_history.restarts.restart_events`.
-        sources: from :func:`spark_jobs.job_history.samples.source_samples`, of the hours that this run looks at.
+        events: from :func:`spark_jobs.job_history.restarts.find_stops`.
+        sources: from :func:`spark_jobs.job_history.samples.select_source_samples`, of the hours that this run looks at.
         operators: names by vertex.
         earlier: rows of silver.rescales already there, for events whose first hours this run no longer looks at: what
             was found of them stands, what was missing (a catch-up that ended after their hour) is filled in.
@@ -48,7 +48,7 @@ def rescales(
     return named.select("*", *date_hour_columns("started_at")).select(*RESCALES.columns)
 
 
-def job_starts(polls: DataFrame) -> DataFrame:
+def find_job_starts(polls: DataFrame) -> DataFrame:
     """Return the first start of each job seen, as an event from its submission until it ran.
 
     Only a job that had not run for long when it was first polled has one: the others started before the data do.
@@ -59,22 +59,22 @@ def job_starts(polls: DataFrame) -> DataFrame:
     return started.where(fresh).select("cluster", "job_id", F.col("ended_at").alias("started_at"), "ended_at")
 
 
-def unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime) -> DataFrame:
+def find_unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime) -> DataFrame:
     """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started.
 
     A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
 
     Args:
-        stops: from :func:`spark_jobs.job_history.restarts.restart_events`.
-        polls: from :func:`spark_jobs.job_history.job_replies.job_polls`.
+        stops: from :func:`spark_jobs.job_history.restarts.find_stops`.
+        polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
         settings: of clusters and ingestion.
         horizon: end of the data.
     """
-    events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(job_starts(polls))
-    return disturbed_windows(events, window_length_s(settings.clusters), horizon, settings.ingest.settle_s)
+    events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(find_job_starts(polls))
+    return find_disturbed_windows(events, window_length_s(settings.clusters), horizon, settings.ingest.settle_s)
 
 
-def disturbed_windows(events: DataFrame, window_s: Column, horizon: datetime, settle_s: int) -> DataFrame:
+def find_disturbed_windows(events: DataFrame, window_s: Column, horizon: datetime, settle_s: int) -> DataFrame:
     """Return ``cluster, job_id, window_start`` of every window from a stop until ``settle_s`` after the job runs again.
 
     A job that does not run yet is disturbed until ``horizon``.

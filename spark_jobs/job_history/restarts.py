@@ -29,7 +29,7 @@ _TRANSITION = (
 )
 
 
-def restart_events(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame) -> DataFrame:
+def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame) -> DataFrame:
     """Return one row per stop of a job.
 
     Columns: ``cluster, job, job_id, job_id_before, started_at``; ``running_at`` (null when the job failed again before

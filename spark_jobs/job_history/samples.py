@@ -58,7 +58,7 @@ def source_or_named() -> Column:
     return F.coalesce("is_source", F.col("operator").startswith("Source: "))
 
 
-def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[str, Cluster]) -> DataFrame:
+def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[str, Cluster]) -> DataFrame:
     """Return bronze rows as wide samples with the differences to the sample before.
 
     Args:
@@ -89,7 +89,7 @@ def vertex_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[s
     return _with_differences(moved.withColumn("before", before)).drop("before", *COUNTERS)
 
 
-def source_samples(samples: DataFrame) -> DataFrame:
+def select_source_samples(samples: DataFrame) -> DataFrame:
     """Return the samples of sources that show their backlog, with ``lag_s`` (of input) and ``target_per_s``."""
     emitted = F.coalesce(F.when(F.col("dt_s") > 0, F.col("d_out_total") / F.col("dt_s")), "out_gauge_per_s")
     growth = F.when(F.col("dt_s") > 0, F.col("d_pending") / F.col("dt_s"))

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from include.stages import Stage
 from include.tables import POLICY_MEMORY
-from models.policies.memory import load
 from models.policies.protocol import Policy
+from models.policies.registry import memory_codec
 from spark_jobs.job_inputs.newest_rows import JOB, within_lookback
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
@@ -62,7 +62,7 @@ def recall(chosen: Policy[Any], name: str, memory: str | None, memory_policy: st
     if memory is None or memory_policy != name:
         return first
     try:
-        return load(type(first), memory)
+        return memory_codec(name).load(type(first), memory)
     except ValueError as error:
         log.warning("policy %s starts afresh: its memory cannot be read: %s", name, error)
         return first

@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from models.forecasting.calendar import FloatArray, IntArray
+from models.arrays import Floats, Ints
 
 SERIES = ("cluster", "job", "operator")
 
@@ -65,7 +65,7 @@ def source_series(observations: DataFrame, frame: HistoryFrame) -> DataFrame:
     )
 
 
-def average_in_bins(first: IntArray, rate_per_s: FloatArray, span: IntArray, bins: int) -> FloatArray:
+def average_in_bins(first: Ints, rate_per_s: Floats, span: Ints, bins: int) -> Floats:
     """Return the mean rate in each bin, shape (bins,), NaN where no window lies.
 
     A window shorter than a bin is one of those averaged, a longer one covers several.  Bin ``bins`` is the one that the
@@ -92,7 +92,7 @@ def average_in_bins(first: IntArray, rate_per_s: FloatArray, span: IntArray, bin
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _counting(span: IntArray) -> IntArray:
+def _counting(span: Ints) -> Ints:
     """Return 0..span-1 for each span, one after the other."""
     starts = np.cumsum(span) - span
     return np.asarray(np.arange(int(span.sum())) - np.repeat(starts, span), np.int64)

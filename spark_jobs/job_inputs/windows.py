@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.graph import JobGraph
+from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner
 from models.policies.observations import MEASURES, Observations
-from models.policies.registry import POLICIES
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.struct_arrays import Columns
 from spark_jobs.timestamps import timestamp_column
@@ -31,7 +31,7 @@ WINDOW = ("operator", "window_start_s", "window_s", "parallelism", "disturbed", 
 
 def any_observes(options: Planner) -> bool:
     """Whether some job's policy looks at windows: else none are read."""
-    return any(POLICIES[name].observes for name in options.policies_in_use)
+    return any(entry_of(name).observes for name in options.policies_in_use)
 
 
 def has_policy(options: Planner, policies: Collection[str]) -> Column:
@@ -67,7 +67,7 @@ def recent_windows(observations: DataFrame, options: Planner, as_of: datetime) -
     ``windows`` is an array of structs, one per operator and window.
     """
     since = as_of - timedelta(hours=options.observed_h)
-    observing = has_policy(options, {name for name, entry in POLICIES.items() if entry.observes})
+    observing = has_policy(options, names_where(observes=True))
     rows = windows_between(observations, since, as_of).where(observing)
     return rows.groupBy(*JOB).agg(F.collect_list(F.struct(*WINDOW)).alias("windows"))
 

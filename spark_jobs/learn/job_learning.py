@@ -1,4 +1,4 @@
-"""What one job's policy learns from its history."""
+"""Learning of one job's policy from its history."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from pyspark.broadcast import Broadcast
 from include.domain.graph import GraphError
 from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
-from models.policies.memory import dump
 from models.policies.protocol import History, Learner
-from models.policies.registry import policy
+from models.policies.registry import memory_codec, policy
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.windows import observations_of
 
@@ -29,14 +28,14 @@ COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
 
 @dataclass(frozen=True, slots=True)
 class LearnTask:
-    """What every job's learning shares; shipped to the executors once."""
+    """Common inputs of every job's learning; shipped to the executors once."""
 
     settings: Settings
     as_of: datetime
     bundle: Broadcast[FleetBundle]
 
 
-def learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+def make_learner(task: LearnTask) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the graph and the windows of each job."""
 
     def learn(states: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
@@ -62,11 +61,11 @@ def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> di
             options=task.settings.planner,
             observations=observations_of(graph, windows),
         )
-        chosen = cast("Learner[Any]", policy(name))
+        chosen = cast("Learner[Any]", policy(name, task.settings.parameters_of(name)))
         memory = chosen.learn(history)
         if memory == chosen.first_memory():  # what the plans have left must not be lost for it
             return row | {"refusal": "nothing_learnt"}
-        return row | {"memory": dump(memory), "windows": len(history.observations)}
+        return row | {"memory": memory_codec(name).dump(memory), "windows": len(history.observations)}
     except BundleError:
         return row | {"refusal": "no_model"}
     except GraphError:

@@ -1,6 +1,6 @@
 """Learn stage: weeks of silver.observations -> what the policies of jobs know, in ``gold.policy_memory``.
 
-Each policy learns its whole look-back anew and from nothing, so a rerun writes the same rows; the plans after it go on
+Each policy learns its whole look-back from the beginning, so a rerun writes the same rows; the plans after it go on
 from there with the windows that it has not seen.  A job that cannot be learnt from keeps the memory that it has.
 """
 
@@ -12,35 +12,30 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 
 from include import tables
-from include.policy_catalogue import NIGHTLY, any_of
+from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
-from models.policies.registry import check_names
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
 from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
 from spark_jobs.job_inputs.windows import has_policy, windows_between
 from spark_jobs.lake import Lake
-from spark_jobs.learn.job_learning import ROW_SCHEMA, LearnTask, learner
+from spark_jobs.learn.job_learning import ROW_SCHEMA, LearnTask, make_learner
 from spark_jobs.model_store import champion
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Let every policy that learns by night learn from the history before ``request.as_of``.
-
-    Raises:
-        ValueError: the settings name a policy that there is not.
-    """
+    """Let every policy that learns by night learn from the history before ``request.as_of``."""
     options, as_of = settings.planner, request.as_of
-    check_names(options.policies_in_use)
-    bundle = champion(settings) if any_of(options, NIGHTLY) else None
+    learners = names_where(learns_nightly=True)
+    bundle = champion(settings) if learners & options.policies_in_use else None
     if bundle is None:  # nobody learns, or nothing is known of any job
         return {"jobs": 0, "learned": 0, "refused": {}}
-    lake, learns = Lake(spark, settings.paths.lake), has_policy(options, NIGHTLY)
+    lake, learns = Lake(spark, settings.paths.lake), has_policy(options, learners)
     since = as_of - timedelta(days=settings.training.lookback_days)
     states = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of).where(learns)
     windows = windows_between(lake.read(tables.OBSERVATIONS), since, as_of).where(learns)
     task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
-    made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
+    made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(make_learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
     rows = made.localCheckpoint()
     lake.replace(tables.POLICY_MEMORY, memory_rows(rows, Stage.LEARN, as_of), own_memories(Stage.LEARN, as_of))
     found = Counter(row["refusal"] for row in rows.select("refusal").collect())

@@ -58,7 +58,10 @@ def current_versions(lake: Lake) -> dict[str, int]:
 def shaping(settings: Settings) -> str:
     """Return the settings that shape a plan as canonical JSON."""
     clusters = {name: cluster.model_dump(mode="json") for name, cluster in settings.clusters.items()}
-    return json.dumps({"planner": settings.planner.model_dump(mode="json"), "clusters": clusters}, sort_keys=True)
+    planner = settings.planner.model_dump(mode="json")
+    return json.dumps(
+        {"planner": planner, "policies": settings.policies, "clusters": clusters}, sort_keys=True, default=str
+    )
 
 
 def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | None, versions: Versions) -> Made:
@@ -90,7 +93,7 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     if budgets(task):  # they are read once for the prices and once for the plans
         states = states.localCheckpoint()
     found = allocations(states, task)
-    rows = decided(states, replace(task, offers={name: one.offer for name, one in found.items()}))
+    rows = decided(states, replace(task, offers={name: one.prices for name, one in found.items()}))
     return Made(rows, planned(rows, task, versions), sorted(name for name, one in found.items() if not one.fits))
 
 

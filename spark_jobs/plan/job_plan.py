@@ -15,12 +15,11 @@ from pyspark.broadcast import Broadcast
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
-from models.capacity.fleet_prior import FleetPrior, borrowed
+from models.capacity.fleet_prior import FleetPrior
+from models.capacity.partial_pooling import pool_models
 from models.job_models import JobModels
-from models.policies.memory import dump
 from models.policies.protocol import Schedule, Situation
-from models.policies.registry import policy
-from models.policies.tidewise.policy import Planner
+from models.policies.registry import memory_codec, policy
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
 from spark_jobs.job_inputs.job_state import JobState, graph_of
@@ -31,7 +30,6 @@ from spark_jobs.job_inputs.windows import observations_of
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
 
 log = logging.getLogger(__name__)
-PLANNER = "planner"  # the policy that keeps budgets
 
 
 class PlanRefusedError(Exception):
@@ -84,8 +82,7 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
         "observations_until_s": state.observed_until_s,
     }
     try:
-        situation = situation_of(task, state)
-        schedule, memory = _decide(name, situation, state, task.offers.get(state.cluster, SlotPrices.free()))
+        schedule, memory = _decide(task, name, situation_of(task, state), state)
     except PlanRefusedError as refused:
         return [refused_row(shared, task.as_of, state.parallelism, refused.name, refused.detail)]
     rows = schedule_rows(shared, task.as_of, schedule)
@@ -137,6 +134,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         options=task.settings.planner,
         observations=observations_of(graph, state.windows),
         seed=zlib.crc32(f"{state.cluster}/{state.job}/{task.as_of_s}".encode()),
+        slot_prices=task.offers.get(state.cluster, SlotPrices.free()),
     )
 
 
@@ -149,9 +147,9 @@ def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
         models: JobModels = task.bundle.value.for_job(state.cluster, state.job)
     except BundleError as error:
         raise PlanRefusedError("no_model", str(error)) from error
-    if task.settings.planner.fleet_prior:
+    if task.settings.planner.capacity.fleet_prior:
         slots_max = task.settings.cluster(state.cluster).slots_max
-        models = borrowed(models, graph, FleetPrior.of(task.bundle.value.arrays), slots_max)
+        models = pool_models(models, graph, FleetPrior.from_arrays(task.bundle.value.arrays), slots_max)
     if not models.capacity.keys() & state.parallelism.keys():
         raise PlanRefusedError("no_model", "none of its operators has a capacity model; busy time was never measured")
     return models
@@ -178,16 +176,13 @@ def _forecast(graph: JobGraph, bins: Columns, fallback: str | None) -> SourceFor
         raise PlanRefusedError("no_forecast", str(error)) from error
 
 
-def _decide(name: str, situation: Situation, state: JobState, offer: SlotPrices) -> tuple[Schedule, str | None]:
+def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) -> tuple[Schedule, str | None]:
     """Return the schedule, and the policy's memory as text; null for a policy without one."""
-    chosen = policy(name)
+    chosen = policy(name, task.settings.parameters_of(name))
     try:
         remembered = recall(chosen, name, state.memory, state.memory_policy)
-        if isinstance(chosen, Planner):
-            schedule, memory = chosen.under(situation, remembered, offer)
-        else:
-            schedule, memory = chosen.decide(situation, remembered)
-        return schedule, None if memory is None else dump(memory)
+        schedule, memory = chosen.decide(situation, remembered)
+        return schedule, None if memory is None else memory_codec(name).dump(memory)
     except DemandError as error:
         raise PlanRefusedError("stale_forecast", str(error)) from error
     except GraphError as error:

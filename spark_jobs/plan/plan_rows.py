@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from include.utc import format_utc
-from models.job_models import Ints
+from models.arrays import Ints
 from models.policies.protocol import Decision, Schedule
 from models.scheduling.expectation import Expectation
 

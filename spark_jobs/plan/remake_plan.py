@@ -58,6 +58,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
     then = settings.model_copy(
         update={
             "planner": Planner(**shaped["planner"]),
+            "policies": shaped["policies"],
             "clusters": {name: Cluster(**cluster) for name, cluster in shaped["clusters"].items()},
         }
     )

@@ -14,14 +14,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from models.job_models import Floats
-from models.policies.tidewise.policy import ScheduleProblem, build_problem
-from models.scheduling.shortest_path import solve, useful
+from include.policy_catalogue import entry_of, import_object
+from models.arrays import Floats
+from models.scheduling.cost_model import CostTables
+from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.struct_arrays import mapped, rows_in
-from spark_jobs.plan.job_plan import PLANNER, PlanRefusedError, PlanTask, situation_of
+from spark_jobs.plan.job_plan import PlanRefusedError, PlanTask, situation_of
 
 SCHEMA = """cluster STRING, job STRING, number DOUBLE, slot_price DOUBLE, bins INT, slots BINARY, minutes BINARY,
             stage BINARY, switch BINARY"""
@@ -73,7 +74,7 @@ class Fleet:
             self.own + (prices * self.minutes)[:, :, None] * self.slots[:, None, :],
             self.switch,
             np.zeros(len(self.number), np.int64),
-        ).chosen
+        ).choice
         taken = np.take_along_axis(self.slots, path, axis=1)
         cost = np.take_along_axis(self.own, path[:, :, None], axis=2)[:, :, 0]
         before = np.concatenate([np.zeros((len(path), 1), np.int64), path[:, :-1]], axis=1)
@@ -84,7 +85,7 @@ class Fleet:
 def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
     """Return one row of :data:`SCHEMA` per job of a cluster with a budget.
 
-    A job that is not planned for, or by another policy, keeps what it has: a single candidate.
+    A job that is not planned for, or by a policy without regard to budgets, keeps what it has: a single candidate.
     """
     budgeted = F.col("cluster").isin(list(budgets(task)))
     spread = states.where(budgeted).repartition(task.settings.spark.shuffle_partitions, *JOB)
@@ -135,17 +136,18 @@ def _answerer(offer: SlotPrices) -> Callable[[Iterable[pa.RecordBatch]], Iterabl
 def _row(task: PlanTask, state: JobState) -> dict[str, object]:
     try:
         situation = situation_of(task, state)
-        follows = task.settings.planner.policy_of(state.cluster, state.job) != PLANNER
-        if follows or situation.forecast.fallback is not None:
+        path = entry_of(task.settings.planner.policy_of(state.cluster, state.job)).slot_problem
+        if path is None or situation.forecast.fallback is not None:
             return _fixed(task, state)
-        return _priced(state, build_problem(situation), job_hash(situation.seed))
+        return _priced(state, import_object(path)(situation).costs, job_hash(situation.seed))
     except (PlanRefusedError, ValueError):  # the plan itself names what is wrong with the job
         return _fixed(task, state)
 
 
-def _priced(state: JobState, job: ScheduleProblem, number: float) -> dict[str, object]:
-    costs = job.costs
-    kept = useful(costs.priced(), costs.switch, costs.slots)  # each round of prices reads and solves them all
+def _priced(state: JobState, costs: CostTables, number: float) -> dict[str, object]:
+    kept = drop_dominated(
+        costs.cost_per_bin(), costs.switch, costs.slots
+    )  # each round of prices reads and solves them all
     return {
         "cluster": state.cluster,
         "job": state.job,
@@ -154,7 +156,7 @@ def _priced(state: JobState, job: ScheduleProblem, number: float) -> dict[str, o
         "bins": len(costs.minutes),
         "slots": costs.slots[kept].astype(np.int64).tobytes(),
         "minutes": costs.minutes.astype(np.float64).tobytes(),
-        "stage": costs.stage[:, kept].astype(np.float32).tobytes(),
+        "stage": costs.bin_cost[:, kept].astype(np.float32).tobytes(),
         "switch": costs.switch[:, kept].astype(np.float32).tobytes(),
     }
 

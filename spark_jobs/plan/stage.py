@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.control.agenda import remove_agenda, write_agenda, write_json
+from include.atomic_write import write_json
+from include.control.agenda import remove_agenda, write_agenda
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.utc import parse_utc
-from models.policies.registry import check_names
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
 from spark_jobs.job_inputs.windows import any_observes
@@ -48,12 +48,7 @@ def plan_rows(plans: DataFrame, as_of: datetime) -> list[dict[str, Any]]:
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Plan all jobs as of ``request.as_of``; the same input gives the same rows.
-
-    Raises:
-        ValueError: the settings name a policy that there is not.
-    """
-    check_names(settings.planner.policies_in_use)
+    """Plan all jobs as of ``request.as_of``; the same input gives the same rows."""
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     with ThreadPoolExecutor() as pool:
         loading = pool.submit(champion, settings)

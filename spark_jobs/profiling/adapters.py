@@ -1,4 +1,4 @@
-"""What runs the deployments of a profiling phase, by the name in ``profiling.adapter``.
+"""The clusters for the deployments of a profiling phase, by the name in ``profiling.adapter``.
 
 An adapter is a function ``(subject) -> ProfilingCluster``.  One for a real cluster submits the job once per scale-out
 to read a recorded topic; it is named as ``module:function`` and must be importable on the executors.
@@ -26,7 +26,7 @@ class Subject:
         cluster, job: names.
         graph, models, slots_max: of the job.
         options: the planner's settings.
-        seed: for an adapter that draws; from the job and the moment.
+        seed: for an adapter that draws; from the job and the time.
     """
 
     cluster: str
@@ -41,7 +41,7 @@ class Subject:
 Adapter = Callable[[Subject], ProfilingCluster]
 
 
-def simulated(subject: Subject) -> ProfilingCluster:
+def simulated_adapter(subject: Subject) -> ProfilingCluster:
     """Return deployments of the job's twin.
 
     Raises:
@@ -51,7 +51,7 @@ def simulated(subject: Subject) -> ProfilingCluster:
     return SimulatedProfiling(spec, AT_THE_SOURCES, seed=subject.seed)
 
 
-ADAPTERS: dict[str, Adapter] = {"simulated": simulated}
+ADAPTERS: dict[str, Adapter] = {"simulated": simulated_adapter}
 
 
 def adapter(name: str) -> Adapter:

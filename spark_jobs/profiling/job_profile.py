@@ -18,11 +18,9 @@ from include.domain.graph import GraphError
 from include.settings import Settings
 from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
-from models.policies.memory import dump
 from models.policies.phoebe.journal import Journal
-from models.policies.phoebe.profiling import profile
-from models.policies.phoebe.ranges import profiling_options
-from models.policies.registry import policy
+from models.policies.phoebe.profiling import profile, profiling_options
+from models.policies.registry import memory_codec, policy
 from models.simulation.spec import SpecError
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.policy_memory import recall
@@ -40,14 +38,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ProfileTask:
-    """What the profiling of every job shares; shipped to the executors once."""
+    """Common inputs of every job's profiling; shipped to the executors once."""
 
     settings: Settings
     as_of: datetime
     bundle: Broadcast[FleetBundle]
 
 
-def profiler(task: ProfileTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def make_profiler(task: ProfileTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return the function that Spark applies to the state of each job."""
 
     def run(states: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +60,7 @@ def job_rows(task: ProfileTask, state: dict[Any, Any]) -> list[Row]:
     name = task.settings.planner.policy_of(cluster, job)
     shared: Row = {"cluster": cluster, "job": job, "policy": name}
     try:
-        return [shared | row for row in _profiled(task, state, name)]
+        return [shared | row for row in _profile_row(task, state, name)]
     except (BundleError, SpecError):
         return [shared | {"refusal": "no_model"}]
     except GraphError:
@@ -72,7 +70,7 @@ def job_rows(task: ProfileTask, state: dict[Any, Any]) -> list[Row]:
         return [shared | {"refusal": "profiling_failed"}]
 
 
-def _profiled(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
+def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
     cluster, job, settings = state["cluster"], state["job"], task.settings
     slots_max = settings.cluster(cluster).slots_max
     load = state["worker_load_per_s"]
@@ -89,10 +87,10 @@ def _profiled(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
     )
     journal = Journal(adapter(settings.profiling.adapter)(subject))
     found = profile(journal, profiling_options(settings.profiling, slots_max, float(load)), log.info)
-    chosen = policy(name)
+    chosen = policy(name, settings.parameters_of(name))
     before = recall(chosen, name, _text(state["memory"]), _text(state["memory_policy"]))
     measured = [{column: _finite(value) for column, value in asdict(entry).items()} for entry in journal.entries]
-    return [*measured, {"memory": dump(replace(before, profile=found))}]
+    return [*measured, {"memory": memory_codec(name).dump(replace(before, profile=found))}]
 
 
 def _text(value: Any) -> str | None:

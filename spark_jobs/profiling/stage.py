@@ -1,6 +1,6 @@
 """Profiling stage: Phoebe's profiling phase of jobs whose policy uses a profile -> ``gold.profiles``, policy memories.
 
-A job keeps the rest of what its policy remembers.  The stage may be killed and run again: the same moment gives the
+A job keeps the rest of what its policy remembers.  The stage may be killed and run again: the same time gives the
 same rows, as far as the adapter measures the same.
 """
 
@@ -13,19 +13,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from include import tables
-from include.policy_catalogue import PROFILED
+from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner, Settings
 from include.stages import Stage, StageRequest
 from include.utc import format_utc
 from include.version import code_version
-from models.policies.registry import check_names
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, within_lookback
 from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories
 from spark_jobs.job_inputs.windows import has_policy
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
 from spark_jobs.profiling.adapters import adapter
-from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, profiler
+from spark_jobs.profiling.job_profile import ROW_SCHEMA, ProfileTask, make_profiler
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 
@@ -45,7 +44,7 @@ def worker_loads(observations: DataFrame, as_of: datetime) -> DataFrame:
 
 def states(lake: Lake, options: Planner, request: StageRequest) -> DataFrame:
     """Return one row per job to profile: its operators, its load and what its policy remembers."""
-    wanted = has_policy(options, PROFILED)
+    wanted = has_policy(options, names_where(needs_profile=True))
     if request.job:
         wanted = wanted & (F.concat_ws("/", *JOB) == F.lit(request.job))
     as_of = request.as_of
@@ -79,10 +78,10 @@ def check_job(options: Planner, job: str) -> None:
     cluster, _, name = job.partition("/")
     if not name:
         raise ValueError(f'a job is named "cluster/job", not "{job}"')
-    if (chosen := options.policy_of(cluster, name)) not in PROFILED:
+    if not entry_of(chosen := options.policy_of(cluster, name)).needs_profile:
         raise ValueError(
-            f'job "{job}" (cluster/job) has policy {chosen}, which uses no profile: set one of {sorted(PROFILED)} '
-            "for it in planner.policies first"
+            f'job "{job}" (cluster/job) has policy {chosen}, which uses no profile: set one of '
+            f"{sorted(names_where(needs_profile=True))} for it in planner.policies first"
         )
 
 
@@ -98,12 +97,11 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Profile one job or all.
 
     Raises:
-        ValueError: the settings name an adapter or a policy that there is not, the job was not seen or its policy uses
+        ValueError: the settings name an unknown adapter or policy, the job was not observed or its policy uses
             no profile.
         NoChampionError: there are no models yet.
     """
     options, as_of = settings.planner, request.as_of
-    check_names(options.policies_in_use)
     adapter(settings.profiling.adapter)
     if request.job:
         check_job(options, request.job)
@@ -111,8 +109,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     lake = Lake(spark, settings.paths.lake)
     task = ProfileTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
-    spread = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
-    rows = spread.groupBy(*JOB).applyInPandas(profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    partitioned = states(lake, options, request).repartition(spark.sparkContext.defaultParallelism, *JOB)
+    rows = partitioned.groupBy(*JOB).applyInPandas(make_profiler(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     found = Counter(row["refusal"] for row in rows.where("kind IS NULL").select("refusal").collect())
     if request.job and not found:
         raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')

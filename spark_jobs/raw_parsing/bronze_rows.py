@@ -15,7 +15,7 @@ _KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
 _VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
 
 
-def known_vertices(rows: DataFrame, earlier_events: DataFrame) -> DataFrame:
+def find_known_vertices(rows: DataFrame, earlier_events: DataFrame) -> DataFrame:
     """Return the vertices that a ``job`` or ``plan`` reply named: among parsed rows, or earlier in bronze."""
     earlier = earlier_events.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
         F.col("cluster").alias("cluster_dir"), "job_id", F.from_json("body", VERTEX_IDS).alias("event")
@@ -38,7 +38,7 @@ def mark_unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
     return flagged.withColumn("fault", marked).drop("is_known")
 
 
-def repeated_keys(rows: DataFrame) -> DataFrame:
+def find_repeated_keys(rows: DataFrame) -> DataFrame:
     """Return the hashes of keys that stand more than once among rows without fault."""
     good = rows.where("fault IS NULL").groupBy(_key_hash().alias("key_hash"))
     return good.agg(F.count(F.lit(1)).alias("n")).where("n > 1").select("key_hash")
@@ -66,7 +66,7 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
     return single.unionByName(marked.select(*single.columns)).drop("key_hash", "is_repeated")
 
 
-def metrics_rows(rows: DataFrame) -> DataFrame:
+def select_metrics_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.metrics among marked rows."""
     kept = rows.where(_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
     return kept.select(
@@ -80,14 +80,10 @@ def metrics_rows(rows: DataFrame) -> DataFrame:
     ).select(*BRONZE_METRICS.columns)
 
 
-def kept_events(rows: DataFrame) -> DataFrame:
-    """Return the marked rows, other than metrics, that reach bronze."""
-    return rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
-
-
-def event_rows(events: DataFrame) -> DataFrame:
-    """Return the rows of bronze.job_events of :func:`kept_events`."""
-    return events.select(
+def select_event_rows(rows: DataFrame) -> DataFrame:
+    """Return the rows of bronze.job_events among marked rows, and in ``event`` what is read of their bodies already."""
+    kept = rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+    return kept.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",
         "job_id",
@@ -95,7 +91,8 @@ def event_rows(events: DataFrame) -> DataFrame:
         "body",
         "source_file",
         *date_hour_columns("observed_at"),
-    ).select(*BRONZE_JOB_EVENTS.columns)
+        "event",
+    ).select(*BRONZE_JOB_EVENTS.columns, "event")
 
 
 def _kept() -> Column:

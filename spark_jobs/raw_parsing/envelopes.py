@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
 from include.settings import Ingest
-from spark_jobs.raw_parsing.arrow_json import ENVELOPE
+from spark_jobs.raw_parsing.typed_lines import ENVELOPE
 
 _ENVELOPE = f"{ENVELOPE}, _corrupt STRING"
 _TEXT_ENVELOPE = _ENVELOPE.replace("BIGINT", "STRING").replace("INT", "STRING")
@@ -25,7 +25,7 @@ def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
     """Add ``observed_at`` and ``fault`` (null or ``FAULT``) to lines and take their envelopes apart.
 
     Args:
-        read: from :func:`spark_jobs.raw_parsing.arrow_json.read_raw`; what Arrow could not read is read here.
+        read: from :func:`spark_jobs.raw_parsing.typed_lines.read_files`; what Arrow could not read is read here.
         rules: the settings of ingestion.
     """
     lenient = F.from_json("line", _ENVELOPE, JSON_OPTIONS)

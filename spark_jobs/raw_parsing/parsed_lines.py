@@ -3,14 +3,65 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from include.flink.raw_format import Kind
 from include.settings import Ingest
-from spark_jobs.raw_parsing.arrow_json import read_raw
-from spark_jobs.raw_parsing.bodies import parse_bodies
-from spark_jobs.raw_parsing.envelopes import parse_envelope
+from include.tables import AGGREGATES
+from spark_jobs.raw_parsing.envelopes import FAULT, parse_envelope
+from spark_jobs.raw_parsing.event_bodies import check_events
+from spark_jobs.raw_parsing.lenient_metrics import VALUE_FAULTS, is_left, read_left_metrics
+from spark_jobs.raw_parsing.reply_schema import REPLY
+from spark_jobs.raw_parsing.typed_lines import read_files
+from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
+
+PARSED_COLUMNS = {
+    "cluster_dir": "STRING",
+    "dir_hour": "TIMESTAMP",
+    "source_file": "STRING",
+    "line": "STRING",  # of a good line null: its number finds it again in its file
+    "line_number": "BIGINT",
+    "kind": "STRING",
+    "job_id": "STRING",
+    "vertex_id": "STRING",
+    "observed_at": "TIMESTAMP",
+    "fault": FAULT,  # the first rule that the line breaks; null when it breaks none
+    "body": "STRING",  # of a reply other than vertex metrics
+    "event": REPLY,  # the same, where Arrow could read it
+    "vertex_ids": "ARRAY<STRING>",  # that a reply names
+    "metrics": AGGREGATES,  # null where a value breaks a rule
+    "value_faults": VALUE_FAULTS,  # null without one
+    "metric_values": "INT",  # how many were received
+    "not_measured": "INT",  # how many time shares Flink did not measure
+}
 
 
 def parse_lines(contents: DataFrame, rules: Ingest) -> DataFrame:
-    """Parse the lines of files once, and keep them."""
+    """Parse the lines of files once, and keep them; columns ``PARSED_COLUMNS``.
+
+    Args:
+        contents: from :func:`spark_jobs.raw_parsing.raw_files.read_contents`.
+        rules: the settings of ingestion.
+    """
     # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
-    return parse_bodies(parse_envelope(read_raw(contents, rules), rules), rules).localCheckpoint()
+    rows = _select(check_events(parse_envelope(read_files(contents, rules), rules))).localCheckpoint()
+    left = rows.where(is_left())
+    if left.isEmpty():
+        return rows
+    return rows.where(~is_left()).unionByName(read_left_metrics(left, rules.max_value).localCheckpoint())
+
+
+def _select(read: DataFrame) -> DataFrame:
+    """Return rows with ``PARSED_COLUMNS``; those that are left for Spark's reader still have their line and body."""
+    is_good = F.col("fault").isNull()
+    is_metrics = is_good & (F.col("kind") == Kind.VERTEX_METRICS)
+    known = {
+        "line": F.when(~is_good | is_left(), F.col("line")),
+        "body": F.when(is_good & (~is_metrics | is_left()), F.col("body")),
+        "event": F.when(is_good & ~is_metrics, F.col("event")),
+        "metrics": F.when(is_metrics, F.col("metrics")),
+        "value_faults": F.lit(None),
+        "metric_values": F.when(is_metrics, F.size("metrics") * len(AGGREGATIONS)),
+        "not_measured": F.lit(0),
+    }
+    return read.select(*[known.get(name, F.col(name)).cast(kind).alias(name) for name, kind in PARSED_COLUMNS.items()])

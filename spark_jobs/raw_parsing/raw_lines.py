@@ -30,7 +30,7 @@ def read_lines(contents: DataFrame) -> DataFrame:
         for batch in batches:
             for name, content in zip(batch.column("source_file").to_pylist(), batch.column("content"), strict=True):
                 try:
-                    for first, lines in numbered_lines(name, content.as_buffer()):
+                    for first, lines in number_lines(name, content.as_buffer()):
                         numbers = pa.array(range(first, first + len(lines)), pa.int64())
                         yield pa.RecordBatch.from_arrays([pa.repeat(name, len(lines)), numbers, lines], [*LINE_COLUMNS])
                 except DamagedFileError:
@@ -41,7 +41,7 @@ def read_lines(contents: DataFrame) -> DataFrame:
     )
 
 
-def numbered_lines(name: str, content: pa.Buffer) -> Iterator[tuple[int, pa.StringArray]]:
+def number_lines(name: str, content: pa.Buffer) -> Iterator[tuple[int, pa.StringArray]]:
     """Yield the lines of a file in order, each time with the number of the first (the file's first line is 1).
 
     Args:
@@ -52,7 +52,7 @@ def numbered_lines(name: str, content: pa.Buffer) -> Iterator[tuple[int, pa.Stri
         DamagedFileError: after all whole lines before the damage.
     """
     number = 1
-    for text, end in _pieces(_decompressed(content) if name.endswith(".gz") else _slices(content)):
+    for text, end in _pieces(_decompress(content) if name.endswith(".gz") else _slices(content)):
         lines = _split(text, end)
         yield number, lines
         number += len(lines)
@@ -87,7 +87,7 @@ def _slices(content: pa.Buffer) -> Iterator[bytes]:
         yield content.slice(start, min(PIECE_BYTES, content.size - start)).to_pybytes()
 
 
-def _decompressed(content: pa.Buffer) -> Iterator[bytes]:
+def _decompress(content: pa.Buffer) -> Iterator[bytes]:
     """Yield what the gzip members of a file hold."""
     member = zlib.decompressobj(_GZIP)
     try:

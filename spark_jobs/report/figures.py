@@ -42,7 +42,7 @@ def _svg(figure: Figure, title: str) -> str:
     return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
 
 
-def _fixed(figure: Figure, *, bottom_in: float, top_in: float, between: float) -> None:
+def _set_margins(figure: Figure, *, bottom_in: float, top_in: float, between: float) -> None:
     """Set margins by hand: to find them, matplotlib would draw every figure several times."""
     width, height = figure.get_size_inches()
     figure.subplots_adjust(
@@ -58,7 +58,7 @@ def _fixed(figure: Figure, *, bottom_in: float, top_in: float, between: float) -
 def schedule_svg(job: JobReport, as_of: datetime) -> str:
     """Draw load, forecast fan and planned capacity above; slots that ran and slots planned below."""
     figure = Figure(figsize=(11, 4.6))
-    _fixed(figure, bottom_in=0.5, top_in=0.3, between=0.26)
+    _set_margins(figure, bottom_in=0.5, top_in=0.3, between=0.26)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
     _draw_load(top, job)
     _draw_capacity(top, job, as_of)
@@ -74,7 +74,7 @@ def schedule_svg(job: JobReport, as_of: datetime) -> str:
 def _draw_load(axes: Axes, job: JobReport) -> None:
     axes.plot(date2num(job.load.times), job.load.rate_per_s, color=LOAD, linewidth=1, label="load that came")
     if job.past_fan is not None and job.past_fan.times:
-        past = _broken(job.past_fan)
+        past = _break_at_gaps(job.past_fan)
         axes.fill_between(
             date2num(past.times),
             past.q10_per_s,
@@ -99,7 +99,7 @@ def _draw_load(axes: Axes, job: JobReport) -> None:
     axes.yaxis.set_major_formatter(EngFormatter())
 
 
-def _broken(fan: Fan) -> Fan:
+def _break_at_gaps(fan: Fan) -> Fan:
     """Put a gap where bins are missing, so that no band is drawn over hours without a forecast."""
     steps = [after - before for before, after in pairwise(fan.times)]
     usual = min(steps, default=timedelta())
@@ -171,7 +171,7 @@ def curves_svg(job: JobReport) -> str:
     """Draw each operator's capacity curve with its 80% band and the observations it was learnt from."""
     rows = -(-len(job.curves) // CURVES_PER_ROW)
     figure = Figure(figsize=(11, 2.1 * rows))
-    _fixed(figure, bottom_in=0.45, top_in=0.25, between=0.62)
+    _set_margins(figure, bottom_in=0.45, top_in=0.25, between=0.62)
     grid = figure.subplots(rows, CURVES_PER_ROW, squeeze=False).ravel()
     for axes, curve in zip(grid, job.curves, strict=False):
         _draw_curve(axes, curve)

@@ -13,15 +13,15 @@ from include.settings import Settings
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.figures import visible_curve
-from spark_jobs.report.outcomes import outcomes, policy_costs, realised
+from spark_jobs.report.outcomes import list_outcomes, measure_outcome, optional_number, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
 
-CURVE_REACH = 1.6  # a curve is drawn to this many times the highest parallelism seen
+CURVE_REACH = 1.6  # a curve is drawn to this many times the highest observed parallelism
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What is drawn of the jobs shown, as rows with ``cluster`` and ``job``.
+    """Rows of the jobs shown with ``cluster`` and ``job``.
 
     Attributes:
         plan: steps of the newest plan with their outcomes.
@@ -59,8 +59,8 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
                 [_step(row) for row in plan.to_dict("records")],
                 _curves(bundle, cluster, job),
                 past_fan=_fan(earlier[key]) if key in earlier else None,
-                outcomes=outcomes(due[key], load, events, as_of) if key in due else [],
-                realised=realised(load, events),
+                outcomes=list_outcomes(due[key], load, events, as_of) if key in due else [],
+                realised=measure_outcome(load, events),
                 policies=policy_costs(backtests[key]) if key in backtests else [],
             )
         )
@@ -85,10 +85,6 @@ def _timestamp(value: Any) -> datetime | None:
 
 def _timestamps(values: pd.Series) -> list[datetime]:
     return list(values.dt.tz_localize(UTC).dt.to_pydatetime())
-
-
-def _number(value: Any) -> float | None:
-    return None if pd.isna(value) else float(value)
 
 
 def _text(value: Any) -> str | None:
@@ -133,13 +129,13 @@ def _step(row: dict[Any, Any]) -> Step:
         parallelism_to=_parallelism(row["parallelism_to"]),
         slots_from=int(row["slots_from"]) if not pd.isna(row["slots_from"]) else 0,
         slots=int(row["slots"]) if not pd.isna(row["slots"]) else 0,
-        load_q90_per_s=_number(row["expected_load_q90_per_s"]),
-        capacity_per_s=_number(row["expected_capacity_per_s"]),
-        capacity_lower_per_s=_number(row["expected_capacity_lower_per_s"]),
-        p_late=_number(row["p_late"]),
-        recovery_s=_number(row["expected_recovery_s"]),
-        lead_time_s=_number(row["lead_time_s"]),
-        slot_hours_saved=_number(row["slot_hours_saved"]),
+        load_q90_per_s=optional_number(row["expected_load_q90_per_s"]),
+        capacity_per_s=optional_number(row["expected_capacity_per_s"]),
+        capacity_lower_per_s=optional_number(row["expected_capacity_lower_per_s"]),
+        p_late=optional_number(row["p_late"]),
+        recovery_s=optional_number(row["expected_recovery_s"]),
+        lead_time_s=optional_number(row["lead_time_s"]),
+        slot_hours_saved=optional_number(row["slot_hours_saved"]),
         reason=_text(row["reason"]) or "",
         refusal=_text(row["refusal"]),
         outcome=row["outcome"],

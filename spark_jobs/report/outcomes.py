@@ -1,4 +1,4 @@
-"""What came of earlier plans, and how jobs ran: expected beside realised, from rows of a few days."""
+"""Outcomes of earlier plans, expected beside realised, from rows of a few days."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _REALISED = ["confirmed", "dry_run"]  # of a dry run too is shown what the job d
 
 
 def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps whose time lay in the days shown, of earlier plans and the safety net's own, and what became."""
+    """Return the steps of the days shown, of earlier plans and of the reactive controller, with their outcomes."""
     due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("status") != "claimed")
-    became = applied.where(due).select(
+    results = applied.where(due).select(
         "step_id",
         "as_of",
         F.concat_ws(": ", "status", "refusal").alias("outcome"),
-        F.col("status").alias("became"),
+        F.col("status").alias("final_status"),
         F.coalesce("requested_at", "decided_at").alias("decided_at"),
     )
     # A plan reaches a day or two ahead; the partition column keeps older ones closed.
@@ -36,17 +36,17 @@ def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: dat
     steps = plans.where(dates & (F.col("as_of") < F.lit(as_of))).select(
         "as_of", "step_id", "cluster", "job", *wanted, *loads
     )
-    made = steps.join(F.broadcast(became), ["as_of", "step_id"])
-    # Of a step of the net's own nothing was forecast; it is in effect until the next one.
+    planned = steps.join(F.broadcast(results), ["as_of", "step_id"])
+    # The reactive controller's own steps have no forecast; they are in effect until the next step.
     unknown = {name: F.lit(None).cast("double") for name in ("p_late", *loads)}
     own = looks.where(dates & (F.col("decision") == "net")).withColumns(
         unknown | {"effective_at": F.col("apply_at"), "valid_until": F.lit(None).cast("timestamp")}
     )
-    named = F.concat(F.lit("safety net, "), "outcome")
-    by_net = own.select("as_of", "step_id", "cluster", "job", *wanted, *loads).join(
-        F.broadcast(became), ["as_of", "step_id"]
+    outcome = F.concat(F.lit("reactive controller, "), "outcome")
+    reactive = own.select("as_of", "step_id", "cluster", "job", *wanted, *loads).join(
+        F.broadcast(results), ["as_of", "step_id"]
     )
-    return made.unionByName(by_net.withColumn("outcome", named))
+    return planned.unionByName(reactive.withColumn("outcome", outcome))
 
 
 def recent_rescales(rescales: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
@@ -62,8 +62,8 @@ def newest_backtests(backtests: DataFrame, as_of: Column) -> DataFrame:
     return made.join(F.broadcast(made.agg(F.max("as_of").alias("as_of"))), "as_of", "left_semi")
 
 
-def realised(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | None:
-    """Return how a job ran; None when it was not observed.
+def measure_outcome(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | None:
+    """Return how a job ran in the days shown; None when it was not observed.
 
     Args:
         load: its bins of five minutes: ``bin``, ``slots``, ``late_share``.
@@ -83,45 +83,45 @@ def realised(load: pd.DataFrame, rescales: pd.DataFrame) -> Realised | None:
     )
 
 
-def outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFrame, as_of: datetime) -> list[Outcome]:
-    """Return a job's latest due steps beside what came, the newest first.
+def list_outcomes(steps: pd.DataFrame, load: pd.DataFrame, rescales: pd.DataFrame, as_of: datetime) -> list[Outcome]:
+    """Return a job's latest due steps with their outcomes, the newest first.
 
-    A step is in effect until the next one of which the same can be said, or it ends.
+    A step is in effect until the next one that is, or until it ends.
 
     Args:
         steps: its rows of :func:`due_steps`.
-        load: its bins, see :func:`realised`, with ``rate_per_s``; times without a zone are UTC throughout.
+        load: its bins, see :func:`measure_outcome`, with ``rate_per_s``; times without a zone are UTC throughout.
         rescales: its rows of :func:`recent_rescales`.
-        as_of: the page's moment.
+        as_of: the time of the page.
     """
     ordered = steps.sort_values(["apply_at", "as_of"], ignore_index=True)
     now = pd.Timestamp(as_of).tz_convert("UTC").tz_localize(None)
-    made = []
+    found = []
     for place, row in enumerate(ordered.to_dict("records")):
         later = ordered.loc[place + 1 :]
-        following = later.loc[later["became"].isin(_REALISED), "effective_at"]
+        following = later.loc[later["final_status"].isin(_REALISED), "effective_at"]
         ends = [timestamp for timestamp in (row["valid_until"], following.min(), now) if not pd.isna(timestamp)]
-        made.append(_outcome(row, min(ends), load, rescales))
-    return made[::-1][:OUTCOMES_SHOWN]
+        found.append(_outcome(row, min(ends), load, rescales))
+    return found[::-1][:OUTCOMES_SHOWN]
 
 
 def _outcome(row: dict[Any, Any], end: Any, load: pd.DataFrame, rescales: pd.DataFrame) -> Outcome:
     begin = row["effective_at"]
-    during = load[(load["bin"] >= begin) & (load["bin"] < end)] if row["became"] in _REALISED else load.iloc[:0]
+    during = load[(load["bin"] >= begin) & (load["bin"] < end)] if row["final_status"] in _REALISED else load.iloc[:0]
     distance = (rescales["started_at"] - row["decided_at"]).abs()
-    own = rescales[(distance <= NEAR) & (rescales["kind"] == "rescale")] if row["became"] == "confirmed" else None
+    own = rescales[(distance <= NEAR) & (rescales["kind"] == "rescale")] if row["final_status"] == "confirmed" else None
     took = None if own is None or own.empty else own.loc[distance[own.index].idxmin()]
     return Outcome(
         apply_at=pd.Timestamp(row["apply_at"]).tz_localize("UTC").to_pydatetime(),
         status=str(row["outcome"]),
         slots=int(row["slots"]),
-        ran_slots=_number(during["slots"].mean()),
-        load_q90_per_s=_number(row["expected_load_q90_per_s"]),
-        load_per_s=_number(during["rate_per_s"].max()),
-        p_late=_number(row["p_late"]),
+        ran_slots=optional_number(during["slots"].mean()),
+        load_q90_per_s=optional_number(row["expected_load_q90_per_s"]),
+        load_per_s=optional_number(during["rate_per_s"].max()),
+        p_late=optional_number(row["p_late"]),
         late_minutes=None if during.empty else float(during["late_share"].sum()) * BIN.total_seconds() / 60.0,
-        recovery_s=_number(row["expected_recovery_s"]),
-        took_s=None if took is None else _number(took["downtime_s"] + took["catch_up_s"]),
+        recovery_s=optional_number(row["expected_recovery_s"]),
+        took_s=None if took is None else optional_number(took["downtime_s"] + took["catch_up_s"]),
         minutes=max((end - begin) / timedelta(minutes=1), 0.0),
     )
 
@@ -132,11 +132,11 @@ def policy_costs(rows: pd.DataFrame) -> list[PolicyCost]:
     return [
         PolicyCost(
             policy=str(row["policy"]),
-            cost_vs_clairvoyant=_number(row["cost_vs_clairvoyant"]),
-            rescales_per_day=_number(row["rescales_per_day"]),
-            late_minutes_per_day=_number(row["late_minutes_per_day"]),
-            slot_hours=_number(row["slot_hours"]),
-            days=_number(row["days"]),
+            cost_vs_clairvoyant=optional_number(row["cost_vs_clairvoyant"]),
+            rescales_per_day=optional_number(row["rescales_per_day"]),
+            late_minutes_per_day=optional_number(row["late_minutes_per_day"]),
+            slot_hours=optional_number(row["slot_hours"]),
+            days=optional_number(row["days"]),
             recommended=bool(row["recommended"] == True),  # noqa: E712 - null is no
             in_use=bool(row["in_use"] == True),  # noqa: E712
             note="" if pd.isna(row["note"]) else str(row["note"]),
@@ -146,5 +146,6 @@ def policy_costs(rows: pd.DataFrame) -> list[PolicyCost]:
     ]
 
 
-def _number(value: Any) -> float | None:
+def optional_number(value: Any) -> float | None:
+    """Return a number, None for a null."""
     return None if pd.isna(value) else float(value)

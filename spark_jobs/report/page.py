@@ -9,6 +9,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from include.atomic_write import write_text
 from spark_jobs.report.figures import curves_svg, schedule_svg
 from spark_jobs.report.page_data import Report, Step
 
@@ -35,10 +36,7 @@ def render(report: Report) -> str:
 
 def write(report: Report, path: Path) -> None:
     """Write the page whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(render(report), encoding="utf-8")
-    temporary.replace(path)
+    write_text(path, render(report))
 
 
 def when(timestamp: datetime | None) -> str:
@@ -57,7 +55,7 @@ def rate(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Write a duration for a table cell; an endless one is said so."""
+    """Write a duration for a table cell; an infinite one in words."""
     if value is None:
         return ""
     if value == float("inf"):

@@ -1,4 +1,4 @@
-"""What a report shows, as plain values: the page needs neither Spark nor MLflow."""
+"""Content of a report, as plain values: the page needs neither Spark nor MLflow."""
 
 from __future__ import annotations
 
@@ -74,11 +74,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A step of an earlier plan, or of the safety net, whose time has come: what was expected of it and what came.
+    """A due step of an earlier plan, or of the reactive controller: expected and realised.
 
     Attributes:
         apply_at: when it was due.
-        status: of gold.applied_steps, with the refusal's name if it was refused; of the net's own steps it says so.
+        status: of gold.applied_steps, with the refusal's name if it was refused, or that it is the
+            reactive controller's own step.
         slots, ran_slots: planned; mean of those that the job ran with, None when it was not observed.
         load_q90_per_s, load_per_s: highest of the forecast's bins; highest that came.
         p_late, late_minutes: probability in the worst bin; minutes late while it was in effect.
@@ -101,7 +102,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Realised:
-    """How a job ran over the days that are drawn, whoever decided."""
+    """Measured figures of a job over the days that are drawn."""
 
     days: float
     late_minutes_per_day: float

@@ -20,6 +20,7 @@ from spark_jobs.report.outcomes import due_steps, newest_backtests, recent_resca
 from spark_jobs.report.page import write
 from spark_jobs.report.page_data import Report
 from spark_jobs.report.text_tables import forecast_rows, model_rows, quality_rows, quarantine_rows
+from spark_jobs.session import threads
 
 JOBS_SHOWN = 40
 HISTORY_DAYS = 3
@@ -33,7 +34,7 @@ def newest_plan(plans: DataFrame, as_of: Column) -> DataFrame:
     return made.join(F.broadcast(newest), "as_of", "left_semi")
 
 
-def most_changed(plan: DataFrame, count: int) -> DataFrame:
+def select_most_changed(plan: DataFrame, count: int) -> DataFrame:
     """Return ``cluster, job`` of the jobs whose plan changes most, the refused ones first: they need a person."""
     refused = F.max((F.col("status") == "refused").cast("int")).alias("refused")
     moved = F.sum(F.abs("slot_hours_saved")).alias("moved")
@@ -68,20 +69,20 @@ def load_history(observations: DataFrame, as_of: Column, late_after_s: float) ->
 
 def newest_forecast(forecasts: DataFrame, as_of: Column) -> DataFrame:
     """Return per job and bin the newest forecast's quantiles, its sources added up."""
-    return _summed(newest_plan(forecasts, as_of))
+    return _sum_sources(newest_plan(forecasts, as_of))
 
 
 def earlier_forecasts(forecasts: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return per job and bin what was last forecast within the hour before it, for bins that are over."""
+    """Return per job and bin the last forecast within the hour before it, for bins that are over."""
     ahead_s = F.unix_timestamp("bin_start") - F.unix_timestamp("as_of")
     of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     over = F.col("bin_start").between(F.lit(since), F.lit(as_of)) & (F.col("as_of") < F.lit(as_of))
     shortly = forecasts.where(of_days & over & ahead_s.between(0, SHORTLY_S))
     newest = Window.partitionBy("cluster", "job", "operator", "bin_start").orderBy(F.desc("as_of"))
-    return _summed(shortly.withColumn("rank", F.row_number().over(newest)).where("rank = 1"))
+    return _sum_sources(shortly.withColumn("rank", F.row_number().over(newest)).where("rank = 1"))
 
 
-def _summed(forecasts: DataFrame) -> DataFrame:
+def _sum_sources(forecasts: DataFrame) -> DataFrame:
     """Add up the sources of each job."""
     quantiles = [F.sum(name).alias(name) for name in ("q10_per_s", "q50_per_s", "q90_per_s")]
     notes = [F.collect_set("method").alias("methods"), F.collect_set("fallback_reason").alias("fallback_reasons")]
@@ -89,49 +90,59 @@ def _summed(forecasts: DataFrame) -> DataFrame:
     return bins.orderBy("cluster", "job", "bin_start")
 
 
-def with_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
-    """Add what became of each step to the plan."""
+def add_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
+    """Add the outcome of each step to the plan."""
     found = applied.select("step_id", F.concat_ws(" ", "status", "refusal").alias("outcome"))
     joined = plan.join(found, "step_id", "left")
     return joined.withColumn("outcome", F.coalesce("outcome", F.lit(""))).orderBy("cluster", "job", "step_index")
-
-
-def _of(frame: DataFrame, shown: DataFrame) -> pd.DataFrame:
-    return frame.join(F.broadcast(shown), ["cluster", "job"], "left_semi").toPandas()
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
     """Write ``<out>/report.html`` for the newest plan at or before the request's ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     as_of = F.lit(format_utc(request.as_of)).cast("timestamp")
-    plan = with_outcomes(newest_plan(lake.read(tables.PLANS), as_of), lake.read(tables.APPLIED_STEPS)).cache()
-    shown = most_changed(plan, JOBS_SHOWN).cache()
+    plan = add_outcomes(newest_plan(lake.read(tables.PLANS), as_of), lake.read(tables.APPLIED_STEPS)).cache()
+    shown = select_most_changed(plan, JOBS_SHOWN).cache()
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
     plans, applied, forecasts = (lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.FORECASTS))
-    late_after_s = settings.planner.late_after_s
-    jobs = job_reports(
-        settings,
-        now,
-        Rows(
-            plan=_of(plan, shown),
-            load=_of(load_history(lake.read(tables.OBSERVATIONS), as_of, late_after_s), shown),
-            forecast=_of(newest_forecast(forecasts, as_of), shown),
-            earlier=_of(earlier_forecasts(forecasts, since, now), shown),
-            due=_of(due_steps(plans, applied, lake.read(tables.LOOKS), since, now), shown),
-            rescales=_of(recent_rescales(lake.read(tables.RESCALES), since, now), shown),
-            backtests=_of(newest_backtests(lake.read(tables.BACKTESTS), as_of), shown),
-        ),
-    )
-    report = Report(
-        as_of=request.as_of,
-        code_version=code_version(),
-        jobs=jobs,
-        jobs_total=plan.select("cluster", "job").distinct().count(),
-        quality=quality_rows(lake.read(tables.QUALITY)),
-        quarantine=quarantine_rows(lake.read(tables.QUARANTINE)),
-        models=model_rows(lake.read(tables.MODEL_VERSIONS), as_of),
-        forecasts=forecast_rows(lake.read(tables.FORECAST_SCORES), as_of),
-    )
+    looks, late_after_s = lake.read(tables.LOOKS), settings.planner.costs.late_after_s
+
+    def collect(frame: DataFrame) -> pd.DataFrame:
+        return frame.join(F.broadcast(shown), ["cluster", "job"], "left_semi").toPandas()
+
+    # Of the time of so small queries most is their planning in the driver, and several are planned at once.
+    with threads(spark) as pool:
+        load = pool.submit(lambda: collect(load_history(lake.read(tables.OBSERVATIONS), as_of, late_after_s)))
+        steps = pool.submit(collect, plan)
+        forecast = pool.submit(lambda: collect(newest_forecast(forecasts, as_of)))
+        earlier = pool.submit(lambda: collect(earlier_forecasts(forecasts, since, now)))
+        due = pool.submit(lambda: collect(due_steps(plans, applied, looks, since, now)))
+        rescales = pool.submit(lambda: collect(recent_rescales(lake.read(tables.RESCALES), since, now)))
+        backtests = pool.submit(lambda: collect(newest_backtests(lake.read(tables.BACKTESTS), as_of)))
+        total = pool.submit(lambda: plan.select("cluster", "job").distinct().count())
+        quality = pool.submit(lambda: quality_rows(lake.read(tables.QUALITY)))
+        quarantine = pool.submit(lambda: quarantine_rows(lake.read(tables.QUARANTINE)))
+        models = pool.submit(lambda: model_rows(lake.read(tables.MODEL_VERSIONS), as_of))
+        scores = pool.submit(lambda: forecast_rows(lake.read(tables.FORECAST_SCORES), as_of))
+        rows = Rows(
+            plan=steps.result(),
+            load=load.result(),
+            forecast=forecast.result(),
+            earlier=earlier.result(),
+            due=due.result(),
+            rescales=rescales.result(),
+            backtests=backtests.result(),
+        )
+        report = Report(
+            as_of=request.as_of,
+            code_version=code_version(),
+            jobs=job_reports(settings, now, rows),
+            jobs_total=total.result(),
+            quality=quality.result(),
+            quarantine=quarantine.result(),
+            models=models.result(),
+            forecasts=scores.result(),
+        )
     path = Path(settings.paths.out) / "report.html"
     write(report, path)
-    return {"jobs": report.jobs_total, "shown": len(jobs), "report": str(path)}
+    return {"jobs": report.jobs_total, "shown": len(report.jobs), "report": str(path)}

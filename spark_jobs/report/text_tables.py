@@ -31,7 +31,7 @@ def quality_rows(quality: DataFrame) -> TextTable:
 
 
 def quarantine_rows(quarantine: DataFrame) -> TextTable:
-    """How many rows were quarantined for each reason, with one example."""
+    """Number of quarantined rows for each reason, with one example."""
     example = F.substring(F.min("detail"), 1, 120).alias("example")
     counted = quarantine.groupBy("cluster", "reason").agg(F.count("*").alias("rows"), example)
     return text_table(counted.orderBy("cluster", F.desc("rows")))

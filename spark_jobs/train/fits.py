@@ -10,8 +10,8 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from models.capacity.capacity_samples import pack
 from models.capacity.curves import fit_curves
-from models.capacity.samples import pack
 from models.latency import fit_latency
 from spark_jobs.train.training_data import JOB, OPERATOR
 

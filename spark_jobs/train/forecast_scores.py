@@ -1,4 +1,4 @@
-"""How the forecasts did lately, for the training's run in MLflow: coverage and pinball loss, as numbers and drawn.
+"""Recent scores of the forecasts, for the training's run in MLflow: coverage and pinball loss, as numbers and a plot.
 
 The forecast stage writes the record of its backtests to ``gold.forecast_scores`` every hour; a training of the night
 shows what has become of it.

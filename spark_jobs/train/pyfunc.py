@@ -14,7 +14,7 @@ import pandas as pd
 
 
 class FleetCapacity(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
-    """Looks capacities up in the bundle's flat arrays (layout: models/bundle.py)."""
+    """Reads capacities from the bundle's flat arrays (layout: models/bundle.py)."""
 
     def load_context(self, context: Any) -> None:
         """Read the arrays; nothing is unpickled."""

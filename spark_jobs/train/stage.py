@@ -24,7 +24,7 @@ from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
 from spark_jobs.train.train_fleet import RESULT_TAG, log_training, train_fleet
 
-MODEL_FORMAT = 2  # raised when the same rows and settings shall give different models
+MODEL_FORMAT = 2  # increased when the same rows and settings shall give different models
 
 
 class NothingToLearnError(RuntimeError):
@@ -48,7 +48,7 @@ def content_of(inputs: data.Inputs, settings: Settings, where: str) -> dict[str,
     Raises:
         NothingToLearnError: there are none.
     """
-    found = data.observed_content(inputs.observations).first()
+    found = data.hash_observations(inputs.observations).first()
     if found is None or not found["rows"]:
         raise NothingToLearnError(
             f"no undisturbed observation in the {settings.training.lookback_days} days before "

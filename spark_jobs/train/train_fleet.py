@@ -17,13 +17,21 @@ from include.settings import Cluster, Settings
 from include.tables import OBSERVATIONS
 from include.version import code_version
 from models.bundle import FleetBundle
-from spark_jobs.model_store import ModelStore
+from spark_jobs.model_store import NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
-from spark_jobs.train.bundle import Assembled, assemble
+from spark_jobs.train.build_bundle import Assembled, assemble
+from spark_jobs.train.description import (
+    CAPACITY_PLOT,
+    FORECAST_PLOT,
+    OPERATOR_TABLE,
+    PRIOR_TABLE,
+    RECOVERY_PLOT,
+    describe_training,
+)
 from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
-from spark_jobs.train.plots import capacity_figure, operator_table, prior_table, recovery_figure
-from spark_jobs.train.scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
+from spark_jobs.train.holdout_scores import judge, recovery_errors, score_capacities, score_latencies, score_recoveries
+from spark_jobs.train.training_plots import capacity_figure, operator_table, prior_table, recovery_figure
 
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 
@@ -55,7 +63,7 @@ class Trained:
 
 
 def grid_tops(points: DataFrame, graphs: DataFrame, settings: Settings) -> DataFrame:
-    """Add ``top``: a curve reaches as far as slots and key groups allow, and at least to what was seen."""
+    """Add ``top``: a curve reaches as far as slots and key groups allow, at least to the observed parallelisms."""
     slots = F.lit(Cluster().slots_max)
     for name, cluster in settings.clusters.items():
         slots = F.when(F.col("cluster") == name, cluster.slots_max).otherwise(slots)
@@ -85,7 +93,7 @@ def fit_fleet(
 
 
 def score_fleet(inputs: data.Inputs, settings: Settings, assembled: Assembled, champion: FleetBundle | None) -> Scores:
-    """Score the new models, and the champion beside them, on what neither has seen."""
+    """Score the new models, and the champion beside them, on held-back rows."""
     spark = inputs.observations.sparkSession
     bundle = assembled.bundle
     held = data.held_capacities(inputs.observations, settings.training)
@@ -188,18 +196,20 @@ def log_training(
         RESULT_TAG: json.dumps(result),
     }
     number = inputs.versions[OBSERVATIONS.name]
-    source = DeltaDatasetSource(path=f"{settings.paths.lake}/{OBSERVATIONS.relative_path}", delta_table_version=number)
+    path = f"{settings.paths.lake}/{OBSERVATIONS.relative_path}"
+    note = describe_training(inputs, settings.training, result, trained.measured, f"{path}, Delta version {number}")
+    source = DeltaDatasetSource(path=path, delta_table_version=number)
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
     table = operator_table(bundle, trained.assembled.operators, trained.scores.capacity)
-    with store.run(bundle.model_version, tags):
+    with store.run(bundle.model_version, tags | {NOTE_TAG: note}):
         mlflow.log_params(settings.training.model_dump())
         mlflow.log_metrics({name: value for name, value in trained.measured.items() if np.isfinite(value)})
         if len(forecasts):
             mlflow.log_metrics(forecast_measures(forecasts))
-            mlflow.log_figure(forecast_figure(forecasts), "forecast_scores.png")
+            mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
         mlflow.log_input(dataset, context="training")
-        mlflow.log_table(table, "operators.json")
-        mlflow.log_table(prior_table(bundle), "fleet_prior.json")
-        mlflow.log_figure(capacity_figure(bundle), "capacity_curves.png")
-        mlflow.log_figure(recovery_figure(trained.scores.recovery), "recovery.png")
+        mlflow.log_table(table, OPERATOR_TABLE)
+        mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
+        mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
+        mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
         store.log_bundle(bundle)

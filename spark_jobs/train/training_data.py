@@ -1,4 +1,4 @@
-"""What the models learn from: rows of silver, reduced in Spark to what a fit needs."""
+"""Training data: rows of silver, reduced in Spark to the inputs of a fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_jobs.timestamps import timestamp_column
 JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")
 POINT = (*OPERATOR, "parallelism")
-RECENT_EVENTS = 20  # per job and kind; older ones tell little about the job as it is
+RECENT_EVENTS = 20  # per job and kind; older ones are not typical of the present job
 RECENT_HELD = 20  # held-back observations per (operator, parallelism) on which models are scored
 RECENT_HELD_WINDOWS = 200  # per job, for latency
 _BUCKETS = 10_000
@@ -26,7 +26,7 @@ _BUCKETS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a training reads, cut to its look-back; observations stay in memory until the caller lets go of them.
+    """Inputs of a training, cut to its look-back; observations stay in memory until the caller unpersists them.
 
     Attributes:
         as_of: nothing at or after it is in here.
@@ -56,7 +56,7 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
     """Undisturbed windows of the look-back, none at or after ``as_of``, marked held back or not.
 
     A window is held back by a hash of its job and time: the same ones for every training, so that a champion and its
-    challenger are scored on windows that neither has seen.
+    challenger are scored on windows that neither was trained on.
     """
     since = as_of - timedelta(days=training.lookback_days)
     window = F.col("window_start")
@@ -78,7 +78,7 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
     )
 
 
-def observed_content(observations: DataFrame) -> DataFrame:
+def hash_observations(observations: DataFrame) -> DataFrame:
     """One row: count, operators, first window, and a hash of the content that does not depend on order or files."""
     total = F.sum(F.xxhash64(*observations.columns).cast("decimal(38,0)"))
     return observations.agg(
@@ -192,14 +192,14 @@ def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> D
 
 
 def latest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
-    """The graph of each job as last seen before ``as_of``, one row per operator."""
+    """The last observed graph of each job before ``as_of``, one row per operator."""
     newest = F.max("observed_at").over(Window.partitionBy(*JOB))
     known = graphs.where(F.col("observed_at") < timestamp_column(as_of)).withColumn("newest", newest)
     return known.where(F.col("observed_at") == F.col("newest")).select(*OPERATOR, "upstream", "max_parallelism")
 
 
 def operator_kinds(graphs: DataFrame) -> DataFrame:
-    """The kind of every operator of :func:`latest_graphs`, by which the fleet's operators teach each other."""
+    """The kind of every operator of :func:`latest_graphs`, by which the fleet's operators are pooled."""
     edges = graphs.select(*JOB, F.explode("upstream").alias("operator"))
     fed = edges.groupBy(*OPERATOR).agg(F.count(F.lit(1)).cast("int").alias("feeds"))
     placed = graphs.join(fed, list(OPERATOR), "left")

@@ -1,1 +1,1 @@
-"""The safety net between plans: fresh raw files -> what goes out now, per job."""
+"""The reactive controller between plans: fresh raw files -> what goes out now, per job."""

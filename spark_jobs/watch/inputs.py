@@ -1,4 +1,4 @@
-"""What a look starts from: every watched job with its graph, its newest plan and the memory of the look before."""
+"""What an evaluation starts from: every job with its graph, its newest plan and the memory of the last evaluation."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def newest_steps(plans: DataFrame) -> DataFrame:
 
 
 def plan_memories(memories: DataFrame, as_of: datetime) -> DataFrame:
-    """Return what plans left for the net, by job and plan."""
+    """Return what plans left for the controller, by job and plan."""
     own = (F.col("stage") == str(Stage.PLAN)) & (F.col("policy") == WATCHED)
     made = memories.where(within_lookback(as_of) & own & (F.col("as_of") <= timestamp_column(as_of)))
     return made.select(*JOB, F.unix_timestamp("as_of").alias("plan_as_of_s"), F.col("memory").alias("plan_memory"))
 
 
 def look_memories(looks: DataFrame, as_of: datetime) -> DataFrame:
-    """Return what each job's last look before ``as_of`` left: a look made again starts from the same memory."""
+    """Return what each job's last evaluation before ``as_of`` left: a rerun starts from the same memory."""
     since = as_of - REMEMBERED
     between = (F.col("as_of") >= timestamp_column(since)) & (F.col("as_of") < timestamp_column(as_of))
     made = looks.where(within_lookback(as_of) & between)

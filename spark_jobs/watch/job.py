@@ -21,11 +21,11 @@ from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.policies.memory import dump
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
-from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.policy import Planner
-from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, look, unseen
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.policies.tidewise.tidewise_policy import Planner
 from models.recovery import UNTRAINED
 from spark_jobs.job_inputs.job_state import graph_of
 from spark_jobs.job_inputs.policy_memory import recall
@@ -130,22 +130,22 @@ def watcher(task: WatchTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def look_row(task: WatchTask, view: JobView) -> Row:
-    """Return the row of one job's look."""
+    """Return the row of one job at an evaluation."""
     memory = memory_of(task, view)
     seen_until_s = None
     try:
         snapshot = take_snapshot(task, view)
         seen = snapshot.observations
         seen_until_s = int(seen.window_start_s[-1]) + seen.window_s if len(seen) else None
-        told, after = look(snapshot, memory)
+        told, after = evaluate_job(snapshot, memory)
         is_seen = True
     except NotSeenError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
-        (told, after), is_seen = unseen(memory, task.as_of_s), False
+        (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
     except Exception as error:  # one job's look must not keep the others from theirs
-        log.exception("look at %s/%s", view.cluster, view.job)
-        (told, after), is_seen = unseen(memory, task.as_of_s), False
-        told = replace(told, reason=f"the look failed ({type(error).__name__}: {error}); {told.reason}")
+        log.exception("evaluation of %s/%s", view.cluster, view.job)
+        (told, after), is_seen = decide_without_windows(memory, task.as_of_s), False
+        told = replace(told, reason=f"the evaluation failed ({type(error).__name__}: {error}); {told.reason}")
     return {
         "cluster": view.cluster,
         "job": view.job,
@@ -236,7 +236,7 @@ def _released(task: WatchTask, view: JobView, told: ReactiveDecision) -> Row:
         "decision": "net",
         "step_id": step_id(view, task.as_of, target["parallelism_to"]),
         "apply_at_s": task.as_of_s,
-        "valid_until_s": task.as_of_s + task.settings.planner.apply_every_s,
+        "valid_until_s": task.as_of_s + task.settings.planner.timing.apply_every_s,
     }
 
 
@@ -246,7 +246,7 @@ def _held(task: WatchTask, view: JobView, memory: ControllerMemory) -> str | Non
     return _id_of(view, due_steps[-1]) if due_steps else None
 
 
-def _id_of(view: JobView, due: Due) -> str | None:
+def _id_of(view: JobView, due: PendingStep) -> str | None:
     """Return the id under which the newest plan has a step."""
     wanted = (due.apply_at_s, dict(due.parallelism))
     return next((one["step_id"] for one in view.steps if (one["apply_at_s"], one["parallelism_to"]) == wanted), None)

@@ -14,25 +14,25 @@ from include.flink.endpoints import RESTARTING_STATES
 from include.settings import Cluster, Settings
 from include.utc import ceil_hour, floor_hour
 from spark_jobs.job_history.job_replies import (
-    checkpoints,
-    failures,
-    job_polls,
-    operators,
-    parallelism_changes,
-    parsed_replies,
+    find_parallelism_periods,
+    name_operators,
+    read_replies,
+    select_checkpoints,
+    select_failures,
+    select_polls,
 )
-from spark_jobs.job_history.observations import observations
-from spark_jobs.job_history.rescales import unsettled_windows
-from spark_jobs.job_history.restarts import restart_events
-from spark_jobs.job_history.samples import source_or_named, vertex_samples
+from spark_jobs.job_history.observations import build_observations
+from spark_jobs.job_history.rescales import find_unsettled_windows
+from spark_jobs.job_history.restarts import find_stops
+from spark_jobs.job_history.samples import build_samples, source_or_named
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.windows import windows_between
-from spark_jobs.raw_parsing.bronze_rows import kept_events, metrics_rows
+from spark_jobs.raw_parsing.bronze_rows import select_event_rows, select_metrics_rows
 from spark_jobs.raw_parsing.parsed_lines import parse_lines
 from spark_jobs.raw_parsing.raw_files import hour_range, list_files, read_contents
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
-WINDOWS = 2  # as many as the net means over; a cluster with long windows is read further back for them
+WINDOWS = 2  # as many as the controller averages over; a cluster with long windows is read further back for them
 _GRAPH = "ARRAY<STRUCT<operator: STRING, upstream: ARRAY<STRING>>>"
 
 
@@ -50,7 +50,7 @@ def recent_rows(spark: SparkSession, settings: Settings, since: datetime, as_of:
     # Kept before they are filtered: else every rule would be worked out once more for the filter.
     rows = parse_lines(read_contents(spark, files, since, as_of), settings.ingest)
     observed = F.col("observed_at").between(F.lit(since), F.lit(as_of))
-    # A reply that stands in two files gives a second sample at the same moment: no time passed, so it adds nothing.
+    # A reply that stands in two files gives a second sample at the same time: no time passed, so it adds nothing.
     return rows.where(F.col("fault").isNull() & observed).withColumn("duplicate", F.lit(False))
 
 
@@ -65,19 +65,21 @@ def what_is_seen(spark: SparkSession, settings: Settings, graphs: DataFrame, as_
         spark: the session.
         settings: of the run.
         graphs: of :func:`spark_jobs.job_inputs.newest_rows.newest_graphs`; a plan is polled once an hour only.
-        as_of: the moment of looking.
+        as_of: the time of the evaluation.
     """
     span, longest = span_of(settings)
     # The sample before the first window tells what was counted until then.
     rows = recent_rows(spark, settings, as_of - span - longest, as_of)
-    replies = parsed_replies(kept_events(rows)).localCheckpoint()
-    polls = job_polls(replies).localCheckpoint()
-    names = operators(polls).localCheckpoint()
+    replies = read_replies(select_event_rows(rows)).localCheckpoint()
+    polls = select_polls(replies).localCheckpoint()
+    names = name_operators(polls).localCheckpoint()
     # Kept, as it is read twice: the windows, and those of former ids.
-    samples = vertex_samples(metrics_rows(rows), _with_sources(names, graphs), settings.clusters).localCheckpoint()
-    stops = restart_events(polls, failures(replies), checkpoints(replies))
-    unsettled = unsettled_windows(stops, polls, settings, as_of)
-    found = observations(samples, parallelism_changes(polls, as_of), unsettled)
+    samples = build_samples(
+        select_metrics_rows(rows), _with_sources(names, graphs), settings.clusters
+    ).localCheckpoint()
+    stops = find_stops(polls, select_failures(replies), select_checkpoints(replies))
+    unsettled = find_unsettled_windows(stops, polls, settings, as_of)
+    found = build_observations(samples, find_parallelism_periods(polls, as_of), unsettled)
     windows = windows_between(found, as_of - span, as_of)
     listed = F.to_json(F.collect_list(F.struct(*[name for name in windows.columns if name not in JOB])))
     return _last_polls(polls, names).join(windows.groupBy(*JOB).agg(listed.alias("windows")), JOB, "left")

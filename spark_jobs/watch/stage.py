@@ -1,6 +1,6 @@
-"""Watch stage: raw files of the last minutes -> the safety net's look at every job, in ``gold.looks``.
+"""Watch stage: raw files of the last minutes -> the reactive controller's decision on every job, in ``gold.looks``.
 
-The plan says what should go out when; the look says what does. The apply stage of the same moment sends it.
+The plan says what should go out when; the controller says what does. The apply stage of the same time sends it.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ def look_rows(rows: DataFrame, task: WatchTask) -> DataFrame:
 
 
 def own_slice(as_of: datetime) -> str:
-    """Return the slice of gold.looks that a look replaces: its own, and those that are forgotten.
+    """Return the slice of gold.looks that an evaluation replaces: its own rows, and those that are too old.
 
-    A look at which nothing went out is kept for as long as its memory is of use; the others stay.
+    A row without a step is kept for as long as its memory is of use; the others stay.
     """
     forget_enlargement = timestamp_literal(as_of - REMEMBERED)
     return f"({as_of_slice(as_of)}) OR (decision = 'wait' AND as_of < {forget_enlargement})"
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Look at all jobs of the planner as of ``request.as_of``; the same input gives the same rows."""
+    """Evaluate all jobs of the planner as of ``request.as_of``; the same input gives the same rows."""
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     bundle = champion(settings)
     task = WatchTask(settings, as_of, spark.sparkContext.broadcast(bundle) if bundle else None)
     views = job_views(lake, settings, as_of)
     rows = views.groupBy(*JOB).applyInPandas(watcher(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
-    remove_looked(settings)  # killed before the new one is written, the apply stage looks into the table
+    remove_looked(settings)  # if this run is killed before it writes the new one, the apply stage reads the table
     lake.replace(LOOKS, look_rows(rows, task), own_slice(as_of))
     counted = rows.groupBy("decision", "seen").count().collect()
     found: Counter[str] = Counter()

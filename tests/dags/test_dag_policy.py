@@ -29,7 +29,7 @@ TASKS = {
     "tidewise_collect": ["collect"],
     "tidewise_ingest": ["ingest"],
     "tidewise_train": ["train", "policies_learn", "learn"],
-    "tidewise_plan": ["forecast", "plan", "report"],
+    "tidewise_plan": ["forecast_plan_report"],
     "tidewise_apply": ["due", "watch", "released", "apply"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
@@ -87,7 +87,7 @@ def test_every_task_states_its_policy(dags):
 
 def test_spark_stages_are_pooled_retried_and_timed(dags):
     stages = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
-    assert {task.task_id for task in stages} == set(map(str, Stage))
+    assert {stage for task in stages for stage in task.stages} == set(Stage)
     for task in stages:
         assert task.pool == SPARK_POOL
         assert task.retries >= 1
@@ -99,7 +99,7 @@ def test_spark_stages_are_pooled_retried_and_timed(dags):
 
 def test_due_steps_go_before_everything_else(dags):
     weights = {task.task_id: task.priority_weight for task in all_tasks(dags)}
-    assert weights["apply"] >= weights["watch"] > weights["plan"] > weights["train"]
+    assert weights["apply"] >= weights["watch"] > weights["forecast_plan_report"] > weights["train"]
 
 
 def test_every_table_is_written_by_exactly_one_stage():
@@ -163,6 +163,15 @@ print(nothing, due, told(), "pyspark" in sys.modules)
 def test_assets_are_attached(dags):
     learn = dags["tidewise_train"].get_task("learn")
     assert Asset(name="gold.policy_memory", group="tidewise") in learn.outlets
-    plan = dags["tidewise_plan"].get_task("plan")
-    assert Asset(name="gold.plans", group="tidewise") in plan.outlets
-    assert Asset(name="gold.forecasts", group="tidewise") in plan.inlets
+    plan = dags["tidewise_plan"].get_task("forecast_plan_report")
+    assert {"gold.forecasts", "gold.plans", "report.page"} <= {asset.name for asset in plan.outlets}
+    assert Asset(name="silver.observations", group="tidewise") in plan.inlets
+    assert Asset(name="gold.forecasts", group="tidewise") not in plan.inlets  # it is written by the same task
+
+
+def test_stages_of_one_application_share_a_task(dags):
+    task = dags["tidewise_plan"].get_task("forecast_plan_report")
+    assert task.stages == (Stage.FORECAST, Stage.PLAN, Stage.REPORT)
+    assert task.application_args[:3] == ["forecast", "plan", "report"]
+    assert task.retries == 2
+    assert task.execution_timeout == timedelta(minutes=75)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
 
-from include.stages import Stage, StageRequest
+from include.stages import Stage, StageRequest, parse_requests
 from include.utc import IntervalError
 
 pytestmark = pytest.mark.airflow
 
+PLAN_TASK = "forecast_plan_report"
 SIX_OH_FIVE = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)
 SEVEN_OH_FIVE = datetime(2026, 11, 20, 19, 5, tzinfo=UTC)
 
@@ -30,7 +31,9 @@ def rendered(dags, dag_id, task_id, *, params=None, run=None, **context) -> Stag
         environment.from_string(argument).render(params=given, dag_run=run or Run(), **context)
         for argument in dag.get_task(task_id).application_args
     ]
-    return StageRequest.parse(arguments)
+    requests = parse_requests(arguments)
+    assert requests == tuple(replace(requests[0], stage=request.stage) for request in requests)
+    return requests[0]
 
 
 def test_hourly_ingest_takes_the_full_hour_of_its_interval(dags):
@@ -69,7 +72,8 @@ def test_half_an_interval_is_refused(dags):
 
 
 @pytest.mark.parametrize(
-    ("dag_id", "task_id"), [("tidewise_train", "train"), ("tidewise_plan", "plan"), ("tidewise_backtest", "backtest")]
+    ("dag_id", "task_id"),
+    [("tidewise_train", "train"), ("tidewise_plan", PLAN_TASK), ("tidewise_backtest", "backtest")],
 )
 def test_scheduled_run_looks_from_its_own_moment(dags, dag_id, task_id):
     request = rendered(dags, dag_id, task_id, data_interval_start=SEVEN_OH_FIVE, data_interval_end=SEVEN_OH_FIVE)
@@ -78,7 +82,7 @@ def test_scheduled_run_looks_from_its_own_moment(dags, dag_id, task_id):
 
 
 def test_a_plain_trigger_looks_from_when_it_was_asked_for(dags):
-    assert rendered(dags, "tidewise_plan", "plan", run=Run("manual", SIX_OH_FIVE)).as_of == SIX_OH_FIVE
+    assert rendered(dags, "tidewise_plan", PLAN_TASK, run=Run("manual", SIX_OH_FIVE)).as_of == SIX_OH_FIVE
 
 
 def test_profiling_is_of_one_job_or_of_all(dags):
@@ -99,7 +103,7 @@ def test_as_of_wins(dags):
     [
         ("tidewise_train", "train"),
         ("tidewise_train", "learn"),
-        ("tidewise_plan", "forecast"),
+        ("tidewise_plan", PLAN_TASK),
         ("tidewise_apply", "apply"),
         ("tidewise_profile", "profiling"),
         ("tidewise_backtest", "backtest"),

@@ -10,26 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from include.settings import SETTINGS_FILE_VARIABLE, Cluster, Mlflow, Paths, Settings, Spark
+from include.settings import Settings
 from spark_jobs.lake import Lake
+from spark_jobs.model_database import ensure_database
 from spark_jobs.session import start_session
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def settings_below(root: Path) -> Settings:
-    """Return settings whose every path lies below ``root``; clusters ``c5m`` (5-minute windows) and ``c15s``."""
-    return Settings(
-        paths=Paths(lake=str(root / "lake"), raw=str(root / "raw"), out=str(root / "out")),
-        spark=Spark(
-            master="local[2]",
-            driver_memory="2g",
-            shuffle_partitions=2,
-            jars_dir=str(REPOSITORY / ".cache" / "jars"),
-        ),
-        mlflow=Mlflow(tracking_uri=f"sqlite:///{root}/mlflow.db", artifact_root=str(root / "mlartifacts")),
-        clusters={"c5m": Cluster(window_s=300), "c15s": Cluster(window_s=15, slots_max=8)},
-    )
+from tests.spark.lake_settings import REPOSITORY, prepared_settings, settings_below
 
 
 @pytest.fixture(scope="session")
@@ -44,11 +29,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def empty_model_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MLflow's SQLite file with its schema, which dozens of migrations make."""
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    ensure_database(f"sqlite:///{path}")
+    return path
+
+
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings on ``tmp_path``; the repository's own ``tidewise.toml`` does not reach into tests."""
-    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "none.toml"))
-    return settings_below(tmp_path)
+def settings(tmp_path: Path, empty_model_store: Path) -> Settings:
+    """Settings on ``tmp_path``."""
+    return prepared_settings(tmp_path, empty_model_store)
 
 
 @pytest.fixture

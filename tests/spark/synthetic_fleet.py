@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from delta_tables import write_rows
 
 from include import tables
-from include.tables import Table
 from models.bundle import FleetBundle
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.lake import Lake
@@ -25,13 +25,6 @@ def job_id(job: str) -> str:
 
 def vertex_id(operator: str) -> str:
     return operator.encode().hex().ljust(32, "f")[:32]
-
-
-def write(lake: Lake, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-    lake.ensure(table)
-    complete = [{column: row.get(column) for column in table.columns} for row in rows]
-    added = lake.spark.createDataFrame(complete, table.ddl).coalesce(1)
-    added.write.format("delta").mode("append").save(lake.path(table))
 
 
 def _day(at: datetime) -> dict[str, Any]:
@@ -160,8 +153,8 @@ def model_row(at: datetime = AS_OF - timedelta(hours=10)) -> dict[str, Any]:
 
 def write_fleet(lake: Lake, loads: Mapping[str, Iterable[float]], cluster: str = CLUSTER) -> None:
     """Write state and forecast of healthy jobs: job -> a rate per hour."""
-    write(lake, tables.JOB_GRAPHS, [row for job in loads for row in graph_rows(job, cluster=cluster)])
-    write(lake, tables.OBSERVATIONS, [row for job in loads for row in observation_rows(job, cluster=cluster)])
+    write_rows(lake, tables.JOB_GRAPHS, [row for job in loads for row in graph_rows(job, cluster=cluster)])
+    write_rows(lake, tables.OBSERVATIONS, [row for job in loads for row in observation_rows(job, cluster=cluster)])
     forecasts = [row for job, rates in loads.items() for row in forecast_rows(job, rates, cluster=cluster)]
-    write(lake, tables.FORECASTS, forecasts)
-    write(lake, tables.MODEL_VERSIONS, [model_row()])
+    write_rows(lake, tables.FORECASTS, forecasts)
+    write_rows(lake, tables.MODEL_VERSIONS, [model_row()])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import functions as F
+from delta_tables import write_rows
 
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES, Table
 from spark_jobs.lake import Lake
@@ -56,14 +56,10 @@ def observations(job: str, *, days: int = 3, seed: int = 0, error: float = 1.0) 
 
 
 def write(lake: Lake, table: Table, rows: pd.DataFrame, timestamp: str) -> None:
-    """Write rows of some of the table's columns; the others are null."""
-    names = [name for name in table.columns if name in rows]
-    kinds = ", ".join(f"`{name}` {table.columns[name]}" for name in names)
-    texts = {name: object for name in names if table.columns[name] == "STRING"}  # Arrow wants them in one piece
-    frame = lake.spark.createDataFrame(rows[names].astype(texts), kinds)
-    missing = [F.lit(None).cast(kind).alias(name) for name, kind in table.columns.items() if name not in rows]
-    whole = frame.select("*", *missing).withColumns({"date": F.to_date(timestamp), "hour": F.hour(timestamp)})
-    lake.replace(table, whole, "true")
+    """Make rows of some of the table's columns its only ones; the other columns are null."""
+    at = pd.to_datetime(rows[timestamp])
+    dated = rows.assign(date=at.dt.date, hour=at.dt.hour).astype(object)
+    write_rows(lake, table, dated.where(dated.notna(), None).to_dict("records"), mode="overwrite")
 
 
 def events(jobs: list[str]) -> pd.DataFrame:

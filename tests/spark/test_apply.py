@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
 from include import tables
@@ -62,12 +63,12 @@ def planned(lake: Lake) -> Callable[..., None]:
 
     def write(*rows: dict[str, Any], **loads: float) -> None:
         jobs = dict.fromkeys(row["job"] for row in rows)
-        fleet.write(lake, tables.JOB_GRAPHS, [row for job in jobs for row in fleet.graph_rows(job)])
+        write_rows(lake, tables.JOB_GRAPHS, [row for job in jobs for row in fleet.graph_rows(job)])
         seen = {job: fleet.observation_rows(job, load=loads.get(job, 20_000.0)) for job in jobs}
-        fleet.write(lake, tables.OBSERVATIONS, [row for job in jobs for row in seen[job] if job != "stale_metrics"])
+        write_rows(lake, tables.OBSERVATIONS, [row for job in jobs for row in seen[job] if job != "stale_metrics"])
         rates = [20_000.0] * 24
-        fleet.write(lake, tables.FORECASTS, [row for job in jobs for row in fleet.forecast_rows(job, rates)])
-        fleet.write(lake, tables.PLANS, rows)
+        write_rows(lake, tables.FORECASTS, [row for job in jobs for row in fleet.forecast_rows(job, rates)])
+        write_rows(lake, tables.PLANS, rows)
 
     return write
 
@@ -146,7 +147,7 @@ def test_refusals_are_kept_with_their_names(
     planned(*(plan_row(job, job, **changes.get(job, {})) for job in jobs), load_outside_band=40_000.0)
     at = NOW - timedelta(minutes=2)
     rescale = {"cluster": fleet.CLUSTER, "job": "cooldown", "started_at": at, "running_at": at, "kind": "rescale"}
-    fleet.write(lake, tables.RESCALES, [rescale | {"downtime_s": 1.0, "date": at.date(), "hour": at.hour}])
+    write_rows(lake, tables.RESCALES, [rescale | {"downtime_s": 1.0, "date": at.date(), "hour": at.hour}])
     assert run_at(spark, settings)["refused"] == 6
     assert {step: row["refusal"] for step, row in applied(lake).items()} == {
         job: None if job == "ok" else job for job in jobs
@@ -291,7 +292,7 @@ def test_a_claim_that_may_no_longer_be_sent_has_failed(
     claimed(**changes)
     if not changes:
         newer = {"as_of": NOW + timedelta(minutes=1), "status": "hold", "apply_at": None}
-        fleet.write(lake, tables.PLANS, [plan_row("newer", **newer)])
+        write_rows(lake, tables.PLANS, [plan_row("newer", **newer)])
     assert run_at(spark, live, LATER)["failed"] == 1
     assert why in applied(lake)["s1"]["detail"]
     assert flink.puts == []
@@ -351,7 +352,7 @@ def test_a_job_that_restarts_takes_only_what_the_net_enlarges(
 ) -> None:
     planned(plan_row(status="hold", apply_at=None) if of_net else plan_row())
     if of_net:
-        fleet.write(lake, tables.LOOKS, [net_row()])
+        write_rows(lake, tables.LOOKS, [net_row()])
     flink.fail()
     found = run_at(spark, live)
     if of_net:
@@ -369,7 +370,7 @@ def test_without_the_adaptive_scheduler_a_job_that_restarts_is_left_alone(
     spark: SparkSession, live: Settings, lake: Lake, planned: Callable[..., None], flink: JobManagerDouble
 ) -> None:
     planned(plan_row(status="hold", apply_at=None))
-    fleet.write(lake, tables.LOOKS, [net_row()])
+    write_rows(lake, tables.LOOKS, [net_row()])
     flink.adaptive = False
     flink.fail()
     assert run_at(spark, live)["refused"] == 1
@@ -380,7 +381,7 @@ def test_what_a_job_that_restarts_comes_back_with_has_to_fit(
     spark: SparkSession, live: Settings, lake: Lake, planned: Callable[..., None], flink: JobManagerDouble
 ) -> None:
     planned(plan_row(status="hold", apply_at=None))
-    fleet.write(lake, tables.LOOKS, [net_row()])
+    write_rows(lake, tables.LOOKS, [net_row()])
     flink.slots = 4  # its own three are among the free ones while it waits for slots
     flink.fail()
     assert run_at(spark, live)["refused"] == 1

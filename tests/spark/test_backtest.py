@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
@@ -55,8 +56,8 @@ def comparing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 def write_histories(lake: Lake) -> None:
     lengths = dict.fromkeys((*JOBS, "idle", "stranger"), DAYS) | {"young": 0.2}
-    fleet.write(lake, tables.JOB_GRAPHS, [row for job in lengths for row in fleet.graph_rows(job)])
-    fleet.write(lake, tables.OBSERVATIONS, [row for job, days in lengths.items() for row in history(job, days)])
+    write_rows(lake, tables.JOB_GRAPHS, [row for job in lengths for row in fleet.graph_rows(job)])
+    write_rows(lake, tables.OBSERVATIONS, [row for job, days in lengths.items() for row in history(job, days)])
 
 
 def rows(lake: Lake) -> list[dict[str, Any]]:
@@ -111,8 +112,8 @@ def test_killed_before_its_write_it_leaves_nothing_behind(
 ) -> None:
     quick = Backtest(days=1, learning_days=1.0, history_days_min=0.1, policies=("reactive",))
     settings = comparing.model_copy(update={"backtest": quick})
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("orders"))
-    fleet.write(lake, tables.OBSERVATIONS, history("orders", 0.5))
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("orders"))
+    write_rows(lake, tables.OBSERVATIONS, history("orders", 0.5))
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

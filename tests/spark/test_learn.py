@@ -9,11 +9,12 @@ from datetime import timedelta
 import numpy as np
 import pandas as pd
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
 from include.domain.graph import JobGraph, Operator
-from include.policy_catalogue import NIGHTLY
+from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.job_inputs.newest_rows import JOB
@@ -25,6 +26,7 @@ from spark_jobs.learn import stage as learn
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
 
+NIGHTLY = names_where(learns_nightly=True)
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
 DAYS_WINDOWS = 12 * 30  # 30 hours of 5 minutes
@@ -54,8 +56,8 @@ def write_history(lake: Lake, jobs: list[str] = JOBS) -> None:
     graphs = [row for job in jobs for row in fleet.graph_rows(job) + fleet.graph_rows(job, LATER)]
     forecasts = [row for job in jobs for row in fleet.forecast_rows(job, [LOAD] * 26)]
     for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
-        fleet.write(lake, table, rows)
-    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+        write_rows(lake, table, rows)
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 
 
 def memories(lake: Lake) -> list[str]:
@@ -132,7 +134,7 @@ def test_a_job_that_teaches_nothing_keeps_its_memory_and_is_counted(
 ) -> None:
     first, second, third, *_ = sorted(map(job_of, NIGHTLY))
     write_history(lake, [first, second])
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows(third))  # never observed
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows(third))  # never observed
     monkeypatch.setattr(learn, "champion", lambda _: fleet.fleet(first, third))
     counts = learn.run(spark, learning, LEARN)
     assert counts == {"jobs": 3, "learned": 1, "refused": {"no_model": 1, "nothing_learnt": 1}}
@@ -152,7 +154,7 @@ def test_windows_as_rows_and_in_one_row_are_the_same(spark: SparkSession, learni
     write_history(lake, [job])
     gaps = fleet.observation_rows(job, at=LATER + timedelta(minutes=10), windows=1)  # most of it not measured
     gaps[0]["parallelism"], gaps[1]["disturbed"] = None, None
-    fleet.write(lake, tables.OBSERVATIONS, gaps)
+    write_rows(lake, tables.OBSERVATIONS, gaps)
     at, graph = LATER + timedelta(minutes=10), JobGraph((Operator("src"), Operator("map", ("src",))))
     observations, hours = lake.read(tables.OBSERVATIONS), timedelta(hours=learning.planner.observed_h)
     (batch,) = recent_windows(observations, learning.planner, at).toArrow().to_batches()
@@ -179,7 +181,7 @@ def test_of_one_moment_the_plan_counts_and_a_profile_is_not_forgotten(spark: Spa
         row(Stage.LEARN, 0, "now", "new"),
         row(Stage.PLAN, 0, "self", "new"),
     ]
-    fleet.write(lake, tables.POLICY_MEMORY, rows)
+    write_rows(lake, tables.POLICY_MEMORY, rows)
     table = lake.read(tables.POLICY_MEMORY)
 
     def found(also: tuple[Stage, ...]) -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import mlflow
 import pytest
+from waiting import wait_until
 
 from include.settings import PROJECT, Mlflow
 from spark_jobs.model_database import ensure_database
@@ -24,10 +24,9 @@ def uri(tmp_path) -> str:
 def test_a_killed_first_start_leaves_a_store_that_works(uri, tmp_path):
     folder = tmp_path / "store"
     process = subprocess.Popen([sys.executable, "-c", MAKE, uri], cwd=PROJECT)
-    deadline = time.monotonic() + 60
-    while not any(folder.glob(".mlflow.db.tmp")) and time.monotonic() < deadline:
-        time.sleep(0.002)
-    time.sleep(0.3)  # amid the migrations
+    # Amid the migrations: the file grows with each.
+    temporary = folder / ".mlflow.db.tmp"
+    assert wait_until(lambda: temporary.exists() and temporary.stat().st_size > 50_000, 60, every_s=0.002)
     process.kill()
     process.wait()
     assert not (folder / "mlflow.db").exists()

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Cluster
 from include.tables import AGGREGATES
-from spark_jobs.job_history.observations import observations
-from spark_jobs.job_history.samples import source_samples, vertex_samples
+from spark_jobs.job_history.observations import build_observations
+from spark_jobs.job_history.samples import build_samples, select_source_samples
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -49,8 +49,8 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
         POLLED,
     )
     names = [named(FORMER, "1", "rides"), named(LATER, "1", "rides"), named("c" * 32, "2", "fares")]
-    samples = vertex_samples(polls, spark.createDataFrame(names, NAMED), {"c": Cluster(window_s=60)})
-    found = observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
+    samples = build_samples(polls, spark.createDataFrame(names, NAMED), {"c": Cluster(window_s=60)})
+    found = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
     seen = {(row["job"], began(row)): row for row in found.collect()}
     assert {key: row["job_id"] for key, row in seen.items()} == {
         ("fares", 0): "c" * 32,
@@ -81,7 +81,7 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
     polls = [("c", FORMER, str(place) * 32, START, metrics) for place, metrics in enumerate(replies)]
     names = [("c", FORMER, str(place) * 32, "rides", f"v{place}", place < 3) for place in range(len(replies))]
     frames = spark.createDataFrame(polls, POLLED), spark.createDataFrame(names, NAMED)
-    samples = vertex_samples(*frames, {"c": Cluster(window_s=60)}).orderBy("operator")
+    samples = build_samples(*frames, {"c": Cluster(window_s=60)}).orderBy("operator")
     assert [row["pending"] for row in samples.collect()] == [3.0, 1.0, None, None]
 
 
@@ -99,11 +99,9 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
     still = [timed(second, 9000.0, 50.0, 90) for second in range(120, 360, 30)]
     idle = [timed(second, 9000.0, 0.0, second) for second in range(360, 480, 30)]
     names = spark.createDataFrame([("c", FORMER, "1" * 32, "rides", "Source: rides", True)], NAMED)
-    samples = vertex_samples(
-        spark.createDataFrame([*moving, *still, *idle], POLLED), names, {"c": Cluster(window_s=60)}
-    )
-    rows = observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
+    samples = build_samples(spark.createDataFrame([*moving, *still, *idle], POLLED), names, {"c": Cluster(window_s=60)})
+    rows = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
     seen = {began(row): row["target_data_rate_per_s"] for row in rows}
     assert seen == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}
-    polls = source_samples(samples).orderBy("observed_at").collect()
+    polls = select_source_samples(samples).orderBy("observed_at").collect()
     assert [row["since_last_s"] for row in polls] == [None, 30.0, 30.0, 30.0, 270.0, 30.0, 30.0, 30.0]

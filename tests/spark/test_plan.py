@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
 from include import tables
@@ -82,8 +83,8 @@ def test_steps_ahead_of_a_rise_through_the_real_model_store(
     assert "map needs 11 instead of 3" in step["reason"]
     assert (hold["status"], hold["apply_at"], hold["parallelism_to"]) == ("hold", None, {"src": 1, "map": 3})
     # What comes later, of the same moments even, does not change what is made again from the recorded versions.
-    fleet.write(lake, tables.OBSERVATIONS, fleet.observation_rows("rising", load=90_000.0))
-    fleet.write(lake, tables.FORECASTS, fleet.forecast_rows("steady", [90_000.0] * 24))
+    write_rows(lake, tables.OBSERVATIONS, fleet.observation_rows("rising", load=90_000.0))
+    write_rows(lake, tables.FORECASTS, fleet.forecast_rows("steady", [90_000.0] * 24))
     champion(settings, replace(fleet.fleet("rising"), model_version="m1"))
     changed = settings.model_copy(update={"planner": settings.planner.model_copy(update={"load_quantile": 0.6})})
     again = make_again(lake, changed, fleet.AS_OF)
@@ -129,16 +130,16 @@ def test_every_refusal_is_named(
     with_models(*(job for job in [*healthy, "stale_metrics", "never_measured"] if job != "no_model"))
     old = fleet.AS_OF - timedelta(hours=5)
     graphs = [row for job in [*healthy, "never_measured"] for row in fleet.graph_rows(job)]
-    fleet.write(lake, tables.JOB_GRAPHS, graphs + fleet.graph_rows("stale_metrics", old))
+    write_rows(lake, tables.JOB_GRAPHS, graphs + fleet.graph_rows("stale_metrics", old))
     seen = [row for job in healthy for row in fleet.observation_rows(job)]
-    fleet.write(lake, tables.OBSERVATIONS, seen + fleet.observation_rows("stale_metrics", old))
+    write_rows(lake, tables.OBSERVATIONS, seen + fleet.observation_rows("stale_metrics", old))
     forecasts = [row for job in ("steady", "no_model", "stale_metrics") for row in fleet.forecast_rows(job, STEADY)]
     forecasts += fleet.forecast_rows("unknown_operator", STEADY, source="renamed")
     forecasts += fleet.forecast_rows("stale_forecast", STEADY, at=old)
     forecasts += fleet.forecast_rows("gap", STEADY)[:3] + fleet.forecast_rows("gap", STEADY)[4:]
     forecasts += fleet.forecast_rows("left_long_ago", STEADY)
-    fleet.write(lake, tables.FORECASTS, forecasts)
-    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+    write_rows(lake, tables.FORECASTS, forecasts)
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
     assert plan.run(spark, settings, REQUEST)["refused"] == 7
     refusals = {job: [row["refusal"] for row in rows] for job, rows in plans(lake).items()}
     assert refusals == {
@@ -168,10 +169,10 @@ def test_an_old_or_unrecorded_model_is_refused(
     refusal: str,
 ) -> None:
     with_models("steady")
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("steady"))
-    fleet.write(lake, tables.OBSERVATIONS, fleet.observation_rows("steady"))
-    fleet.write(lake, tables.FORECASTS, fleet.forecast_rows("steady", STEADY))
-    fleet.write(lake, tables.MODEL_VERSIONS, trained)
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("steady"))
+    write_rows(lake, tables.OBSERVATIONS, fleet.observation_rows("steady"))
+    write_rows(lake, tables.FORECASTS, fleet.forecast_rows("steady", STEADY))
+    write_rows(lake, tables.MODEL_VERSIONS, trained)
     plan.run(spark, settings, REQUEST)
     assert [row["refusal"] for row in plans(lake)["steady"]] == [refusal]
 
@@ -181,7 +182,7 @@ def test_a_backfill_is_never_planned_for(
 ) -> None:
     with_models("steady")
     fleet.write_fleet(lake, {"steady": STEADY})
-    fleet.write(lake, tables.OBSERVATIONS, fleet.observation_rows("other", fleet.AS_OF + timedelta(hours=25)))
+    write_rows(lake, tables.OBSERVATIONS, fleet.observation_rows("other", fleet.AS_OF + timedelta(hours=25)))
     assert plan.run(spark, settings, REQUEST) == {"jobs": 1, "steps": 0, "held": 0, "refused": 1, "over_budget": []}
     assert [row["refusal"] for row in plans(lake)["steady"]] == ["past_horizon"]
 
@@ -192,9 +193,9 @@ def test_nothing_later_than_the_as_of_is_used(
     with_models("steady")
     fleet.write_fleet(lake, {"steady": STEADY})
     later = fleet.AS_OF + timedelta(hours=2)
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("steady", later, {"src": 1, "map": 9}))
-    fleet.write(lake, tables.OBSERVATIONS, fleet.observation_rows("steady", later))
-    fleet.write(lake, tables.FORECASTS, fleet.forecast_rows("steady", [90_000.0] * 24, later))
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("steady", later, {"src": 1, "map": 9}))
+    write_rows(lake, tables.OBSERVATIONS, fleet.observation_rows("steady", later))
+    write_rows(lake, tables.FORECASTS, fleet.forecast_rows("steady", [90_000.0] * 24, later))
     plan.run(spark, settings, REQUEST)
     (row,) = plans(lake)["steady"]
     assert (row["status"], row["parallelism_from"]) == ("hold", fleet.RUNNING)
@@ -210,7 +211,7 @@ def test_a_resubmitted_job_loses_the_operators_of_the_old_one(
         for row, name in zip(fleet.graph_rows("steady"), ("old_source", "old_map"), strict=True)
     ]
     early = [row | {"observed_at": row["observed_at"] - timedelta(minutes=20)} for row in before]
-    fleet.write(lake, tables.JOB_GRAPHS, early)
+    write_rows(lake, tables.JOB_GRAPHS, early)
     plan.run(spark, settings, REQUEST)
     (row,) = plans(lake)["steady"]
     assert (row["job_id"], row["parallelism_from"]) == (fleet.job_id("steady"), fleet.RUNNING)

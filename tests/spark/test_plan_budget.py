@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
@@ -71,10 +72,10 @@ def test_without_a_season_the_job_is_steered_by_what_is_seen(
     held = [
         row | {"fallback_reason": "only 3 hours of history"} for row in fleet.forecast_rows("young", [35_000.0] * 24)
     ]
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("young"))
-    fleet.write(lake, tables.OBSERVATIONS, fleet.busy_rows("young", 35_000.0))
-    fleet.write(lake, tables.FORECASTS, held)
-    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("young"))
+    write_rows(lake, tables.OBSERVATIONS, fleet.busy_rows("young", 35_000.0))
+    write_rows(lake, tables.FORECASTS, held)
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
     assert plan.run(spark, settings, REQUEST)["steps"] == 1
     (row,) = lake.read(tables.PLANS).collect()
     assert row["parallelism_to"]["map"] == 5  # 35,000 / 0.8 of 10,000 an instance

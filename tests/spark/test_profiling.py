@@ -6,10 +6,11 @@ import json
 from datetime import timedelta
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import SparkSession
 
 from include import tables
-from include.policy_catalogue import PROFILED
+from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.phoebe.profiling import ProfilingCluster
@@ -20,6 +21,7 @@ from spark_jobs.profiling import stage as profile
 from spark_jobs.profiling.adapters import Subject, adapter
 from tests.spark import synthetic_fleet as fleet
 
+PROFILED = names_where(needs_profile=True)
 pytestmark = pytest.mark.spark
 EARLIER, LATER = fleet.AS_OF - timedelta(hours=1), fleet.AS_OF + timedelta(hours=1)
 PROFILE = StageRequest(Stage.PROFILE, fleet.AS_OF)
@@ -45,8 +47,8 @@ def write_hours(lake: Lake) -> None:
     seen = [row for job in JOBS for row in fleet.busy_rows(job, LOAD, at=LATER, windows=48)]
     forecasts = [row for job in JOBS for row in fleet.forecast_rows(job, [LOAD] * 27, EARLIER)]
     for table, rows in ((tables.JOB_GRAPHS, graphs), (tables.OBSERVATIONS, seen), (tables.FORECASTS, forecasts)):
-        fleet.write(lake, table, rows)
-    fleet.write(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
+        write_rows(lake, table, rows)
+    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
 
 
 def contents(lake: Lake) -> list[list[str]]:
@@ -138,7 +140,7 @@ def test_a_job_without_use_for_a_profile_is_refused(
 def test_a_job_that_does_not_run_is_refused_and_one_without_load_counted(
     spark: SparkSession, profiled: Settings, lake: Lake
 ) -> None:
-    fleet.write(lake, tables.JOB_GRAPHS, fleet.graph_rows("phoebe"))
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("phoebe"))
     with pytest.raises(ValueError, match="not seen in the two days"):
         profile.run(spark, profiled, StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/twres"))
     assert profile.run(spark, profiled, PROFILE) == {"jobs": 1, "profiled": 0, "refused": {"no_load": 1}}

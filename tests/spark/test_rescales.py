@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from include.settings import Ingest
 from include.tables import RESCALES
-from spark_jobs.job_history.rescales import rescales
+from spark_jobs.job_history.rescales import build_rescales
 from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -47,7 +47,7 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
     unseen = samples("unseen", [0, 30, 830, 860, 890], [0.0, 0.0, 2.0, 1.0, 0.0])
     behind = samples("behind", [0, 30, 830, 860, 890], [0.0, 0.0, 90.0, 50.0, 1.0])
     jobs = ("polled", "unseen", "behind")
-    found = rescales(
+    found = build_rescales(
         spark.createDataFrame([failure(job, 35, 205) for job in jobs], EVENTS),
         spark.createDataFrame([*polled, *unseen, *behind], SOURCES),
         spark.createDataFrame([("c", JOB_ID, "1", "src")], NAMES),

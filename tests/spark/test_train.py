@@ -58,7 +58,7 @@ def test_first_training_becomes_champion_and_a_rerun_changes_nothing(lake: Lake,
     bundle = load_bundle(settings)
     assert bundle.jobs() == (("c5m", "orders"), ("c5m", "rides"))
     assert_learnt(bundle.for_job("c5m", "rides"))
-    prior = FleetPrior.of(bundle.arrays)
+    prior = FleetPrior.from_arrays(bundle.arrays)
     assert prior is not None
     taught = dict(zip(prior.kinds, prior.operators.tolist(), strict=True))
     assert (taught["map"], taught["keyed"]) == (2, 2)  # parse and count of both jobs

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
 from include import tables
@@ -18,13 +19,14 @@ from include.flink.raw_format import Kind
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.apply import stage as apply
 from spark_jobs.lake import Lake
 from spark_jobs.report.outcomes import due_steps
 from spark_jobs.watch import stage as watch
 from tests.spark import synthetic_fleet as fleet
+from tests.spark.lake_settings import prepared_settings
 from tests.spark.raw_builders import (
     JOB_ID,
     SINK,
@@ -45,6 +47,7 @@ NOW = PLANNED + timedelta(minutes=15)
 RUNNING = {SOURCE: 1, WORK: 2, SINK: 1}
 LESS, MORE = dict.fromkeys(RUNNING, 1), {SOURCE: 1, WORK: 3, SINK: 1}
 RATE_PER_S = 100.0
+WATCH = StageRequest(Stage.WATCH, NOW)
 
 
 @dataclass
@@ -106,7 +109,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
         "parallelism_to": target or RUNNING,
         "date": PLANNED.date(),
     }
-    due = Due(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
+    due = PendingStep(int(at.timestamp()), int(until.timestamp()), target or RUNNING, 0.5 * RATE_PER_S, "as forecast")
     memory = dump(ControllerMemory(due=(due,) if target else (), planned=True))
     key = {"stage": "plan", "as_of": made, "cluster": cluster, "job": "orders", "date": made.date()}
     return row, key | {"policy": "planner", "memory": memory}
@@ -114,7 +117,7 @@ def plan(cluster: str, target: Mapping[str, int] | None) -> tuple[dict[str, Any]
 
 @dataclass
 class Failing(PolledJob):
-    """Has hardly any head-room, and fails shortly before the moment of looking; Flink then shows other parallelism."""
+    """Has hardly any headroom, and fails shortly before the moment of looking; Flink then shows other parallelism."""
 
     busy_ms: float = 950.0
     failed_at: datetime = NOW - timedelta(seconds=80)
@@ -131,33 +134,51 @@ def looks(lake: Lake, as_of: datetime = NOW) -> dict[str, Row]:
     return {row["cluster"]: row for row in rows if row["as_of"].timestamp() == as_of.timestamp()}
 
 
-def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings, lake: Lake) -> None:
+PLANS = {
+    "overloaded": None,
+    "quiet": None,
+    "rises": MORE,
+    "falls_above_forecast": LESS,
+    "unseen": LESS,
+    "as_wanted": RUNNING,
+}
+
+
+@dataclass
+class Watched:
+    """A lake after one watch: a job of each kind in a cluster of that name."""
+
+    settings: Settings
+    lake: Lake
+    counts: dict[str, object]
+    looks: dict[str, Row]
+
+
+@pytest.fixture(scope="module")
+def watched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Watched:
+    root = tmp_path_factory.mktemp("watch")
+    settings = prepared_settings(root, empty_model_store)
+    lake = Lake(spark, settings.paths.lake)
     began = PLANNED - timedelta(days=1)
-    plans = {
-        "overloaded": None,
-        "quiet": None,
-        "rises": MORE,
-        "falls_above_forecast": LESS,
-        "unseen": LESS,
-        "as_wanted": RUNNING,
-    }
-    steps, memories = zip(*[plan(cluster, target) for cluster, target in plans.items()], strict=True)
-    fleet.write(lake, tables.PLANS, steps)
-    fleet.write(lake, tables.POLICY_MEMORY, memories)
-    fleet.write(lake, tables.JOB_GRAPHS, [row for cluster in plans for row in graph_rows(cluster)])
-    for cluster in plans:
+    steps, memories = zip(*[plan(cluster, target) for cluster, target in PLANS.items()], strict=True)
+    write_rows(lake, tables.PLANS, steps)
+    write_rows(lake, tables.POLICY_MEMORY, memories)
+    write_rows(lake, tables.JOB_GRAPHS, [row for cluster in PLANS for row in graph_rows(cluster)])
+    for cluster in PLANS:
         job = Overloaded(began, cluster) if cluster == "overloaded" else PolledJob(began, cluster)
         if cluster != "unseen":
             poll(settings, job)
     seen = fleet.observation_rows("orders", PLANNED, cluster="unseen")  # ingested an hour ago: apply knows the job
-    fleet.write(lake, tables.OBSERVATIONS, seen)
-
-    request = StageRequest(Stage.WATCH, NOW)
+    write_rows(lake, tables.OBSERVATIONS, seen)
     assert watching.something_to_watch(settings, NOW)
-    assert watch.run(spark, settings, request) == {"jobs": 6, "seen": 5, "net": 1, "due": 2, "wait": 3}
-    assert watching.released(settings, NOW)
-    found = looks(lake)
-    assert {name: row["decision"] for name, row in found.items()} == {
+    counts = watch.run(spark, settings, WATCH)
+    return Watched(settings, lake, counts, looks(lake))
+
+
+def test_jobs_are_counted_by_decision(watched: Watched) -> None:
+    assert watched.counts == {"jobs": 6, "seen": 5, "net": 1, "due": 2, "wait": 3}
+    assert watching.released(watched.settings, NOW)
+    assert {name: row["decision"] for name, row in watched.looks.items()} == {
         "overloaded": "net",
         "quiet": "wait",
         "rises": "due",
@@ -165,45 +186,62 @@ def test_the_look_decides_what_goes_out(spark: SparkSession, settings: Settings,
         "unseen": "due",
         "as_wanted": "wait",
     }
-    own = found["overloaded"]
+
+
+def test_an_overloaded_job_is_enlarged(watched: Watched) -> None:
+    own = watched.looks["overloaded"]
     assert own["parallelism_from"] == RUNNING
     assert own["slots"] > own["slots_from"] == 2
-    assert found["rises"]["step_id"] == "plan-rises"
-    assert found["falls_above_forecast"]["held_step_id"] == "plan-falls_above_forecast"
-    assert "nothing was seen" in found["unseen"]["reason"]
-    assert found["quiet"]["observations_until"].timestamp() == NOW.timestamp()
+    memory = load(ControllerMemory, own["memory"])
+    assert memory.held_until_s == NOW.timestamp() + watched.settings.planner.reactive.hold_s
 
-    watch.run(spark, settings, request)
-    assert looks(lake) == found
 
-    counts = apply.run(spark, settings, StageRequest(Stage.APPLY, NOW))
+def test_a_due_rise_goes_out_and_is_done_with(watched: Watched) -> None:
+    rises = watched.looks["rises"]
+    assert rises["step_id"] == "plan-rises"
+    assert load(ControllerMemory, rises["memory"]).due == ()
+
+
+def test_a_due_fall_is_held_while_more_arrives_than_was_forecast(watched: Watched) -> None:
+    held = watched.looks["falls_above_forecast"]
+    assert held["held_step_id"] == "plan-falls_above_forecast"
+    assert [dict(step.parallelism) for step in load(ControllerMemory, held["memory"]).due] == [LESS]
+
+
+def test_rows_say_until_when_the_job_was_seen(watched: Watched) -> None:
+    assert "nothing was seen" in watched.looks["unseen"]["reason"]
+    assert watched.looks["quiet"]["observations_until"].timestamp() == NOW.timestamp()
+
+
+def test_the_same_moment_again_decides_the_same(spark: SparkSession, watched: Watched) -> None:
+    watch.run(spark, watched.settings, WATCH)
+    assert looks(watched.lake) == watched.looks
+
+
+def test_apply_deals_with_what_was_released(spark: SparkSession, watched: Watched) -> None:
+    counts = apply.run(spark, watched.settings, StageRequest(Stage.APPLY, NOW))
     assert counts == {"due": 5, "dry_run": 3, "refused": 1, "waiting": 1, "confirmed": 0, "failed": 0}
-    sent = {row["cluster"]: row for row in lake.read(tables.APPLIED_STEPS).collect()}
+    sent = {row["cluster"]: row for row in watched.lake.read(tables.APPLIED_STEPS).collect()}
     assert set(sent) == {"overloaded", "rises", "unseen", "as_wanted"}  # the fall is decided on by a later look
     assert sent["as_wanted"]["refusal"] == "superseded"
+    own = watched.looks["overloaded"]
     assert sent["overloaded"]["step_id"] == own["step_id"]
     assert sent["overloaded"]["parallelism_to"] == own["parallelism_to"]
-    written = [lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.LOOKS)]
+    written = [watched.lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.LOOKS)]
     shown = due_steps(*written, PLANNED, NOW + timedelta(minutes=1)).collect()
     assert {row["cluster"]: row["outcome"] for row in shown} == {
-        "overloaded": "safety net, dry_run",
+        "overloaded": "reactive controller, dry_run",
         "rises": "dry_run",
         "unseen": "dry_run",
         "as_wanted": "refused: superseded",
     }
 
-    memory = load(ControllerMemory, own["memory"])
-    assert memory.held_until_s == NOW.timestamp() + settings.planner.net_hold_s
-    kept = load(ControllerMemory, found["falls_above_forecast"]["memory"])
-    assert [dict(step.parallelism) for step in kept.due] == [LESS]
-    assert load(ControllerMemory, found["rises"]["memory"]).due == ()
-
 
 def test_a_job_that_failed_is_enlarged_while_it_restarts(spark: SparkSession, settings: Settings, lake: Lake) -> None:
     step, memory = plan("failed", None)
-    fleet.write(lake, tables.PLANS, [step])
-    fleet.write(lake, tables.POLICY_MEMORY, [memory])
-    fleet.write(lake, tables.JOB_GRAPHS, graph_rows("failed"))
+    write_rows(lake, tables.PLANS, [step])
+    write_rows(lake, tables.POLICY_MEMORY, [memory])
+    write_rows(lake, tables.JOB_GRAPHS, graph_rows("failed"))
     poll(settings, Failing(PLANNED - timedelta(days=1), "failed"))
 
     before = NOW - timedelta(minutes=5)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+from delta_tables import read_rows
 
 from cli.embedded import below
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
 from include.stages import StageRequest
-from include.tables import TABLES, Table
+from include.tables import TABLES
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 
@@ -63,36 +62,9 @@ class World:
 
     def rows(self) -> dict[str, list[str]]:
         """Return every table that exists as sorted rows."""
-        return {table.name: rows for table in TABLES if (rows := delta_rows(self.out / "lake", table)) is not None}
+        return {table.name: rows for table in TABLES if (rows := read_rows(self.out / "lake", table)) is not None}
 
 
 def write_small_history(raw: Path, hours: int, jobs: int = 3, operators: int = 4) -> None:
     """Write the raw payloads of a few jobs, ending at ``AS_OF``."""
     write_history(HistoryRequest(hours=hours, end=AS_OF, raw=raw, scale_jobs=jobs, operators=operators), workers=1)
-
-
-def delta_rows(lake: Path, table: Table) -> list[str] | None:
-    """Return a Delta table's rows as sorted JSON, None when there is no table.
-
-    Reads the table's log itself: no Spark session is needed beside the one that is being tested.
-    """
-    root = lake / table.relative_path
-    commits = sorted((root / "_delta_log").glob("*.json"))
-    if not commits:
-        return None
-    live: dict[str, dict[str, Any]] = {}
-    for commit in commits:
-        actions: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for line in commit.read_text().splitlines():
-            for kind, action in json.loads(line).items():
-                actions[kind].append(action)
-        for action in actions["remove"]:
-            live.pop(action["path"])
-        for action in actions["add"]:
-            assert "deletionVector" not in action
-            live[action["path"]] = action["partitionValues"]
-    rows = []
-    for path, partition in live.items():
-        for row in pq.ParquetFile(root / path).read().to_pylist():
-            rows.append(json.dumps(row | partition, sort_keys=True, default=str))
-    return sorted(rows)

@@ -6,9 +6,9 @@ import pytest
 from benchmarks.announced.__main__ import row_of, table_of
 from benchmarks.announced.learning import models_of
 from benchmarks.announced.run import Announced, announcements, forecast_of, least_cores, planned, sustained
+from benchmarks.papers.conttune.conttune_experiments import RATES, workload
 from benchmarks.papers.conttune.queries import query
-from benchmarks.papers.conttune.run import RATES, workload
-from models.policies.conttune.history import observe
+from models.policies.conttune.capacity_history import add_observation
 from models.scheduling.demand import LEVELS, MEDIAN
 
 
@@ -47,7 +47,7 @@ def test_sustained_is_judged_by_the_true_ability() -> None:
 
 def test_nothing_is_known_before_anything_was_observed() -> None:
     assert models_of({"tuned": ()}, 8) is None
-    history = observe(observe((), 2, 100.0), 4, 180.0)
+    history = add_observation(add_observation((), 2, 100.0), 4, 180.0)
     models = models_of({"tuned": history, "after1": ()}, 8)
     assert models is not None
     assert set(models.capacity) == {"tuned"}

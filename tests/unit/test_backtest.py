@@ -10,12 +10,12 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Backtest, Settings
-from models.backtest import replay
-from models.backtest.forecasts import later_forecasts
-from models.backtest.load import in_steps, without_gaps
-from models.backtest.replay import BIN_S, DAY_BINS, HistoryError, Result, Spans, Subject, compare, recommended
+from models.backtest import comparison
+from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Result, Spans, Subject, compare, recommend
 from models.evaluation.forecasts import Forecasts
+from models.evaluation.rate_series import fill_gaps, interpolate_steps
 from models.evaluation.scores import Score
+from models.forecasting.batch import default_registry
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 START_S = 1_767_225_600  # 2026-01-01
@@ -43,32 +43,32 @@ def subject(days: float = 3.0) -> Subject:
 
 def test_short_gaps_are_joined_and_long_ones_taken_from_another_day() -> None:
     whole = day_and_night(3)
-    seen = whole.copy()
-    seen[100:103] = np.nan  # a quarter of an hour
-    seen[400:440] = np.nan  # hours: the day before knows
-    seen[10:30] = np.nan  # hours on the first day: the day after knows
-    filled = without_gaps(seen, BIN_S)
+    measured = whole.copy()
+    measured[100:103] = np.nan  # a quarter of an hour
+    measured[400:440] = np.nan  # hours: the day before knows
+    measured[10:30] = np.nan  # hours on the first day: the day after knows
+    filled = fill_gaps(measured, BIN_S)
     np.testing.assert_allclose(filled[100:103], np.interp([100, 101, 102], [99, 103], whole[[99, 103]]))
     np.testing.assert_allclose(filled[400:440], whole[400:440])
     np.testing.assert_allclose(filled[10:30], whole[10:30])
-    assert np.array_equal(filled[np.isfinite(seen)], whole[np.isfinite(seen)])
+    assert np.array_equal(filled[np.isfinite(measured)], whole[np.isfinite(measured)])
 
 
 def test_a_gap_of_two_days_repeats_the_day_before() -> None:
     whole = day_and_night(5)
-    seen = whole.copy()
-    seen[DAY_BINS : 3 * DAY_BINS] = np.nan
-    np.testing.assert_allclose(without_gaps(seen, BIN_S), whole)
+    measured = whole.copy()
+    measured[DAY_BINS : 3 * DAY_BINS] = np.nan
+    np.testing.assert_allclose(fill_gaps(measured, BIN_S), whole)
 
 
 def test_steps_lie_on_the_line_between_the_middles_of_bins() -> None:
-    steps = in_steps(np.array([[10.0], [20.0], [30.0]]), 300, 100)
+    steps = interpolate_steps(np.array([[10.0], [20.0], [30.0]]), 300, 100)
     assert steps.shape == (9, 1)
     np.testing.assert_allclose(steps[[1, 4, 7], 0], [10.0, 20.0, 30.0])
     np.testing.assert_allclose(steps[2, 0], 10.0 + 10.0 / 3.0)
 
 
-def test_a_long_history_is_seen_learnt_from_and_scored() -> None:
+def test_a_long_history_is_known_learned_from_and_scored() -> None:
     settings = Settings()
     options = settings.backtest
     spans = Spans.of(START_S, 28 * DAY_BINS, settings)
@@ -112,7 +112,7 @@ def result(policy: str, cost: float | None) -> Result:
 def test_the_cheapest_is_recommended_unless_the_one_in_use_is_as_good(
     costs: dict[str, float | None], best: str | None
 ) -> None:
-    assert recommended([result(name, cost) for name, cost in costs.items()], "ds2", 0.01) == best
+    assert recommend([result(name, cost) for name, cost in costs.items()], "ds2", 0.01) == best
 
 
 def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,16 +120,16 @@ def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest
         def first_memory(self) -> None:
             return None
 
-        def tick(self, view: Any, memory: None) -> Any:
+        def tick(self, snapshot: Any, memory: None) -> Any:
             raise RuntimeError("no such thing")
 
-    real = replay.candidate_policies
+    real = comparison.build_candidates
 
     def some_broken(chosen: Any, workload: Any, conditions: Any) -> Any:
         made = real(chosen, workload, conditions)
         return [replace(one, driver=Broken()) if one.name == "ds2" else one for one in made]
 
-    monkeypatch.setattr(replay, "candidate_policies", some_broken)
+    monkeypatch.setattr(comparison, "build_candidates", some_broken)
     spans, results = compare(subject(), ["ds2", "reactive", "static_max", "clairvoyant"], SHORT)
     found = {one.policy: one for one in results}
     assert spans.before == DAY_BINS
@@ -141,13 +141,13 @@ def test_policies_are_compared_and_a_failing_one_fails_alone(monkeypatch: pytest
     assert scores["static_max"].slot_hours == pytest.approx(24 * 32)
     assert scores["clairvoyant"].cost < min(scores["static_max"].cost, scores["reactive"].cost)
     again = {one.policy: one.score for one in compare(subject(), ["reactive", "clairvoyant"], SHORT)[1]}
-    assert again["reactive"] == scores["reactive"]  # whoever else takes part
+    assert again["reactive"] == scores["reactive"]  # with other policies or without
 
 
 def test_forecasts_of_a_later_beginning_know_what_came_before() -> None:
     rates = day_and_night(5)[:, None]
     options = SHORT.forecast
-    later = later_forecasts(["src"], START_S, rates, begin=4 * DAY_BINS, every_s=3600, options=options)
+    later = Forecasts(["src"], START_S, rates, 3600, options, 4 * DAY_BINS, default_registry())
     assert later.at(4 * DAY_BINS - 1) is None
     made = later.at(4 * DAY_BINS + 12)
     assert made is not None

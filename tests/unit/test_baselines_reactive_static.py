@@ -9,7 +9,8 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.baselines.reactive import Reactive, ReactiveMemory, ReactiveOptions, processor_use, recommend
+from models.policies.baselines.baseline_options import ReactiveOptions, StaticOptions
+from models.policies.baselines.reactive import Reactive, ReactiveMemory, estimate_processor_use, recommend
 from models.policies.baselines.static import Static
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
@@ -81,11 +82,11 @@ def test_a_fall_waits_until_the_highest_recommendation_is_five_minutes_old() -> 
 
 def test_use_of_a_worker_adds_up_over_its_operators() -> None:
     both = replace(seen(1000, (0.2, 0.5), 4))
-    assert processor_use(both, 15) == pytest.approx(0.7)
+    assert estimate_processor_use(both, 15) == pytest.approx(0.7)
     uneven = replace(both, parallelism=np.tile([1, 4], (4, 1)))
-    assert processor_use(uneven, 15) == pytest.approx(0.05 + 0.5)
-    assert math.isnan(processor_use(Observations.nothing(2), 15))
-    assert math.isnan(processor_use(seen(1000, (math.nan, math.nan), 4), 15))
+    assert estimate_processor_use(uneven, 15) == pytest.approx(0.05 + 0.5)
+    assert math.isnan(estimate_processor_use(Observations.nothing(2), 15))
+    assert math.isnan(estimate_processor_use(seen(1000, (math.nan, math.nan), 4), 15))
 
 
 @pytest.mark.parametrize("busy", [math.nan, 0.0, 1.0, 5.0])
@@ -100,13 +101,13 @@ def test_any_measurement_gives_a_feasible_schedule_and_a_plain_memory(busy: floa
 def test_static_changes_once_or_never() -> None:
     given = situation(1000, 0.9, 4)
     assert workers_of(Static().decide(given, None)[0]) == 4
-    assert workers_of(Static(24).decide(given, None)[0]) == 24
-    assert Static(24).decide(situation(1000, 0.9, 24), None)[0].decisions[0].step.is_hold
+    assert workers_of(Static(StaticOptions(24)).decide(given, None)[0]) == 24
+    assert Static(StaticOptions(24)).decide(situation(1000, 0.9, 24), None)[0].decisions[0].step.is_hold
 
 
 def test_settings_without_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        Static(0)
+        Static(StaticOptions(0))
     with pytest.raises(ValueError, match="target"):
         ReactiveOptions(target=0.0)
 

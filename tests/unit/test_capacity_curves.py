@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from models.capacity.capacity_samples import pack
 from models.capacity.curves import SCALING_ERROR_PRIOR, fit_curves, scaling_error, widen
-from models.capacity.samples import pack
 
 GRID = np.arange(1.0, 33)
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from models.bundle import FleetBundle
-from spark_jobs.train.bundle import assemble
+from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.fits import CAPACITY_COLUMNS, batches, capacity_rows
-from spark_jobs.train.plots import capacity_figure, operator_table, recovery_figure
-from spark_jobs.train.scores import capacity_at, judge, recovery_errors
+from spark_jobs.train.holdout_scores import capacity_at, judge, recovery_errors
+from spark_jobs.train.training_plots import capacity_figure, operator_table, recovery_figure
 
 KEYS = ["cluster", "job", "operator"]
 
@@ -139,7 +139,7 @@ def test_pictures_and_table_are_made_even_of_nothing(rows: pd.DataFrame) -> None
     ]
     assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 6
     none = pd.DataFrame({"kind": [], "seen_s": [], "predicted_s": [], "resolution_s": []})
-    assert recovery_figure(none).axes[0].get_xlabel().startswith("seen recovery")
+    assert recovery_figure(none).axes[0].get_xlabel().startswith("measured recovery")
     known = pd.DataFrame(bundle.operators(), columns=KEYS).assign(
         selectivity=1.0, slope_per_s=1.0, length_scale=1.0, noise_share=0.1, idle=False, at_bound=False
     )

@@ -7,9 +7,10 @@ import pytest
 
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.baselines.random_search import Search, search_order
-from models.policies.conttune import Memory, Options, advance
-from models.policies.conttune.policy import BigDs2, ContTune, ContTuneAlpha0, RandomSearch
+from models.policies.baselines.random_search import RandomSearch, Search, search_order
+from models.policies.conttune.conttune_options import Options
+from models.policies.conttune.conttune_policy import BigDs2, ContTune, ContTuneAlpha0
+from models.policies.conttune.tuning_loop import Memory, advance
 from models.policies.memory import dump, load
 from models.policies.observations import Observations
 from models.policies.protocol import Situation

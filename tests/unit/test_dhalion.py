@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from benchmarks.papers.dhalion_heron import dhalion_on_heron
 from include.domain.graph import JobGraph, Operator
-from models.policies.dhalion import Action, Change, Options, Reading, Symptom, resolve
-from models.policies.dhalion.observe import readings
-from models.policies.dhalion.rules import scaled_up
-from models.policies.ds2 import OperatorRates, optimum
+from models.policies.dhalion.dhalion_inputs import readings
+from models.policies.dhalion.dhalion_options import Change, Options, Symptom
+from models.policies.dhalion.rules import Action, Reading, resolve, scale_up
+from models.policies.ds2.optimum import OperatorRates, optimum
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
@@ -26,7 +26,7 @@ CALM = Reading(instances=4, limit=10, busy=0.7, backpressured=0.0, backpressured
     [(1, 0.5, 2), (2, 0.9, 20), (3, 0.99, 30), (10, 0.2, 13), (4, 0.01, 5), (7, 0.0, 8)],
 )
 def test_growth_follows_the_backpressured_share(instances: int, backpressured: float, expected: int) -> None:
-    assert scaled_up(instances, backpressured) == expected
+    assert scale_up(instances, backpressured) == expected
 
 
 def test_the_cause_of_backpressure_is_the_operator_that_does_not_suffer_it() -> None:

@@ -12,12 +12,15 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.dragster import Memory, Options, Slot, Target, advance, flow, network
+from models.policies.dragster.dragster_memory import Memory, Slot
+from models.policies.dragster.dragster_options import Bonus, Options, Target
+from models.policies.dragster.dragster_slot import advance
 from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
 from models.policies.dragster.lagrangian import Problem
+from models.policies.dragster.network import flow, network
 from models.policies.dragster.projection import project
-from models.policies.dragster.regret import dynamic_fit, dynamic_regret, multiplier_bound, norm
-from models.policies.dragster.ucb import Bonus, bonus, track, weight
+from models.policies.dragster.regret import dynamic_fit, dynamic_regret
+from models.policies.dragster.ucb import bonus, track, weight
 
 GRID = np.arange(1, 11)
 CHAIN = network(JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",)))), {})
@@ -122,7 +125,7 @@ def play(target: Target, slots: int, seed: int) -> tuple[np.ndarray, np.ndarray,
         seen = {name: y * (1 + 0.03 * draws.standard_normal()) for name, y in true.items()}
         slot = Slot({"source": RATE}, {}, tasks, seen, {"map": 10, "shuffle": 10})
         tasks, memory = advance(Options(target=target), CHAIN, slot, memory)
-        norms.append(norm(list(memory.multipliers.values())))
+        norms.append(float(np.linalg.norm(list(memory.multipliers.values()))))
     return np.array(throughput), np.array(excess).T, norms
 
 
@@ -137,13 +140,9 @@ def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target
     assert (np.diff(dynamic_fit(excess)[at - 1] / at) < 0).all()
     # Slater: ten tasks each leave a slack; it is Shuffle's 1.6% that counts
     slack = float(CURVES["shuffle"][-1] / RATE - 1)
-    assert 0 < max(norms) <= multiplier_bound(1.0, 2, 1.0, slack)
-
-
-def test_the_bound_of_the_multipliers() -> None:
-    assert multiplier_bound(0.5, 2, 1.0, 0.25) == pytest.approx(0.5 * 2 + (2 + 0.5 * 2) / 0.5)
-    with pytest.raises(ValueError, match="slack"):
-        multiplier_bound(0.5, 2, 1.0, 0.0)
+    gamma, operators, highest = 1.0, 2, 1.0
+    bound = gamma * operators * highest + (2 * highest + gamma * operators * highest**2) / (2 * slack)  # Eq. 29
+    assert 0 < max(norms) <= bound
 
 
 def test_a_backlog_asks_for_more_and_an_idle_job_is_left_alone() -> None:

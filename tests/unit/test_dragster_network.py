@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.dragster import Linear, Minimum, Network, Tanh, demand, flow, network
 from models.policies.dragster.lagrangian import (
     Problem,
     gradient_targets,
@@ -18,7 +17,8 @@ from models.policies.dragster.lagrangian import (
     saddle_targets,
     step_size,
 )
-from models.policies.dragster.throughput import ThroughputFunction
+from models.policies.dragster.network import Network, demand, flow, network
+from models.policies.dragster.throughput import Linear, Minimum, Tanh, ThroughputFunction
 
 CHAIN = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("shuffle", ("map",))))
 FUNCTIONS: list[ThroughputFunction] = [Linear((0.5, 2.0)), Minimum((0.5, 2.0)), Tanh(300.0, (0.01, 0.02))]

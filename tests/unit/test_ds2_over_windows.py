@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.ds2 import Aggregation, ManagerOptions, ManagerState
-from models.policies.ds2.policy import Ds2, timely
+from models.policies.ds2.ds2_memory import ManagerState
+from models.policies.ds2.ds2_options import Aggregation, ManagerOptions
+from models.policies.ds2.ds2_policy import Ds2
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
+from models.policies.registry import policy as policy_of
 from models.scheduling.demand import SourceForecast
 
 WORDS = JobGraph.from_operators([Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))])
@@ -137,7 +139,7 @@ def test_slots_cut_a_decision_and_a_cut_one_is_not_repeated() -> None:
 
 
 def test_timely_gives_every_operator_the_rounded_sum() -> None:
-    policy = timely()
+    policy = policy_of("ds2_timely")
     running = dict.fromkeys(WORDS.names, 2)
     # 0.45 + 0.9 instances
     found = situation(running, seen(running, 4.5e4, 3))

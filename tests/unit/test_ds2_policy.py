@@ -8,26 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.domain.graph import GraphError, JobGraph, Operator
-from models.policies.ds2 import (
-    Aggregation,
-    Interval,
-    ManagerOptions,
-    ManagerState,
-    OperatorRates,
-    Step,
-    advance,
-    optimum,
-    source_target,
-)
 from models.policies.ds2.adjust import (
     MAX_PARALLELISM,
     aggregate,
-    fit_to_slots,
     is_significant,
     over_provision,
-    raise_to_target,
     rate_ratio,
+    scale_to_target,
 )
+from models.policies.ds2.ds2_memory import ManagerState
+from models.policies.ds2.ds2_options import Aggregation, ManagerOptions
+from models.policies.ds2.optimum import OperatorRates, optimum, source_target
+from models.policies.ds2.scaling_manager import Interval, Step, advance
 from models.policies.memory import dump, load
 
 WORDS = JobGraph.from_operators([Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))])
@@ -119,31 +111,14 @@ def test_over_provisioning_as_in_espa() -> None:
     assert [over_provision({"a": count}, 1.25)["a"] for count in range(1, 8)] == [2, 3, 4, 5, 7, 8, 9]
 
 
-def test_fitting_into_slots_as_in_espa() -> None:
-    fitted = fit_to_slots({"a": 10, "b": 25, "c": 20, "d": 20}, 50)
-    assert fitted == {"a": 7, "b": 17, "c": 13, "d": 13}
-    assert fit_to_slots({"a": 10, "b": 25}, 50) == {"a": 10, "b": 25}
-    with pytest.raises(ValueError, match="at least as many slots"):
-        fit_to_slots({"a": 10, "b": 25}, 1)
-
-
-@given(st.dictionaries(st.text(max_size=2), st.integers(1, 100), min_size=1), st.integers(1, 300))
-def test_fitted_parallelisms_use_all_slots_and_leave_one_for_each(wanted: dict[str, int], slots: int) -> None:
-    if slots < len(wanted):
-        return
-    fitted = fit_to_slots(wanted, slots)
-    assert min(fitted.values()) >= 1
-    assert sum(fitted.values()) == min(slots, sum(wanted.values()))
-
-
 def test_target_rate_ratio_raises_everything_when_the_policy_sees_no_need() -> None:
     assert rate_ratio({"s": 120.0, "t": 50.0}, {"s": 100.0, "t": 50.0}) == 1.2
     assert rate_ratio({"s": 120.0}, {"s": 0.0}) == 1.0
     at = {"source": 1, "split": 10, "count": 20}
-    assert raise_to_target(at, at, 1.2, 1.0, fixed=["source"]) == {"source": 1, "split": 12, "count": 24}
-    assert raise_to_target(at, at, 1.2, 1.3) == at
+    assert scale_to_target(at, at, 1.2, 1.0, fixed=["source"]) == {"source": 1, "split": 12, "count": 24}
+    assert scale_to_target(at, at, 1.2, 1.3) == at
     scaled_up = {**at, "split": 11}
-    assert raise_to_target(at, scaled_up, 1.2, 1.0) == scaled_up
+    assert scale_to_target(at, scaled_up, 1.2, 1.0) == scaled_up
 
 
 class Job:

@@ -1,4 +1,4 @@
-"""What hardly seen operators borrow: kinds, the prior of a kind, and the posterior of an operator."""
+"""Operators that were observed little: kinds, the prior of a kind, and the posterior of an operator."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
+from include.settings import Capacity, Settings
 from include.settings import Planner as PlannerSettings
-from include.settings import Settings
+from models.arrays import Floats
 from models.bundle import FleetBundle
-from models.capacity.fleet_prior import LEVEL_SD_MOST, FleetPrior, borrowed, learn_prior, posterior
+from models.capacity.fleet_prior import FleetPrior
 from models.capacity.kinds import KINDS, kind_of
-from models.job_models import CapacityCurve, Floats, JobModels, LatencyModel, RecoveryModel
+from models.capacity.partial_pooling import MAX_LEVEL_SD, pool_models
+from models.capacity.prior_learning import learn_prior
+from models.capacity.prior_posterior import posterior
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.plan.job_plan import PlanTask, _models
 
 MAP, JOIN, SOURCE, SINK = (KINDS.index(kind) for kind in ("map", "join", "source", "sink"))
@@ -25,7 +29,7 @@ def curve_of(contention: Floats | float, level: float, at: Floats | float = SEEN
     return np.asarray(np.exp(level) * at / (1.0 + contention * (at - 1.0)), float)
 
 
-def taught(contentions: dict[int, list[float]], level: float = 5.0) -> FleetPrior:
+def fleet_of(contentions: dict[int, list[float]], level: float = 5.0) -> FleetPrior:
     """A fleet in which every operator was seen at SEEN; kind -> true contention of each of its operators."""
     pairs = [(kind, contention) for kind, found in contentions.items() for contention in found]
     kind = np.array([kind for kind, _ in pairs], np.int64)
@@ -33,7 +37,7 @@ def taught(contentions: dict[int, list[float]], level: float = 5.0) -> FleetPrio
     owner = np.repeat(np.arange(len(pairs)), len(SEEN))
     everyone = np.ones(len(pairs), bool)
     return learn_prior(
-        kind, owner, np.tile(SEEN, len(pairs)), per_s, length_scale=np.full(len(pairs), 4.0), teaches=everyone
+        kind, owner, np.tile(SEEN, len(pairs)), per_s, length_scale=np.full(len(pairs), 4.0), eligible=everyone
     )
 
 
@@ -60,41 +64,41 @@ def test_kind_comes_from_the_name_and_the_place_in_the_graph(
     assert kind in KINDS
 
 
-def test_a_kind_has_its_operators_mean_and_spread_and_an_unseen_kind_the_fleets() -> None:
-    prior = taught({MAP: [0.01] * 200, JOIN: [0.02, 0.06] * 100})
-    np.testing.assert_allclose(prior.centre[[MAP, JOIN]], [[5.0, 0.01], [5.0, 0.04]], atol=0.001)
-    np.testing.assert_allclose(np.sqrt(prior.spread[JOIN, 1, 1]), 0.02, atol=0.001)
-    assert prior.spread[MAP, 1, 1] < 0.2 * prior.spread[JOIN, 1, 1]
+def test_a_kind_has_its_operators_mean_and_covariance_and_a_kind_without_operators_the_fleets() -> None:
+    prior = fleet_of({MAP: [0.01] * 200, JOIN: [0.02, 0.06] * 100})
+    np.testing.assert_allclose(prior.mean[[MAP, JOIN]], [[5.0, 0.01], [5.0, 0.04]], atol=0.001)
+    np.testing.assert_allclose(np.sqrt(prior.covariance[JOIN, 1, 1]), 0.02, atol=0.001)
+    assert prior.covariance[MAP, 1, 1] < 0.2 * prior.covariance[JOIN, 1, 1]
     assert prior.operators.tolist()[MAP] == 200
     assert prior.operators[SOURCE] == 0
-    assert prior.centre[SOURCE, 1] == pytest.approx(0.025, abs=0.001)
-    assert prior.spread[SOURCE, 1, 1] > prior.spread[JOIN, 1, 1]
+    assert prior.mean[SOURCE, 1] == pytest.approx(0.025, abs=0.001)
+    assert prior.covariance[SOURCE, 1, 1] > prior.covariance[JOIN, 1, 1]
     assert prior.length_scale[MAP] == pytest.approx(4.0)
 
 
 def test_few_operators_make_a_wide_prior() -> None:
-    few, many = taught({MAP: [0.02, 0.04]}), taught({MAP: [0.02, 0.04] * 20})
-    assert few.spread[MAP, 1, 1] > 2 * many.spread[MAP, 1, 1]
-    assert few.spread[MAP, 0, 0] > 0.25  # of a level within a factor of e nothing was seen that speaks against it
+    few, many = fleet_of({MAP: [0.02, 0.04]}), fleet_of({MAP: [0.02, 0.04] * 20})
+    assert few.covariance[MAP, 1, 1] > 2 * many.covariance[MAP, 1, 1]
+    assert few.covariance[MAP, 0, 0] > 0.25  # of a level within a factor of e nothing was seen that speaks against it
 
 
-def test_operators_that_are_badly_seen_or_may_not_teach_are_left_out() -> None:
+def test_operators_that_are_badly_observed_or_not_eligible_are_left_out() -> None:
     narrow = learn_prior(
         np.array([MAP, MAP]),
         np.array([0, 0, 1, 1, 1]),
         np.array([1.0, 8.0, 5.0, 6.0, 7.0]),
         np.array([1.0, 5.0, 2.0, 3.0, 4.0]),
         length_scale=np.full(2, np.nan),
-        teaches=np.ones(2, bool),
+        eligible=np.ones(2, bool),
     )
     assert not narrow.operators.any()
-    assert FleetPrior.of(narrow.to_arrays()) is None
-    assert FleetPrior.of({}) is None
-    assert not taught({-1: [0.02]}).operators.any()
+    assert FleetPrior.from_arrays(narrow.to_arrays()) is None
+    assert FleetPrior.from_arrays({}) is None
+    assert not fleet_of({-1: [0.02]}).operators.any()
 
 
 def test_one_parallelism_gives_the_level_and_the_fleet_the_contention() -> None:
-    prior = taught({MAP: [0.02, 0.04] * 20})
+    prior = fleet_of({MAP: [0.02, 0.04] * 20})
     mean, sd = posterior(
         prior, np.array([MAP]), np.array([[4.0]]), np.array([[4000.0]]), noise_share=np.array([[0.02]]), top=32
     )
@@ -109,7 +113,7 @@ def test_one_parallelism_gives_the_level_and_the_fleet_the_contention() -> None:
 
 def test_truth_lies_in_the_band_as_often_as_it_says() -> None:
     contentions = np.clip(np.random.default_rng(0).normal(0.04, 0.012, 400), 0.0, None)
-    prior = taught({MAP: contentions[:200].tolist()})
+    prior = fleet_of({MAP: contentions[:200].tolist()})
     count, level = 200, 3.0  # unlike the fleet's
     mean, sd = posterior(
         prior,
@@ -124,11 +128,11 @@ def test_truth_lies_in_the_band_as_often_as_it_says() -> None:
 
 
 def test_nothing_seen_is_the_prior_and_padding_changes_nothing() -> None:
-    prior = taught({MAP: [0.02, 0.04] * 20})
+    prior = fleet_of({MAP: [0.02, 0.04] * 20})
     mean, sd = posterior(prior, np.array([MAP]), NOTHING, NOTHING, noise_share=NOTHING, top=8)
     np.testing.assert_allclose(mean[0], curve_of(0.03, 5.0, np.arange(1.0, 9)), rtol=0.01)
     assert sd[0, 0] / mean[0, 0] == pytest.approx(
-        np.sqrt(np.expm1(prior.spread[MAP, 0, 0] + prior.residual_sd[MAP] ** 2))
+        np.sqrt(np.expm1(prior.covariance[MAP, 0, 0] + prior.residual_sd[MAP] ** 2))
     )
     padded = posterior(
         prior,
@@ -157,12 +161,12 @@ def job(capacity: dict[str, CapacityCurve]) -> JobModels:
     )
 
 
-def test_only_operators_without_a_good_model_borrow() -> None:
+def test_only_operators_without_a_good_model_are_pooled() -> None:
     graph = JobGraph((Operator("in"), Operator("parse", ("in",), 12), Operator("out", ("parse",))))
-    prior = taught({MAP: [0.03] * 30, SOURCE: [0.01] * 30})
+    prior = fleet_of({MAP: [0.03] * 30, SOURCE: [0.01] * 30})
     own = curve([2, 4, 8])
     models = job({"in": own, "out": curve([4])})
-    found = borrowed(models, graph, prior, 16)
+    found = pool_models(models, graph, prior, 16)
     assert found.capacity["in"] is own
     out = found.capacity["out"]
     assert out.observed.tolist() == [4]
@@ -170,22 +174,22 @@ def test_only_operators_without_a_good_model_borrow() -> None:
     assert out.mean_per_s[15] < 1500  # not 1600, as alone
     assert len(found.capacity["parse"].parallelism) == 12
     assert not len(found.capacity["parse"].observed)
-    assert borrowed(models, graph, None, 16) is models
+    assert pool_models(models, graph, None, 16) is models
     everything = job(dict.fromkeys(("in", "parse", "out"), own))
-    assert borrowed(everything, graph, prior, 16) is everything
+    assert pool_models(everything, graph, prior, 16) is everything
 
 
-def test_an_unseen_operator_keeps_its_parallelism_where_levels_of_its_kind_differ() -> None:
+def test_an_operator_never_observed_keeps_its_parallelism_where_levels_of_its_kind_differ() -> None:
     graph = JobGraph((Operator("in"), Operator("parse", ("in",)), Operator("out", ("parse",))))
-    prior = taught({MAP: [0.03] * 30})
-    wide = replace(prior, spread=prior.spread + np.array([[LEVEL_SD_MOST**2, 0.0], [0.0, 0.0]]))
-    assert set(borrowed(job({}), graph, wide, 16).capacity) == set()
+    prior = fleet_of({MAP: [0.03] * 30})
+    wide = replace(prior, covariance=prior.covariance + np.array([[MAX_LEVEL_SD**2, 0.0], [0.0, 0.0]]))
+    assert set(pool_models(job({}), graph, wide, 16).capacity) == set()
 
 
-def test_plans_borrow_from_the_prior_in_the_bundle_unless_they_are_told_not_to() -> None:
+def test_plans_use_the_prior_of_the_bundle_unless_the_setting_is_off() -> None:
     graph = JobGraph((Operator("in"), Operator("parse", ("in",)), Operator("out", ("parse",))))
     plain = FleetBundle.from_models("v1", {("eu", "orders"): job({"in": curve([2, 4, 8]), "out": curve([4])})})
-    prior = taught({SINK: [0.03] * 30})
+    prior = fleet_of({SINK: [0.03] * 30})
     kept = FleetBundle.from_bytes(replace(plain, arrays={**plain.arrays, **prior.to_arrays()}).to_bytes())
     state = SimpleNamespace(cluster="eu", job="orders", parallelism=dict.fromkeys(graph.names, 4))
 
@@ -194,7 +198,7 @@ def test_plans_borrow_from_the_prior_in_the_bundle_unless_they_are_told_not_to()
         found = _models(task, state, graph)  # type: ignore[arg-type]
         return float(found.capacity["out"].mean_per_s[15])
 
-    without = Settings(planner=PlannerSettings(fleet_prior=False))
+    without = Settings(planner=PlannerSettings(capacity=Capacity(fleet_prior=False)))
     alone = curve([4]).mean_per_s[15]
     assert at_16(kept, without) == alone
     assert at_16(plain, Settings()) == alone  # a model of before

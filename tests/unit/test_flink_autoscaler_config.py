@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from models.policies.flink_autoscaler import Alignment, AutoscalerConfig, ConfigError
+from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
 from models.policies.flink_autoscaler.options import OPTIONS
 from models.policies.flink_autoscaler.values import read
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.flink_autoscaler import AutoscalerConfig
-from models.policies.flink_autoscaler.policy import FlinkAutoscaler, WindowMemory, tuned
-from models.policies.flink_autoscaler.samples import latest_run, samples_of
+from models.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler, WindowMemory
+from models.policies.flink_autoscaler.config import AutoscalerConfig
+from models.policies.flink_autoscaler.window_samples import latest_run, samples_of
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
+from models.policies.registry import policy as policy_of
 from models.scheduling.demand import SourceForecast
 
 JOB = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
@@ -133,9 +134,12 @@ def test_the_tuned_variant_has_narrower_bounds_and_a_higher_target() -> None:
     """850/s on one map of 1000/s: busy 0.85, inside 0.7 +- 0.3 and inside 0.8 +- 0.1; 950/s is outside the latter."""
     for rate, wanted in ((850.0, (1, 1)), (950.0, (1, 2))):
         found = situation(1, seen(rate, 1, 4))
-        sizes = [target(policy.decide(found, WindowMemory())[0])["map"] for policy in (FlinkAutoscaler(), tuned())]
+        sizes = [
+            target(policy.decide(found, WindowMemory())[0])["map"]
+            for policy in (FlinkAutoscaler(), policy_of("flink_autoscaler_tuned"))
+        ]
         assert tuple(sizes) == wanted
-    assert tuned().config.utilization_bounds() == pytest.approx((0.7, 0.9))
+    assert policy_of("flink_autoscaler_tuned").config.utilization_bounds() == pytest.approx((0.7, 0.9))
 
 
 def test_slots_bound_the_parallelism() -> None:

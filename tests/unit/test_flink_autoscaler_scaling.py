@@ -9,26 +9,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models.policies.flink_autoscaler import (
-    Alignment,
-    AutoscalerConfig,
-    ConfigError,
-    Evaluation,
-    JobTopology,
-    Memory,
-    Plan,
-    Resources,
-    Vertex,
-    Window,
-    decide,
-    decide_from_samples,
-)
 from models.policies.flink_autoscaler.alignment import Limits, align
-from models.policies.flink_autoscaler.capacity import Demand, bounds
-from models.policies.flink_autoscaler.delay import due, recommend
-from models.policies.flink_autoscaler.gates import in_period
-from models.policies.flink_autoscaler.memory import Recommendation, Restart, Scaling
-from models.policies.flink_autoscaler.scaling import VertexState, scale_vertex
+from models.policies.flink_autoscaler.autoscaler_memory import Memory, Recommendation, Restart, Scaling
+from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
+from models.policies.flink_autoscaler.evaluate import Evaluation
+from models.policies.flink_autoscaler.gates import Resources, in_period
+from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
+from models.policies.flink_autoscaler.target_capacity import Demand, bounds
+from models.policies.flink_autoscaler.topology import JobTopology, Vertex
+from models.policies.flink_autoscaler.vertex_scaling import (
+    VertexState,
+    add_recommendation,
+    due_recommendation,
+    scale_vertex,
+)
+from models.policies.flink_autoscaler.window import Window
 from models.policies.memory import dump, load
 
 CONFIG = AutoscalerConfig()
@@ -72,8 +67,8 @@ def test_a_due_scale_down_takes_the_highest_of_its_window(steps: list[tuple[floa
     for gap, parallelism in steps:
         now_s += gap
         seen.append((now_s, parallelism))
-        delayed = recommend(delayed, Recommendation(now_s, parallelism, True))
-        chosen = due(delayed, now_s, interval_s)
+        delayed = add_recommendation(delayed, Recommendation(now_s, parallelism, True))
+        chosen = due_recommendation(delayed, now_s, interval_s)
         if now_s - interval_s < seen[0][0]:
             assert chosen is None
         else:
@@ -206,10 +201,10 @@ def test_history_is_trimmed_and_restarts_are_measured() -> None:
     config = AutoscalerConfig(restart_time_tracking_enabled=True)
     past = tuple(Scaling(NOW_S - age, 1, 2, 10.0, 20.0) for age in (90_000.0, 400.0, 300.0, 200.0, 100.0))
     memory = Memory(history={"v": past}, restarts=(Restart(NOW_S - 300, 40.0), Restart(NOW_S - 100)))
-    assert memory.trimmed(config, NOW_S).history["v"] == past[2:]
-    assert memory.trimmed(config, NOW_S + 200_000).history["v"] == past[-1:]
-    assert memory.running_again(NOW_S - 50, {"v": 3}) == memory
-    done = memory.running_again(NOW_S - 50, {"v": 2})
+    assert memory.drop_old(config, NOW_S).history["v"] == past[2:]
+    assert memory.drop_old(config, NOW_S + 200_000).history["v"] == past[-1:]
+    assert memory.record_restart(NOW_S - 50, {"v": 3}) == memory
+    done = memory.record_restart(NOW_S - 50, {"v": 2})
     assert done.restarts[-1] == Restart(NOW_S - 100, 50.0)
     assert (memory.restart_s(config), done.restart_s(config), done.restart_s(CONFIG)) == (40.0, 50.0, 300.0)
     assert replace(done, restarts=(Restart(0.0, 5000.0),)).restart_s(config) == 900.0

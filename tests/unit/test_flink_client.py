@@ -13,13 +13,17 @@ NAMES = {"v1": "Source: orders", "v2": "enrich"}
 
 
 class Flink:
-    """State of the pretended JobManager; ``seen`` has every request, ``drop``: connections to close unanswered."""
+    """State of the pretended JobManager; ``seen`` has every request.
+
+    Connections are closed unanswered (``drop``), or in the middle of the reply (``cut``), so many times.
+    """
 
     def __init__(self):
         self.parallelism = {"v1": 1, "v2": 1}
         self.statuses = ["RUNNING"]
         self.seen = []
         self.drop = 0
+        self.cut = 0
 
     def job(self):
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
@@ -62,6 +66,9 @@ def flink():
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
+            if state.cut > 0:
+                state.cut -= 1
+                text = text[: len(text) // 2]
             self.wfile.write(text)
 
         do_GET = do_PUT = handle_any  # noqa: N815 - the names that http.server looks for
@@ -80,13 +87,28 @@ def flink():
 
 
 def client_of(flink, **options):
-    return FlinkClient(flink.url, sleep=lambda _: None, **options)
+    return FlinkClient(flink.url, backoff_factor_s=0.0, **options)
 
 
 def test_get_is_repeated_after_a_lost_connection(flink):
     flink.drop = 2
     assert client_of(flink, retries=2).overview() == {"slots-total": 8}
     assert len(flink.seen) == 3
+
+
+def test_get_is_repeated_after_half_a_reply(flink):
+    flink.cut = 2
+    assert client_of(flink, retries=2).overview() == {"slots-total": 8}
+    assert len(flink.seen) == 3
+
+
+def test_waits_between_attempts_grow(flink, monkeypatch):
+    waited = []
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
+    flink.drop = 9
+    with pytest.raises(FlinkUnreachable, match="4 attempts: ProtocolError"):
+        FlinkClient(flink.url, retries=3).overview()
+    assert waited == [0.4, 0.8]
 
 
 def test_get_gives_up_by_name_after_its_retries(flink):
@@ -101,6 +123,12 @@ def test_put_is_never_repeated(flink):
     with pytest.raises(FlinkUnreachable):
         client_of(flink, retries=5).put_resource_requirements(JOB, {"v1": 2, "v2": 2})
     assert [method for method, _, _ in flink.seen] == ["PUT"]
+
+
+def test_a_put_that_finds_nobody_is_sent_once():
+    client = FlinkClient("http://127.0.0.1:1", retries=5)
+    with pytest.raises(FlinkUnreachable, match="1 attempts: NewConnectionError"):
+        client.transport.send_json("PUT", "/jobs", json={})
 
 
 def test_nothing_listens(flink):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from cli.local_flink.load import DAY_S, LoadOptions, daily_trace, write_trace
+from cli.local_flink.load import LoadOptions, daily_trace, write_trace
 from include.flink import endpoints
+from include.utc import DAY_S
 
 JOB, VERTEX = "a" * 32, "b" * 32
 

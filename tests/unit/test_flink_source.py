@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from include.flink.poller import RestSource, collect_once
+from include.flink.collection import collect_for
+from include.flink.poller import RestSource
 from include.flink.transport import FlinkUnreachable, Reply
 from include.settings import Cluster, Paths, Settings
 
@@ -145,7 +146,7 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
         replies.close = lambda: None
         return replies
 
-    monkeypatch.setattr("include.flink.poller.FlinkClient", client)
+    monkeypatch.setattr("include.flink.collection.FlinkClient", client)
     settings = Settings(
         paths=Paths(raw=str(tmp_path)),
         clusters={
@@ -155,7 +156,7 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
         },
     )
     with caplog.at_level(logging.ERROR):
-        delivery = collect_once(settings, lambda: 7200.0)
+        delivery = collect_for(settings, 0.0, lambda: 7200.0, lambda _: None)
     assert [path.relative_to(tmp_path).parts[0] for path in delivery.written] == ["cluster=up"]
     assert list(delivery.refused) == ["down"]
     assert "cluster down: nothing collected" in caplog.text

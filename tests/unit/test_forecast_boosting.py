@@ -6,11 +6,11 @@ from datetime import date
 
 import numpy as np
 
-from models.forecasting.blend import blended
+from models.forecasting.blend import blend_forecasts
 from models.forecasting.boosting import GlobalBoosting, fit
 from models.forecasting.calendar import Calendar
-from models.forecasting.history import prepare
-from models.forecasting.profile import WeekdayProfile
+from models.forecasting.rate_history import prepare
+from models.forecasting.weekday_profile import WeekdayProfile
 
 CALENDAR = Calendar(1_772_409_600, 3600)  # Monday 2026-03-02, UTC
 DAY = 24
@@ -87,6 +87,6 @@ def test_the_blend_listens_to_those_who_were_right() -> None:
     at = np.arange(1, 15) * DAY
     seen = np.full((14, 1, DAY), 100.0)
     predicted = np.stack([seen + 1, seen + 20, np.full_like(seen, np.nan)])
-    mixed = blended(predicted, seen, at, CALENDAR, 7 * DAY)
+    mixed = blend_forecasts(predicted, seen, at, CALENDAR, 7 * DAY)
     np.testing.assert_allclose(mixed[0], 110.5)  # nothing is known yet: the mean
     np.testing.assert_allclose(mixed[3:], 101, atol=0.01)

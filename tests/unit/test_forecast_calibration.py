@@ -1,4 +1,4 @@
-"""Quantiles from past errors: against brute force, what they cover, and how they are steered."""
+"""Quantiles from past errors: against brute force, what they cover, and how their levels are corrected."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from include.utc import HOUR_S
 from models.forecasting.calendar import Calendar
-from models.forecasting.calibration import MOST_RAISED, Calibration, Offsets
-from models.forecasting.champion import choose
+from models.forecasting.calibration import MAX_SHIFT, Calibration, CalibrationState
+from models.forecasting.champion import choose_champions
+from models.forecasting.error_scale import scale, shape
 from models.forecasting.errors import Errors
-from models.forecasting.proportion import scale, shape
+from models.forecasting.leads import LeadGrid
 
-HOUR_S = 3600
 CALENDAR = Calendar(0, HOUR_S)
 LEVELS = np.array([0.1, 0.9, 0.95])
+CALIBRATION = Calibration(LEVELS, CALENDAR, LeadGrid.of(CALENDAR, 24))
+EXPAND = CALIBRATION.grid.expand
+
+
+def run(errors: np.ndarray, at: np.ndarray, first: int = 0, state: CalibrationState | None = None) -> CalibrationState:
+    """The state after the origins from index ``first`` on, all from one window of errors."""
+    state = state or CALIBRATION.initial_state(errors.shape[1])
+    window = CALIBRATION.window(errors, np.ones_like(errors), at, first)
+    for place in range(first, len(at)):
+        state = CALIBRATION.step(state, window, place)
+    return state
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
@@ -46,11 +58,11 @@ def test_weighted_quantiles_are_those_of_a_plain_loop(seed: int, level: float) -
             )
 
 
-def predicted(errors: np.ndarray, spacing: int, first: int = 0) -> tuple[Calibration, np.ndarray, np.ndarray]:
+def predicted(errors: np.ndarray, spacing: int) -> tuple[CalibrationState, np.ndarray, np.ndarray]:
     """Offsets over the leads, shape (P, L, n, H), for origins so many hours apart."""
     at = np.arange(1, len(errors) + 1) * spacing
-    calibration = Calibration(LEVELS, errors.shape[1], CALENDAR, errors.shape[2])
-    return calibration, calibration.spread(calibration.run(errors, np.ones_like(errors), at, first).size), at
+    state = run(errors, at)
+    return state, EXPAND(state.offsets.size), at
 
 
 def covered(errors: np.ndarray, offsets: np.ndarray, level: int) -> float:
@@ -58,7 +70,7 @@ def covered(errors: np.ndarray, offsets: np.ndarray, level: int) -> float:
 
 
 @pytest.mark.parametrize("spacing", [3, 6])
-def test_quantiles_cover_what_they_say(spacing: int) -> None:
+def test_quantiles_cover_the_share_of_their_level(spacing: int) -> None:
     generator = np.random.default_rng(8)
     count = 14 * 24 // spacing
     load = generator.gumbel(size=(400, 16 * 24 + 24)) + np.repeat(generator.normal(0, 0.5, (400, 17)), 24, axis=1)
@@ -96,27 +108,25 @@ def test_nothing_after_an_origin_matters() -> None:
 def test_days_in_parts_are_as_days_in_one() -> None:
     errors = np.random.default_rng(2).normal(size=(60, 2, 24))
     at = np.arange(1, 61) * 3
-    alike = np.ones_like(errors)
-    whole = Calibration(LEVELS, 2, CALENDAR, 24).run(errors, alike, at, 0)
-    parts = Calibration(LEVELS, 2, CALENDAR, 24)
-    first = parts.run(errors[:40], alike[:40], at[:40], 0)
-    np.testing.assert_array_equal(whole.size[40:], parts.run(errors, alike, at, 40, first).size)
+    first = run(errors[:40], at[:40])
+    np.testing.assert_array_equal(run(errors, at).offsets.size, run(errors, at, 40, first).offsets.size)
 
 
-def test_in_the_first_week_a_level_is_only_raised() -> None:
+def test_in_the_first_week_a_level_only_widens() -> None:
     errors = np.full((30, 1, 24), -1.0)
     errors[:, :, ::20] = 1.0
-    calibration, _, _ = predicted(errors, 3)
-    assert -1 < calibration.raised[1, 0] < -MOST_RAISED / 2  # it would narrow, were it allowed to
-    own = Errors.of(errors, 24)
-    weights = np.ones((30, 24))
-    kept = calibration._offsets(own, own, weights, np.array([1e9]), np.array([False]))
-    narrowed = calibration._offsets(own, own, weights, np.array([1e9]), np.array([True]))
-    assert (narrowed <= kept).all()
+    state, _, at = predicted(errors, 3)
+    assert -1 < state.level_shift[1, 0] < -MAX_SHIFT / 2  # it would narrow, were it allowed to
+    window = CALIBRATION.window(errors, np.ones_like(errors), at, 0)
+    weights = np.full(window.target.shape, 1e9)
+    days = window.first_known[0] + 24 * np.array([6, 8])
+    in_first_week, later = (CALIBRATION._levels_to_use(state.level_shift, window, weights, int(now)) for now in days)
+    np.testing.assert_allclose(in_first_week[1:, 0], LEVELS[1:])
+    assert (later[1:] < in_first_week[1:] - MAX_SHIFT / 2).all()
 
 
 def daily_errors(seed: int, days: int, grows: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Errors from origins three hours apart, what was said (P, n, 24), and the origins; twenty series."""
+    """Errors from origins three hours apart, what was predicted (P, n, 24), and the origins; twenty series."""
     generator = np.random.default_rng(seed)
     hours = np.arange((days + 2) * 24)
     rate = 100.0 * (1.1 - np.cos(2 * np.pi * hours / 24))
@@ -130,11 +140,10 @@ def daily_errors(seed: int, days: int, grows: bool) -> tuple[np.ndarray, np.ndar
 @pytest.mark.parametrize("grows", [True, False])
 def test_offsets_grow_with_the_load_where_errors_do(grows: bool) -> None:
     errors, middle, at = daily_errors(4, 14, grows)
-    calibration = Calibration(LEVELS, 20, CALENDAR, 24)
-    made = calibration.by_day(errors, middle, at, 7 * 24)
+    made = CALIBRATION.calibrate(errors, middle, at, 7 * 24)
     late = slice(len(at) // 2, None)
     assert (made.proportion[late] >= 0.6 if grows else made.proportion[late] <= 0.4).mean() > 0.9
-    offsets = calibration.spread(made.size) * scale(shape(middle), made.proportion)[:, None]
+    offsets = EXPAND(made.size) * scale(shape(middle), made.proportion)[:, None]
     quiet = middle[late] < 50
     for hours in (quiet, middle[late] > 150):
         share = (errors[late] <= offsets[late, 1])[hours].mean()
@@ -145,30 +154,33 @@ def test_offsets_grow_with_the_load_where_errors_do(grows: bool) -> None:
 
 def test_a_proportion_knows_nothing_of_its_day() -> None:
     errors, middle, at = daily_errors(5, 9, True)
-    made = Calibration(LEVELS, 20, CALENDAR, 24).by_day(errors, middle, at, 7 * 24)
+    made = CALIBRATION.calibrate(errors, middle, at, 7 * 24)
     day = (at // 24 * 24)[-1]
     changed = np.where((at[:, None] + np.arange(24))[:, None] >= day, 50.0, errors)
-    other = Calibration(LEVELS, 20, CALENDAR, 24).by_day(changed, middle, at, 7 * 24)
+    other = CALIBRATION.calibrate(changed, middle, at, 7 * 24)
     np.testing.assert_array_equal(made.proportion, other.proportion)
     before = at <= day
     np.testing.assert_array_equal(made.size[before], other.size[before])
 
 
 @pytest.mark.parametrize("proportion", [0.0, 1.0])
-def test_steering_holds_an_offset_in_the_units_it_was_said_in_against_what_came(proportion: float) -> None:
+def test_a_correction_compares_what_was_observed_with_an_offset_in_its_own_units(proportion: float) -> None:
     _, middle, at = daily_errors(6, 8, True)
     shapes = shape(middle)
     scales = scale(shapes, np.array(proportion))
     for size, covered_all in ((0.2, 0.0), (0.4, 1.0)):
-        calibration = Calibration(LEVELS, 20, CALENDAR, 24)
-        groups = calibration.nothing().size.shape[3]
-        before = Offsets(np.full((len(at) - 1, 3, 20, groups), size), np.full((len(at) - 1, 20), proportion))
-        calibration.run(0.3 * scales, shapes, at, len(at) - 1, before)
+        before = CalibrationState(
+            np.zeros((3, 20)),
+            sizes=(np.full((3, 20, CALIBRATION.grid.groups), size),) * (len(at) - 1),
+            proportions=(np.full(20, proportion),) * (len(at) - 1),
+        )
+        window = CALIBRATION.window(0.3 * scales, shapes, at, len(at) - 1)
+        after = CALIBRATION.step(before, window, len(at) - 1)
         pull = 2.0 * 3 / 24 * (LEVELS - covered_all)  # three hours of a day, twice
-        np.testing.assert_allclose(calibration.raised, np.repeat(pull[:, None], 20, axis=1))
+        np.testing.assert_allclose(after.level_shift, np.repeat(pull[:, None], 20, axis=1))
 
 
-def test_where_nothing_is_foretold_an_error_has_a_size() -> None:
+def test_where_nothing_is_predicted_an_error_has_a_size() -> None:
     assert (scale(shape(np.zeros((2, 24))), np.ones(2)) > 0).all()
     assert np.isnan(shape(np.full((2, 24), np.nan))).all()
 
@@ -198,19 +210,19 @@ def losses(*by_method: float) -> np.ndarray:
     ],
 )
 def test_a_champion_stays_until_beaten_by_the_margin(given_losses: np.ndarray, incumbent: int, expected: int) -> None:
-    assert choose(given_losses, np.array([incumbent]), 0.02).tolist() == [expected]
+    assert choose_champions(given_losses, np.array([incumbent]), 0.02).tolist() == [expected]
 
 
 def test_a_challenger_is_judged_on_common_days_and_on_enough_of_them() -> None:
     office, challenger = np.array([9.0, 9.0, 1.0, 1.0, 1.0]), np.array([np.nan, np.nan, 0.9, 0.9, 0.9])
-    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [1]
+    assert choose_champions(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [1]
     challenger[2] = np.nan
-    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    assert choose_champions(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
     worse = np.array([np.nan, np.nan, 1.1, 1.1, 1.1])  # lower than the office's mean of all, higher where both stand
-    assert choose(np.stack([office, worse])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    assert choose_champions(np.stack([office, worse])[:, :, None], np.array([0]), 0.02).tolist() == [0]
 
 
 def test_one_lucky_day_makes_no_champion() -> None:
     office, challenger = np.full(7, 1.0), np.full(7, 1.01)
     office[3], challenger[3] = 20.0, 1.0
-    assert choose(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]
+    assert choose_champions(np.stack([office, challenger])[:, :, None], np.array([0]), 0.02).tolist() == [0]

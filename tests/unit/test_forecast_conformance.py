@@ -7,7 +7,7 @@ import pytest
 
 from models.forecasting import Calendar, default_registry
 from models.forecasting.base import Forecaster, registry
-from models.forecasting.history import prepare
+from models.forecasting.rate_history import prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
 
 CALENDAR = Calendar(1_772_000_000 // 3600 * 3600, 3600)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.base import registry
-from models.forecasting.calendar import FloatArray, IntArray
-from models.forecasting.history import History
+from models.forecasting.rate_history import History
 
 CALENDAR = Calendar(0, 1800)
 DAY = CALENDAR.day
@@ -162,11 +162,11 @@ def test_the_champion_in_office_stays_within_the_margin() -> None:
 class Oracle:
     """Knows what will come: stands for a model fitted elsewhere."""
 
-    rates: FloatArray
+    rates: Floats
     name: str = "oracle"
     min_history_days: float = 14.0
 
-    def predict(self, history: History, origins: IntArray, horizon: int) -> FloatArray:
+    def predict(self, history: History, origins: Ints, horizon: int) -> Floats:
         paths = np.stack([self.rates[:, origin : origin + horizon] for origin in origins])
         young = origins[:, None] - history.begin < self.min_history_days * history.calendar.day
         paths[young] = np.nan

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.forecasting.calendar import Calendar
-from models.forecasting.history import prepare
+from models.forecasting.rate_history import prepare
 
 HOURLY = Calendar(0, 3600)
 DAY = 24

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.forecasting import SklearnHarmonic
 from models.forecasting.calendar import Calendar
 from models.forecasting.harmonic import HarmonicRidge
-from models.forecasting.history import prepare
+from models.forecasting.rate_history import prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
 
 CALENDAR = Calendar(0, 3600)

@@ -73,6 +73,8 @@ CASES: list[tuple[Refusal, dict[str, Any], dict[str, Any]]] = [
     (Refusal.EXCEEDS_SLOTS, {"parallelism_to": {"src": 1, "map": 9}}, {"free_slots": 99}),
     (Refusal.EXCEEDS_SLOTS, {}, {"free_slots": 1}),
     (Refusal.EXCEEDS_SLOTS, {}, {"free_slots": -1}),
+    (Refusal.EXCEEDS_SLOTS, {"parallelism_to": {"src": 1, "map": 4}}, {"free_slots": 0}),
+    (Refusal.EXCEEDS_SLOTS, {"parallelism_to": {"src": 1, "map": 4}}, {"free_slots": -1}),
     (Refusal.COOLDOWN, {}, {"last_rescale_at": NOW - timedelta(seconds=299)}),
     (Refusal.LOAD_OUTSIDE_BAND, {}, {"load_per_s": 181.0}),
     (Refusal.LOAD_OUTSIDE_BAND, {}, {"load_per_s": 49.0}),
@@ -110,10 +112,63 @@ def test_every_refusal_has_a_rule_and_a_case() -> None:
         ({}, {"load_per_s": None}),
         ({}, {"forecast_q50_per_s": None}),
         ({"of_net": True}, {"restarting": True}),
+        ({"parallelism_from": {"src": 1, "map": 3, "gone": 1}}, {}),
     ],
 )
 def test_the_edge_of_each_rule_passes(settings: Settings, step: dict[str, Any], around: dict[str, Any]) -> None:
     assert guard(replace(STEP, **step), replace(AROUND, **around), settings) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "around", "detail"),
+    [
+        (
+            {"superseded": True},
+            {},
+            "a later step of the same plan is due, or the reactive controller has replaced this one",
+        ),
+        ({"valid_until": NOW - timedelta(seconds=90)}, {}, "it was valid until 90 s ago"),
+        (
+            {"plan_as_of": NOW - timedelta(hours=2.5)},
+            {},
+            "the plan is 2.5 h old, more than apply.max_plan_age_h = 2",
+        ),
+        ({}, {"observed_until": None}, "the job was not observed within two days"),
+        (
+            {},
+            {"observed_until": NOW - timedelta(hours=4)},
+            "metrics are 4.0 h old, more than planner.max_input_age_h = 3",
+        ),
+        ({}, {"has_rest_url": False}, "mode auto needs clusters.live.rest_url"),
+        ({}, {"running": None}, "the cluster has no job 00000000000000000000000000000000"),
+        ({}, {"running": {}}, "the job or one of its vertices is not RUNNING"),
+        ({}, {"restarting": True}, "the job restarts; until it runs, only the reactive controller may enlarge it"),
+        (
+            {},
+            {"running": {"src": 1, "mapper": 3}},
+            "the job's operators are not those of the plan: ['map', 'mapper']",
+        ),
+        (
+            {},
+            {"running": {"src": 2, "map": 4}},
+            "changed since the plan was made: map runs at 4 instead of 3, src runs at 2 instead of 1",
+        ),
+        ({"parallelism_to": {"src": 1, "map": 9}}, {}, "9 slots, more than clusters.live.slots_max = 8"),
+        ({}, {"free_slots": 1}, "2 more slots wanted, 1 free"),
+        (
+            {},
+            {"last_rescale_at": NOW - timedelta(seconds=200)},
+            "last rescale 200 s ago, less than apply.cooldown_s = 300",
+        ),
+        ({}, {"load_per_s": 181.0}, "load is 181/s, the forecast for now q50 100/s, q90 120/s, band 0.5"),
+    ],
+)
+def test_the_detail_says_what_is_wrong_with_numbers(
+    settings: Settings, step: dict[str, Any], around: dict[str, Any], detail: str
+) -> None:
+    verdict = guard(replace(STEP, **step), replace(AROUND, **around), settings)
+    assert verdict is not None
+    assert verdict[1] == detail
 
 
 def test_slots_are_shared_by_the_operators_of_a_job() -> None:
@@ -122,5 +177,7 @@ def test_slots_are_shared_by_the_operators_of_a_job() -> None:
 
 
 def test_a_cluster_may_have_a_mode_of_its_own(settings: Settings) -> None:
-    live = settings.model_copy(update={"clusters": {"live": Cluster(apply_mode="auto")}})
+    live = settings.model_copy(
+        update={"clusters": {"live": Cluster(rest_url="http://jobmanager:8081", apply_mode="auto")}}
+    )
     assert (mode_of(live, "live"), mode_of(live, "other")) == ("auto", "dry-run")

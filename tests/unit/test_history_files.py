@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from cli.history import HistoryRequest, main, write_history
+from cli.simulated_jobs import load_simulated_jobs
 from include.flink.endpoints import AGGREGATES
 from include.flink.raw_format import Kind, RawRecord
 from include.utc import IntervalError
-from models.simulation.jobs import company
-from models.simulation.rest.job_reply import hole_values, hollow_view, job_reply
+from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, list_hole_values
+from models.simulation.rest.job_timeline import FIRST_START_MS
 from models.simulation.rest.metrics import POLLED
-from models.simulation.rest.template import Ids, template
-from models.simulation.rest.views import FIRST_START_MS
+from models.simulation.rest.template import Ids, build_template
 from models.simulation.spec import SpecError
 
 END = datetime(2026, 11, 20, 18, tzinfo=UTC)
@@ -130,7 +130,7 @@ def test_replies_have_flinks_fields(records: list[RawRecord]) -> None:
 
 
 def test_every_vertex_is_sampled_with_flinks_metrics(records: list[RawRecord]) -> None:
-    jobs = {job.spec.name: job.spec for job in company()}
+    jobs = {job.spec.name: job.spec for job in load_simulated_jobs()}
     names = {body["jid"]: body["name"] for _, body in bodies(records, Kind.JOB)}
     assert set(names.values()) == set(jobs)
     seen = defaultdict(set)
@@ -206,10 +206,10 @@ def test_busy_time_is_nan_just_after_a_start(records: list[RawRecord]) -> None:
 
 
 def test_the_filled_template_is_the_reply() -> None:
-    spec = company()[0].spec
+    spec = load_simulated_jobs()[0].spec
     ids, submitted = Ids.of("c", spec), 1_000_000
     view = replace(
-        hollow_view(spec, submitted),
+        build_hollow_details(spec, submitted),
         now_ms=9_000_000,
         duration_ms=8_000_000,
         running_for_ms=9_000_000 - submitted - FIRST_START_MS,
@@ -218,8 +218,8 @@ def test_the_filled_template_is_the_reply() -> None:
         restarting_ms=0,
         parallelism=list(range(1, len(spec.operators) + 1)),
     )
-    filled = template(job_reply(spec, ids, hollow_view(spec, submitted))) % hole_values(view)
-    assert json.loads(filled) == job_reply(spec, ids, view)
+    filled = build_template(build_job_reply(spec, ids, build_hollow_details(spec, submitted))) % list_hole_values(view)
+    assert json.loads(filled) == build_job_reply(spec, ids, view)
 
 
 def test_a_big_fleet_is_written_in_blocks(tmp_path: Path) -> None:
@@ -238,5 +238,5 @@ def test_wrong_requests_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
         HistoryRequest(1, END.replace(minute=5), tmp_path)
     with pytest.raises(SpecError, match="whole minutes"):
         HistoryRequest(1, END, tmp_path, window_s=7)
-    assert main(["--end", "2026-11-20T18:30:00Z", "--out", str(tmp_path)]) == 1
+    assert main(["--end", "2026-11-20T18:30:00Z", "--out", str(tmp_path)]) == 2
     assert "full hour" in capsys.readouterr().err

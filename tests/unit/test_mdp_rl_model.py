@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.papers.mdp_rl.pipeline import published_counts, responses_s
+from benchmarks.papers.mdp_rl.pipeline import read_published_counts, responses_s
 from include.domain.graph import JobGraph, Operator
 from models.policies.mdp_rl.bellman import best_value, solve, worth
-from models.policies.mdp_rl.cost import Weights
+from models.policies.mdp_rl.mdp_rl_options import Weights
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
-from models.policies.mdp_rl.rates import count_transitions, nearest_level, transition_probabilities, walk
+from models.policies.mdp_rl.rate_chain import transition_probabilities, walk
 from models.policies.mdp_rl.space import Configurations
 
 
@@ -42,12 +42,8 @@ def test_a_pipelines_response_is_the_sum_and_a_graphs_its_longest_path() -> None
     assert responses_s(2, 3)[0, 0, 0, 0] == pytest.approx(sum(services))  # the defect: 943 ms > 650 ms without any load
 
 
-def test_levels_are_rounded_not_cut() -> None:
-    assert nearest_level([0, 9, 11, 29, 31, 1029, 9999], 20, 52).tolist() == [0, 0, 1, 1, 2, 51, 51]
-
-
 def test_the_counts_are_those_of_2013() -> None:
-    counts = published_counts()
+    counts = read_published_counts()
     probability = transition_probabilities(counts)
     assert counts.sum() == 525_532
     assert counts.shape == (52, 52)
@@ -65,7 +61,9 @@ def test_a_new_path_follows_the_chain() -> None:
     probability = np.array([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.0, 1.0, 0.0]])
     path = walk(probability, 60_000, np.random.default_rng(3))
     assert (path[0], len(path)) == (0, 60_001)
-    assert np.abs(transition_probabilities(count_transitions(path, 3)) - probability).max() < 0.02
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (path[:-1], path[1:]), 1)
+    assert np.abs(transition_probabilities(counts) - probability).max() < 0.02
 
 
 def test_actions_stop_at_the_bounds() -> None:

@@ -8,21 +8,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from scipy.stats import spearmanr
 
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.mdp_rl import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
-from models.policies.mdp_rl.history import LEVELS, learn
+from models.policies.mdp_rl.agent_learning import LEVELS, learn
 from models.policies.mdp_rl.job_planning import share_parallelism
-from models.policies.mdp_rl.memory import AgentsMemory, Knowledge
+from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
+from models.policies.mdp_rl.mdp_rl_options import DecentralisedOptions
+from models.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
 from models.scheduling.demand import SourceForecast
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
-POLICIES = [CentralisedMdp(), CentralisedRlPlus(), CentralisedRl(), DecentralisedRl(), DecentralisedRl(0.8, False)]
+POLICIES = [
+    CentralisedMdp(),
+    CentralisedRlPlus(),
+    CentralisedRl(),
+    DecentralisedRl(),
+    DecentralisedRl(DecentralisedOptions(target_utilisation=0.8, knows_utilisation=False)),
+]
 GRAPH = JobSpec(
     "words",
     (
@@ -190,7 +198,8 @@ def test_a_centralised_agent_of_many_combinations_shares_one_parallelism(limits:
 @pytest.mark.parametrize("policy", [DecentralisedRl(), CentralisedRl()])
 def test_a_day_on_the_simulator(policy: Any) -> None:
     """Asked once an hour, agents follow a load that swings by a factor of five, and never leave the bounds."""
-    bed, memory, seen, used = Testbed([GRAPH], np.array([[1, 4, 4]]), step_s=60.0), policy.first_memory(), [], []
+    bed, memory = Testbed([GRAPH], np.array([[1, 4, 4]]), step_s=60.0), policy.first_memory()
+    seen, used, rates = [], [], []
     for window in range(288):
         rate = 3000 + 2000 * np.sin(2 * np.pi * window / 288)
         seen.append(bed.run(np.array([[rate, 0.0, 0.0]]), WINDOW_S))
@@ -201,6 +210,9 @@ def test_a_day_on_the_simulator(policy: Any) -> None:
             target = schedule.decisions[0].step.parallelism_to
             assert ((target >= 1) & (target <= 16)).all()
             used.append(int(target[1]))
+            rates.append(rate)
             if (target != running).any():
                 bed.rescale(0, target, downtime_s=20.0)
-    assert len(set(used)) >= 3
+    assert spearmanr(used, rates).statistic > 0.85
+    is_high = np.array(rates) > 3000
+    assert np.mean(np.array(used)[is_high]) > 1.8 * np.mean(np.array(used)[~is_high])

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
 from models.job_models import CapacityCurve
-from models.scheduling.demand import DemandError, SourceForecast, at_level, at_scores, demand, on_bins
+from models.scheduling.demand import (
+    DemandError,
+    SourceForecast,
+    demand,
+    quantile_at_level,
+    quantiles_at_scores,
+    resample_to_bins,
+)
 from models.scheduling.need import capacity_bounds, smallest_parallelism, upper_limits
 
 
@@ -82,24 +89,24 @@ def forecast(values: list[float], start_s: int = 0, bin_s: int = 300) -> SourceF
 
 
 def test_a_bin_takes_the_highest_of_the_forecast_bins_it_touches() -> None:
-    found = on_bins(forecast([1, 2, 9, 3, 4, 5]), as_of_s=400, bin_s=600, horizon_s=86_400)
+    found = resample_to_bins(forecast([1, 2, 9, 3, 4, 5]), as_of_s=400, bin_s=600, horizon_s=86_400)
     assert (found.start_s, found.bins) == (0, 3)
     assert found.quantiles["src"][0].tolist() == [2, 9, 5]
 
 
 def test_coarse_forecasts_fill_finer_bins_and_the_horizon_ends_the_plan() -> None:
-    found = on_bins(forecast([7, 8], bin_s=3600), as_of_s=3000, bin_s=600, horizon_s=1800)
+    found = resample_to_bins(forecast([7, 8], bin_s=3600), as_of_s=3000, bin_s=600, horizon_s=1800)
     assert (found.start_s, found.quantiles["src"][0].tolist()) == (3000, [7, 8, 8])
 
 
 def test_a_forecast_that_starts_later_starts_the_bins() -> None:
-    found = on_bins(forecast([5, 6, 7], start_s=1500), as_of_s=1000, bin_s=600, horizon_s=86_400)
+    found = resample_to_bins(forecast([5, 6, 7], start_s=1500), as_of_s=1000, bin_s=600, horizon_s=86_400)
     assert (found.start_s, found.quantiles["src"][0].tolist()) == (1200, [5, 7])
 
 
 def test_a_forecast_of_the_past_is_refused() -> None:
     with pytest.raises(DemandError, match="ends before"):
-        on_bins(forecast([1, 2]), as_of_s=600, bin_s=600, horizon_s=3600)
+        resample_to_bins(forecast([1, 2]), as_of_s=600, bin_s=600, horizon_s=3600)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0])
@@ -112,8 +119,8 @@ def test_quantiles_between_levels_are_normal_and_beyond_them_continue() -> None:
     from scipy.stats import norm
 
     values = 100 + 10 * norm.ppf(np.array([0.1, 0.5, 0.9, 0.95]))[:, None]
-    assert at_level(values, 0.75)[0] == pytest.approx(100 + 10 * norm.ppf(0.75))
-    assert at_scores(values, np.array([3.0, -3.0]))[:, 0] == pytest.approx([130, 70])
+    assert quantile_at_level(values, 0.75)[0] == pytest.approx(100 + 10 * norm.ppf(0.75))
+    assert quantiles_at_scores(values, np.array([3.0, -3.0]))[:, 0] == pytest.approx([130, 70])
 
 
 def test_demand_goes_in_full_to_every_successor() -> None:

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from include.domain.graph import JobGraph, Operator
-from include.policy_catalogue import NIGHTLY, PROFILED, any_of
+from include.policy_catalogue import catalogue, names_where
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import History, Situation
-from models.policies.registry import POLICIES, policy
+from models.policies.registry import policy
 from models.scheduling.demand import SourceForecast
 
+NIGHTLY = names_where(learns_nightly=True)
 WINDOW_S, START_S = 300, 1_763_596_800  # midnight
 GRAPH = JobGraph((Operator("source"), Operator("map", ("source",))))
 P = np.arange(1, 9)
@@ -60,16 +61,17 @@ def learner(name: str) -> Any:
     return policy(name)
 
 
-def test_the_lists_name_those_that_can():
-    assert {name for name in POLICIES if hasattr(policy(name), "learn")} == NIGHTLY
-    assert {name for name in POLICIES if hasattr(policy(name).first_memory(), "profile")} == PROFILED
+def test_the_entries_name_those_that_can():
+    assert {name for name in catalogue() if hasattr(policy(name), "learn")} == NIGHTLY
+    profiled = names_where(needs_profile=True)
+    assert {name for name in catalogue() if hasattr(policy(name).first_memory(), "profile")} == profiled
 
 
 def test_a_policy_of_one_job_is_enough():
-    assert not any_of(Planner(), NIGHTLY)
-    assert any_of(Planner(policy="rl"), NIGHTLY)
-    assert any_of(Planner(policies={"c/j": "mdp"}), NIGHTLY)
-    assert not any_of(Planner(policies={"c/j": "phoebe"}), NIGHTLY)
+    assert not NIGHTLY & Planner().policies_in_use
+    assert NIGHTLY & Planner(policy="rl").policies_in_use
+    assert NIGHTLY & Planner(policies={"c/j": "mdp"}).policies_in_use
+    assert not NIGHTLY & Planner(policies={"c/j": "phoebe"}).policies_in_use
 
 
 @pytest.mark.parametrize("name", sorted(NIGHTLY))

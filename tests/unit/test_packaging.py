@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -7,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.local_flink.build import java_tool
 from include.settings import PROJECT, Paths, Settings, Spark
 from include.spark.code_zip import KEPT_ARCHIVES, PACKAGES, PackagingError, build_package
+from include.spark.conf import JAVA_OPTIONS, make_archive, spark_conf, use_archive
+from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, DELTA_JARS, spark_jars
 from include.spark.submission import anchor, anchored, prepare_submission, stage_environment
 from include.stages import Stage
 from include.version import code_version
@@ -127,8 +132,8 @@ def test_a_submission_is_complete(tmp_path):
     assert command[command.index("--py-files") + 1] == submission.package
     assert Path(submission.application).is_file()
     assert Path(submission.package).is_file()
-    assert all(Path(jar).is_file() for jar in submission.conf["spark.jars"].split(","))
-    assert f"spark.jars={submission.conf['spark.jars']}" in command
+    assert all(Path(jar).is_file() for jar in submission.conf["spark.driver.extraClassPath"].split(os.pathsep))
+    assert f"spark.driver.extraClassPath={submission.conf['spark.driver.extraClassPath']}" in command
     assert command[-3:] == ["plan", "--as-of", "2026-11-20T19:00:00Z"]
 
 
@@ -142,3 +147,65 @@ def test_the_file_system_for_local_disks_is_used_only_where_all_processes_share_
         assert ("spark.hadoop.fs.file.impl" in conf) is wanted
         assert ("spark.driver.extraClassPath" in conf) is wanted
     assert prepare_submission(settings).master == settings.spark.master
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("out/lake", "/srv/tidewise/out/lake"),
+        ("s3a://bucket/lake", "s3a://bucket/lake"),
+        ("sqlite:///out/mlflow.db", "sqlite:////srv/tidewise/out/mlflow.db"),
+    ],
+)
+def test_relative_local_locations_are_made_absolute(location: str, expected: str) -> None:
+    assert anchor(location, Path("/srv/tidewise")) == expected
+
+
+@pytest.mark.parametrize("master", ["local[*]", "yarn"])
+def test_classes_come_from_an_archive_only_where_the_driver_has_it(tmp_path, master):
+    for jar in ALL_JARS:
+        (tmp_path / jar.file_name).touch()
+    settings = Settings(paths=Paths(out=str(tmp_path)), spark=Spark(jars_dir=str(tmp_path)))
+    without = spark_conf(settings, spark_jars(tmp_path), master)
+    (tmp_path / CLASS_ARCHIVE).touch()
+    conf = spark_conf(settings, spark_jars(tmp_path), master)
+    used = f"{without[JAVA_OPTIONS]} {use_archive(str(tmp_path / CLASS_ARCHIVE))}"
+    assert conf[JAVA_OPTIONS] == (used if master.startswith("local") else without[JAVA_OPTIONS])
+    delta = [str(tmp_path / jar.file_name) for jar in DELTA_JARS]
+    if master.startswith("local"):
+        assert conf["spark.driver.extraClassPath"].split(os.pathsep)[1:] == delta
+        assert "spark.jars" not in conf
+    else:
+        assert conf["spark.jars"].split(",") == delta
+
+
+@pytest.fixture(scope="module")
+def hello(tmp_path_factory):
+    """A small program of Java's with an archive of its classes."""
+    folder = tmp_path_factory.mktemp("java")
+    (folder / "Hello.java").write_text("class Hello { public static void main(String[] a) { System.out.print(1); } }")
+    subprocess.run([java_tool("javac"), "Hello.java"], cwd=folder, check=True)
+    with zipfile.ZipFile(folder / "hello.jar", "w") as jar:
+        jar.write(folder / "Hello.class", "Hello.class")
+    command = [java_tool("java"), *make_archive("made.jsa").split(), "-cp", "hello.jar", "Hello"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize("state", ["usable", "missing", "broken", "stale"])
+def test_an_archive_that_does_not_fit_is_passed_over_without_a_word(hello, tmp_path, state):
+    shutil.copytree(hello, tmp_path / "run", copy_function=shutil.copy2)
+    archive = tmp_path / "run" / "made.jsa"
+    if state != "usable":
+        archive.unlink()
+    if state == "broken":
+        archive.write_text("no archive")
+    if state == "stale":
+        shutil.copy(hello / "made.jsa", archive)
+        os.utime(tmp_path / "run" / "hello.jar", (0, 0))  # Java knows a jar by its time
+    options = [*use_archive(str(archive)).split(), "-Xlog:class+load:file=loaded.txt"]
+    command = [java_tool("java"), *options, "-cp", "hello.jar", "Hello"]
+    done = subprocess.run(command, cwd=tmp_path / "run", capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("1", "")
+    loaded = (tmp_path / "run" / "loaded.txt").read_text()
+    assert ("Hello source: shared objects file (top)" in loaded) is (state == "usable")

@@ -12,9 +12,11 @@ from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryMo
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
-from models.policies.phoebe.policy import Phoebe, PhoebeMemory, PhoebeOptions, Twres, TwresMemory
+from models.policies.phoebe.phoebe_options import PhoebeOptions
+from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
-from models.policies.phoebe.uptime import Uptime
+from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
+from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.demand import SourceForecast
 
@@ -127,7 +129,7 @@ def test_without_a_profile_the_learnt_capacity_curves_decide() -> None:
     given = situation(70_000.0, workers=6, models=models(curves=True))
     schedule, _ = Phoebe().decide(given, PhoebeMemory())
     assert workers_of(schedule) == 16
-    schedule, _ = Twres().decide(given, TwresMemory())
+    schedule, _ = Twres().decide(given, SettlingMemory())
     assert workers_of(schedule) == 5
 
 
@@ -165,11 +167,11 @@ def test_no_input_makes_them_fail_and_their_memory_is_plain(policy: Phoebe | Twr
 
 def test_uptime_counts_from_the_beginning_of_an_interruption() -> None:
     seen = windows(1.0, 2, count=4)
-    memory = Uptime().updated(replace(seen, disturbed=np.array([False, True, True, False])))
+    memory = Uptime().add_windows(replace(seen, disturbed=np.array([False, True, True, False])))
     assert memory == Uptime(AT, AT - 180, False)
-    assert not memory.settled(AT - 180 + 599)
-    assert memory.settled(AT - 180 + 600)
-    assert memory.updated(seen) == memory
+    assert not memory.is_settled(AT - 180 + 599)
+    assert memory.is_settled(AT - 180 + 600)
+    assert memory.add_windows(seen) == memory
 
 
 def test_forecast_follows_a_sine_and_a_level() -> None:

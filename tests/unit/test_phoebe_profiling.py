@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.policies.phoebe import latency_model
-from models.policies.phoebe.profile import Capacity
+from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.profiling import (
     CatchUp,
     ProfilingOptions,

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.job_models import closed_form_recovery_s
-from models.policies.phoebe import Candidate, algorithm_1, logged_rule
-from models.policies.phoebe.profile import Capacity, LatencyClasses, ProfiledLatency
-from models.policies.phoebe.recovery import projected_load, recovery_s
-from models.policies.phoebe.rule import nearly_smallest
+from models.policies.phoebe.capacity_profile import Capacity, LatencyClasses, ProfiledLatency
+from models.policies.phoebe.recovery_time import projected_load, recovery_s
+from models.policies.phoebe.rule import Candidate, algorithm_1, logged_rule, nearly_smallest
 from models.policies.phoebe.twres import SustainableThroughput, choose
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases"

@@ -6,13 +6,13 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.reactive_controller import look
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
-FALL = Due(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0)
+FALL = PendingStep(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0)
 
 
 def _sight(now_s: int, load_per_s: float) -> Snapshot:
@@ -35,5 +35,5 @@ def _sight(now_s: int, load_per_s: float) -> Snapshot:
     [(600, 900.0, True), (600, 950.0, False), (690, 900.0, False), (690, 200.0, True)],
 )
 def test_a_fall_waits_only_while_the_load_is_above_its_forecast(now_s: int, load_per_s: float, sent: bool) -> None:
-    told, _ = look(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
+    told, _ = evaluate_job(_sight(now_s, load_per_s), ControllerMemory(due=(FALL,), planned=True))
     assert (told.wanted is not None) == sent

@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Planner
+from include.settings import Capacity, Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.need_vector import circumstances
+from models.policies.need_vector.need_vector_policy import derive_conditions
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import policy
 from models.scheduling.demand import SourceForecast
 
 START_S = 1_763_661_600  # 2025-11-20 18:00 UTC
 BIN_S = 600
+OPTIONS = Planner(capacity=Capacity(target_utilisation=0.8, lower_bound_z=0.0))
 
 
 def curve(per_instance: float, loss: float = 0.0, sd_share: float = 0.0, p_max: int = 32) -> CapacityCurve:
@@ -25,7 +26,7 @@ def curve(per_instance: float, loss: float = 0.0, sd_share: float = 0.0, p_max: 
     return CapacityCurve(p, mean, sd_share * mean, p.copy(), mean, per_instance)
 
 
-def situation(rates: np.ndarray, running: dict[str, int], *, spread: float = 0.0, **options: object) -> Situation:
+def situation(rates: np.ndarray, running: dict[str, int], *, spread: float = 0.0) -> Situation:
     """A source that is free of cost, a map of 10,000 records/s per instance and a sink that keeps up with 5,000."""
     graph = JobGraph.from_operators([Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))])
     models = JobModels(
@@ -35,13 +36,12 @@ def situation(rates: np.ndarray, running: dict[str, int], *, spread: float = 0.0
         LatencyModel(np.zeros(0), np.zeros(0)),
     )
     quantiles = np.stack([rates * (1 - spread), rates, rates * (1 + spread), rates * (1 + 1.3 * spread)])
-    defaults: dict[str, object] = {"target_utilisation": 0.8, "capacity_z": 0.0}
     forecast = SourceForecast(START_S, BIN_S, {"src": quantiles})
-    return Situation(START_S, graph, running, models, forecast, 32, Planner(**(defaults | options)))
+    return Situation(START_S, graph, running, models, forecast, 32, OPTIONS)
 
 
-def decide(found: Situation) -> Schedule:
-    return policy("need_vector").decide(found, None)[0]
+def decide(found: Situation, parameters: dict[str, object] | None = None) -> Schedule:
+    return policy("need_vector", parameters).decide(found, None)[0]
 
 
 def step_up() -> np.ndarray:
@@ -123,8 +123,7 @@ def test_an_operator_that_falls_while_another_rises_waits_through_the_lead() -> 
     falling = np.tile(np.concatenate([early, late / 9]), (4, 1))  # g: 5, then 1
     forecast = SourceForecast(START_S, BIN_S, {"a": rising, "b": falling})
     running = {"a": 1, "b": 1, "f": 1, "g": 5}
-    options = Planner(target_utilisation=0.8, capacity_z=0.0)
-    schedule = decide(Situation(START_S, graph, running, models, forecast, 32, options))
+    schedule = decide(Situation(START_S, graph, running, models, forecast, 32, OPTIONS))
     (decision,) = schedule.decisions
     assert decision.step.lead_time_s > 0
     assert dict(zip(schedule.operators, decision.step.parallelism_to, strict=True)) == {"a": 1, "b": 1, "f": 9, "g": 5}
@@ -139,9 +138,10 @@ running = st.fixed_dictionaries({name: st.integers(1, 40) for name in ("src", "m
 def test_every_schedule_is_feasible_covers_its_needs_and_is_made_again_the_same(
     load: np.ndarray, parallelism: dict[str, int], spread: float, min_step_s: int, cost: float
 ) -> None:
-    found = situation(load, parallelism, spread=spread, min_step_s=min_step_s, rescale_cost_slot_s=cost)
-    schedule, again = decide(found), decide(found)
-    job = circumstances(found)
+    found = situation(load, parallelism, spread=spread)
+    worth = {"min_step_s": min_step_s, "rescale_cost_slot_s": cost}
+    schedule, again = decide(found, worth), decide(found, worth)
+    job = derive_conditions(found)
     covered = np.tile(job.current[:, None], job.need.parallelism.shape[1])
     for decision, same in zip(schedule.decisions, again.decisions, strict=True):
         step = decision.step

@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from include.domain.graph import JobGraph, Operator
+from include.policy_catalogue import catalogue
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
-from models.policies.registry import POLICIES, policy
+from models.policies.registry import policy
 from models.scheduling.demand import SourceForecast
 
 WINDOW_S, BIN_S, START_S = 300, 600, 1_763_600_400
@@ -101,7 +102,7 @@ def told(schedule: Schedule) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.fixture(params=sorted(POLICIES))
+@pytest.fixture(params=sorted(catalogue()))
 def name(request: pytest.FixtureRequest) -> Iterator[str]:
     return request.param
 
@@ -138,4 +139,4 @@ def _later(seen: Observations, seconds: int) -> Observations:
 
 
 def test_every_policy_has_a_title(name) -> None:
-    assert POLICIES[name].title
+    assert catalogue()[name].title

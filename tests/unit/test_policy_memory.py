@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from models.policies.ds2 import ManagerState
-from models.policies.ds2.state import Action
-from models.policies.flink_autoscaler.memory import DelayedScaleDown, Memory, Recommendation, Restart, Scaling
+from models.policies.ds2.ds2_memory import Action, ManagerState
+from models.policies.flink_autoscaler.autoscaler_memory import (
+    DelayedScaleDown,
+    Memory,
+    Recommendation,
+    Restart,
+    Scaling,
+)
 from models.policies.memory import dump, load
 
 

@@ -82,7 +82,7 @@ def test_a_wrong_java_home_is_named(tmp_path):
 def test_a_java_that_is_none_is_named(tmp_path):
     with pytest.raises(PreflightError) as error:
         find_jdk(fake_jdk(tmp_path / "jdk", "No Java runtime present"))
-    assert "does not tell its version (No Java runtime present)" in one_line(error)
+    assert "does not report its version (No Java runtime present)" in one_line(error)
 
 
 def make(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.raw_parsing import raw_lines
-from spark_jobs.raw_parsing.raw_lines import DamagedFileError, numbered_lines
+from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
 
 TEXT = b'{"a":1}\n\n{"b":"\xc3\xa9"}\r\nlast'
 LINES = ['{"a":1}', "", '{"b":"é"}', "last"]
@@ -20,7 +20,7 @@ def packed(text: bytes) -> bytes:
 
 def lines_of(name: str, content: bytes) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
-    for first, lines in numbered_lines(name, pa.py_buffer(content)):
+    for first, lines in number_lines(name, pa.py_buffer(content)):
         found += enumerate(lines.to_pylist(), first)
     return found
 
@@ -51,12 +51,12 @@ def test_an_empty_text_has_no_lines():
 )
 def test_damage_is_told_after_the_whole_lines_before_it(damaged, says):
     found: list[str] = []
-    pieces = (lines.to_pylist() for _, lines in numbered_lines("x.jsonl.gz", pa.py_buffer(damaged)))
+    pieces = (lines.to_pylist() for _, lines in number_lines("x.jsonl.gz", pa.py_buffer(damaged)))
     with pytest.raises(DamagedFileError, match=says):
         found.extend(line for piece in pieces for line in piece)
     assert found == LINES[: len(found)]
 
 
 def test_what_is_no_utf8_stays_as_it_came():
-    [(_, lines)] = numbered_lines("x.jsonl", pa.py_buffer(b"\xff\xfe\n"))
+    [(_, lines)] = number_lines("x.jsonl", pa.py_buffer(b"\xff\xfe\n"))
     assert lines.cast(pa.binary()).to_pylist() == [b"\xff\xfe"]

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from include.domain.graph import JobGraph, Operator
-from include.settings import Planner
+from include.settings import Costs, Planner, Reactive
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.reactive_controller import accept_plan, look, unseen
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 GRAPH = JobGraph.from_operators([Operator("source"), Operator("map", ("source",))])
 RUNNING = {"source": 1, "map": 8}
 ABILITY_PER_S = 8000.0  # of `map` at 8
-WIDER = {"source": 3, "map": 23}  # what a backlog of 140 s at 5% of head-room is worked off with
+WIDER = {"source": 3, "map": 23}  # what a backlog of 140 s at 5% of headroom is worked off with
 
 
 def snapshot(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 8, disturbed: bool = False) -> Snapshot:
@@ -46,39 +46,39 @@ def snapshot(now_s: int, load_per_s: float, lag_s: float = 0.0, *, slots: int = 
 
 def test_a_planned_job_is_enlarged_when_records_pile_up_and_not_before():
     planned = ControllerMemory(planned=True)
-    assert look(snapshot(600, 8500.0, lag_s=5.0), planned)[0].wanted is None
-    told, _ = look(snapshot(600, 8500.0, lag_s=30.0), planned)
+    assert evaluate_job(snapshot(600, 8500.0, lag_s=5.0), planned)[0].wanted is None
+    told, _ = evaluate_job(snapshot(600, 8500.0, lag_s=30.0), planned)
     assert told.wanted == {"source": 1, "map": 10}  # 8,500 / 0.9 of 1,000 an instance
     assert "106%" in told.reason
-    assert look(snapshot(600, 9500.0), planned)[0].wanted is not None  # so much is no waver of one window
+    assert evaluate_job(snapshot(600, 9500.0), planned)[0].wanted is not None  # so much is no waver of one window
 
 
 def test_a_backlog_is_worked_off_enlarged_and_the_job_comes_back():
-    memory = look(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of head-room
-    told, memory = look(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
+    told, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
     assert told.wanted == WIDER
     assert (memory.back_to, memory.enlarged_to) == (RUNNING, WIDER)
-    told, memory = look(snapshot(1500, 7600.0, lag_s=90.0, slots=23), memory)
+    told, memory = evaluate_job(snapshot(1500, 7600.0, lag_s=90.0, slots=23), memory)
     assert told.wanted is None
-    told, memory = look(snapshot(1800, 7600.0, lag_s=1.0, slots=23), memory)
+    told, memory = evaluate_job(snapshot(1800, 7600.0, lag_s=1.0, slots=23), memory)
     assert told.wanted == RUNNING
     assert memory.back_to is None
 
 
 def test_a_backlog_is_worked_off_with_what_costs_least():
     """Slots that are dear are taken sparingly, those that cost nothing all."""
-    memory = look(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
     asked = []
     for weight in (0.0, 0.2, 1.0):
         behind = snapshot(1200, 7600.0, lag_s=140.0, disturbed=True)
-        told, _ = look(replace(behind, options=Planner(resource_weight=weight)), memory)
+        told, _ = evaluate_job(replace(behind, options=Planner(costs=Costs(resource_weight=weight))), memory)
         asked.append(told.wanted["map"])
     assert asked == [32, 23, 14]
 
 
 def test_with_head_room_a_backlog_is_left_to_itself():
-    memory = look(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    assert look(snapshot(1200, 4000.0, lag_s=140.0, disturbed=True), memory)[0].wanted is None
+    memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
+    assert evaluate_job(snapshot(1200, 4000.0, lag_s=140.0, disturbed=True), memory)[0].wanted is None
 
 
 def test_a_new_plan_takes_the_place_of_the_way_back():
@@ -90,7 +90,7 @@ def looks(loads: list[float], slots: int, every_s: int = 300) -> list[int | None
     """Return the slots that each look at a job without a plan asks for, were nothing done about it."""
     memory, asked = ControllerMemory(), []
     for turn, load_per_s in enumerate(loads):
-        told, memory = look(snapshot(600 + every_s * turn, load_per_s, slots=slots), memory)
+        told, memory = evaluate_job(snapshot(600 + every_s * turn, load_per_s, slots=slots), memory)
         asked.append(told.wanted and max(told.wanted.values()))
     return asked
 
@@ -108,99 +108,104 @@ def test_without_a_plan_a_job_keeps_what_its_peaks_need():
 
 
 def test_without_a_plan_no_fall_is_sent_while_a_job_is_late():
-    _, memory = look(snapshot(600, 3000.0, slots=12), ControllerMemory())
-    assert look(snapshot(9000, 3000.0, lag_s=70.0, slots=12), memory)[0].wanted is None
-    assert look(snapshot(9000, 3000.0, lag_s=30.0, slots=12), memory)[0].wanted is not None
+    _, memory = evaluate_job(snapshot(600, 3000.0, slots=12), ControllerMemory())
+    assert evaluate_job(snapshot(9000, 3000.0, lag_s=70.0, slots=12), memory)[0].wanted is None
+    assert evaluate_job(snapshot(9000, 3000.0, lag_s=30.0, slots=12), memory)[0].wanted is not None
 
 
 def test_without_a_plan_what_was_not_seen_is_no_lull():
-    _, memory = look(snapshot(600, 3000.0, slots=12), ControllerMemory())
-    _, memory = unseen(memory, 4800)
-    assert look(snapshot(9000, 3000.0, slots=12), memory)[0].wanted is None
+    _, memory = evaluate_job(snapshot(600, 3000.0, slots=12), ControllerMemory())
+    _, memory = decide_without_windows(memory, 4800)
+    assert evaluate_job(snapshot(9000, 3000.0, slots=12), memory)[0].wanted is None
 
 
 def test_an_enlarging_that_was_refused_is_forgotten():
     """Else the job would be sent back, when the backlog is gone, to what it has left by a plan's step meanwhile."""
-    memory = look(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
-    _, memory = look(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
-    told, memory = look(snapshot(1500, 7600.0, slots=12), memory)
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
+    _, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    told, memory = evaluate_job(snapshot(1500, 7600.0, slots=12), memory)
     assert told.wanted is None
     assert (memory.back_to, memory.enlarged_to) == (None, None)
 
 
 def test_a_job_that_stands_still_is_left_alone():
     stopped = replace(snapshot(600, 9900.0, lag_s=100.0), up=False)
-    assert look(stopped, ControllerMemory(planned=True))[0].wanted is None
+    assert evaluate_job(stopped, ControllerMemory(planned=True))[0].wanted is None
 
 
 def test_a_job_that_restarts_after_a_failure_comes_back_enlarged():
-    memory = look(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of head-room
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]  # 5% of headroom
     down = replace(snapshot(1200, 7600.0), up=False)
-    assert look(down, memory)[0].wanted is None
-    told, after = look(replace(down, restarting=True), memory)
+    assert evaluate_job(down, memory)[0].wanted is None
+    told, after = evaluate_job(replace(down, restarting=True), memory)
     wider = {"source": 3, "map": 19}  # fewer than for 140 s
     assert told.wanted == wider
     assert "restarts after a failure; its backlog of some 120 s" in told.reason  # 90 s of downtime, 30 s once more
     assert (after.back_to, after.enlarged_to) == (RUNNING, wider)
-    assert look(replace(down, restarting=True), after)[0].wanted is None  # once
-    for off in ({"net_rescues": False}, {"net_restarts": False}):
-        assert look(replace(down, restarting=True, options=Planner(**off)), memory)[0].wanted is None
-    told, after = look(snapshot(1800, 7600.0, slots=19), after)
+    assert evaluate_job(replace(down, restarting=True), after)[0].wanted is None  # once
+    for off in ({"rescales_for_catch_up": False}, {"rescales_while_restarting": False}):
+        assert (
+            evaluate_job(replace(down, restarting=True, options=Planner(reactive=Reactive(**off))), memory)[0].wanted
+            is None
+        )
+    told, after = evaluate_job(snapshot(1800, 7600.0, slots=19), after)
     assert told.wanted == RUNNING
 
 
 def test_a_job_that_restarts_with_head_room_is_left_to_itself():
-    memory = look(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
-    told, after = look(replace(snapshot(1200, 4000.0), up=False, restarting=True), memory)
+    memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
+    told, after = evaluate_job(replace(snapshot(1200, 4000.0), up=False, restarting=True), memory)
     assert (told.wanted, after.back_to) == (None, None)
     assert "not worth" in told.reason
 
 
 def test_a_fall_waits_until_the_job_is_no_longer_late():
     low = {"source": 1, "map": 5}
-    due = (Due(600, 4200, low, 9e9, "the load falls", load_before_most_per_s=9e9),)
-    memory = look(snapshot(300, 4000.0), ControllerMemory(planned=True))[1]
-    told, after = look(snapshot(600, 4000.0, lag_s=90.0), replace(memory, due=due))
+    due = (PendingStep(600, 4200, low, 9e9, "the load falls", load_before_most_per_s=9e9),)
+    memory = evaluate_job(snapshot(300, 4000.0), ControllerMemory(planned=True))[1]
+    told, after = evaluate_job(snapshot(600, 4000.0, lag_s=90.0), replace(memory, due=due))
     assert (told.wanted, after.due) == (None, due)
-    assert look(snapshot(900, 4000.0, lag_s=30.0), after)[0].wanted == low
+    assert evaluate_job(snapshot(900, 4000.0, lag_s=30.0), after)[0].wanted == low
 
 
 def test_the_memory_survives_its_table():
-    due = (Due(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0),)
-    _, memory = look(snapshot(600, 7600.0), ControllerMemory(due=due, planned=True, back_to=RUNNING))
+    due = (PendingStep(600, 1200, {"source": 1, "map": 2}, 200.0, "the load falls", load_before_most_per_s=900.0),)
+    _, memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(due=due, planned=True, back_to=RUNNING))
     assert load(ControllerMemory, dump(memory)) == memory
 
 
 def test_after_an_overload_no_fall_is_sent_for_a_while():
-    due = (Due(900, 90_000, {"source": 1, "map": 4}, 9e9, "the load falls", load_before_most_per_s=9e9),)
-    holds = Planner(net_hold_s=3600)
-    told, memory = look(replace(snapshot(600, 8500.0, lag_s=30.0), options=holds), ControllerMemory(planned=True))
+    due = (PendingStep(900, 90_000, {"source": 1, "map": 4}, 9e9, "the load falls", load_before_most_per_s=9e9),)
+    holds = Planner(reactive=Reactive(hold_s=3600))
+    told, memory = evaluate_job(
+        replace(snapshot(600, 8500.0, lag_s=30.0), options=holds), ControllerMemory(planned=True)
+    )
     assert told.wanted is not None
     memory = accept_plan(memory, due)
-    assert look(snapshot(1200, 3000.0, slots=9), memory)[0].wanted is None
-    late = 600 + holds.net_hold_s
-    assert look(snapshot(late, 3000.0, slots=9), memory)[0].wanted == due[0].parallelism
+    assert evaluate_job(snapshot(1200, 3000.0, slots=9), memory)[0].wanted is None
+    late = 600 + holds.reactive.hold_s
+    assert evaluate_job(snapshot(late, 3000.0, slots=9), memory)[0].wanted == due[0].parallelism
 
 
 def test_no_fall_is_sent_to_what_the_load_would_overload():
     """The forecast lets the load fall at once after an event; it has not fallen."""
     low = {"source": 1, "map": 5}  # never seen: 5/8 of what 8 do
-    due = (Due(600, 4200, low, 2000.0, "the load falls", load_before_most_per_s=9e9),)
+    due = (PendingStep(600, 4200, low, 2000.0, "the load falls", load_before_most_per_s=9e9),)
     memory = ControllerMemory(due=due, planned=True)
-    told, after = look(snapshot(600, 6000.0), memory)
+    told, after = evaluate_job(snapshot(600, 6000.0), memory)
     assert told.wanted is None
     assert after.due == due
-    assert look(snapshot(600, 4000.0), memory)[0].wanted == low
+    assert evaluate_job(snapshot(600, 4000.0), memory)[0].wanted == low
 
 
 def test_a_job_does_not_go_back_to_what_the_load_has_outgrown():
-    memory = look(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
-    _, memory = look(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
+    memory = evaluate_job(snapshot(600, 7600.0), ControllerMemory(planned=True))[1]
+    _, memory = evaluate_job(snapshot(1200, 7600.0, lag_s=140.0, disturbed=True), memory)
     unread = replace(snapshot(1500, 12_000.0), running=WIDER)
-    told, memory = look(unread, memory)  # its windows are those of before
+    told, memory = evaluate_job(unread, memory)  # its windows are those of before
     assert told.wanted is None
     assert memory.back_to == RUNNING
-    told, memory = look(snapshot(1800, 12_000.0, slots=23), memory)
+    told, memory = evaluate_job(snapshot(1800, 12_000.0, slots=23), memory)
     assert told.wanted == {"source": 1, "map": 14}  # 12,000 / 0.9 of 1,000 an instance
     assert memory.back_to is None
     assert "outgrown" in told.reason

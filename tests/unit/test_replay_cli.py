@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.replay.__main__ import TRACES, default_traces, main
+from benchmarks.replay.__main__ import TRACES, list_traces, main
 
 COLUMNS = {
     "trace",
@@ -45,8 +45,8 @@ def test_rows_table_and_picture(trace: Path, tmp_path: Path, capsys: pytest.Capt
     assert all(set(row) == COLUMNS for row in rows)
     assert plot.read_bytes().startswith(b"\x89PNG")
     printed = capsys.readouterr().out
-    for told in ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third"):
-        assert told in " ".join(printed.split())
+    for part in ("0.2 x slots", "0.4 if late", "older than 60 s", "every 3600 s", "every 300 s", "when", "last third"):
+        assert part in " ".join(printed.split())
 
 
 def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,7 @@ def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[s
         "no policy is called": ["--policy", "best"],
         "no job is called": ["--job", "none"],
         "a tick must hold": ["--tick", "400"],
-        "must be 1 or more": ["--seeds", "0"],
+        "expected a whole number of 1 or more, not '0'": ["--seeds", "0"],
     }
     for why, arguments in wrong.items():
         with pytest.raises(SystemExit):
@@ -63,5 +63,5 @@ def test_what_cannot_be_run_is_said(trace: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_shipped_traces_are_the_default() -> None:
-    assert {path.name.split(".")[0] for path in default_traces()} >= {"dsp_taxi_5min", "nab_nyc_taxi_30min"}
+    assert {path.name.split(".")[0] for path in list_traces()} >= {"dsp_taxi_5min", "nab_nyc_taxi_30min"}
     assert TRACES.is_dir()

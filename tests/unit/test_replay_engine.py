@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.evaluation.conditions import Cadence, ConditionsError, Disturbances, RandomDraws
-from models.evaluation.engine import Engine, Setting
-from models.evaluation.sharing import shared_out
-from models.evaluation.workload import Workload, sufficient
+from models.evaluation.conditions import Cadence, ConditionsError, Disturbances
+from models.evaluation.engine import Engine, EngineSetting
+from models.evaluation.random_draws import RandomDraws
+from models.evaluation.workload import Workload, find_sufficient
+from models.queueing.network import Network
 from models.simulation.fleet import pack
 from models.simulation.spec import JobSpec, OperatorSpec
-from models.simulation.step import allocate
 from models.simulation.testbed import Testbed
 
 QUIET = Disturbances(
@@ -42,12 +42,16 @@ PAIR = JobSpec(
 )
 
 
-def engine(spec: JobSpec, rates: np.ndarray, parallelism: list[list[int]], around: Disturbances = QUIET) -> Engine:
+def engine(
+    spec: JobSpec, rates: np.ndarray, parallelism: list[list[int]], disturbances: Disturbances = QUIET
+) -> Engine:
     workload = Workload(spec, 0, 10, np.asarray(rates, float))
     cadence = Cadence()
-    draws = [RandomDraws.drawn(0, len(rates) // cadence.steps, len(spec.operators), cadence, around)]
+    draws = [RandomDraws.from_seed(0, len(rates) // cadence.steps, len(spec.operators), cadence, disturbances)]
     made = Engine(
-        Setting(workload, cadence, around, draws, 60.0), np.zeros(len(parallelism), np.int64), np.array(parallelism[0])
+        EngineSetting(workload, cadence, disturbances, draws, 60.0),
+        np.zeros(len(parallelism), np.int64),
+        np.array(parallelism[0]),
     )
     made.rows.parallelism[:] = parallelism
     return made
@@ -86,40 +90,53 @@ def test_windows_are_those_of_the_simulator(spec: JobSpec, base: list[float], pa
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-3, equal_nan=True)
 
 
-def test_sources_share_as_in_the_simulator() -> None:
+def test_rows_of_one_job_are_allocated_as_jobs_of_a_fleet() -> None:
     fleet = pack([PAIR])
     draws = np.random.default_rng(1)
     want, capacity = draws.uniform(0, 300, (200, 2)), draws.uniform(1, 300, (200, 4))
     wide = np.zeros((200, 4))
     wide[:, :2] = want
-    gain = fleet.gain[0][:, :2]
-    np.testing.assert_allclose(
-        shared_out(gain, gain > 0, want, capacity, 3), allocate(fleet, wide, capacity)[:, :2], rtol=1e-9
-    )
+    one_job = Network.from_gain(fleet.network.gain[0][:, :2], fleet.network.above[0])
+    expected = fleet.network.allocate(wide, capacity)[:, :2]
+    np.testing.assert_allclose(one_job.allocate(want, capacity), expected, rtol=1e-9)
+    up = draws.uniform(0, 1, (200, 1))
+    expected = fleet.network.allocate(wide, capacity * up)[:, :2]
+    np.testing.assert_allclose(one_job.allocator(capacity)(want, up), expected, rtol=1e-9)
+
+
+def test_one_source_emits_what_its_slowest_operator_lets_through() -> None:
+    fleet = pack([LINE])
+    draws = np.random.default_rng(1)
+    want, capacity = draws.uniform(0, 300, (200, 1)), draws.uniform(0, 300, (200, 3))
+    up = draws.uniform(0, 1, (200, 1))
+    one_job = Network.from_gain(fleet.network.gain[0][:, :1], fleet.network.above[0])
+    expected = one_job.allocate(want, capacity * up)
+    assert (expected < want).any()
+    np.testing.assert_allclose(one_job.allocator(capacity)(want, up), expected, rtol=1e-9)
 
 
 def test_a_failure_replays_from_the_last_checkpoint_and_is_late_until_caught_up() -> None:
-    around = Disturbances(
+    disturbances = Disturbances(
         failures_per_day=1, measurement_noise=0.0, capacity_noise=0.0, failure_downtime_s=100.0, failure_downtime_sd=0.0
     )
     rates = np.full((30 * 288, 1), 200.0)
-    one = engine(LINE, rates, [[1, 4, 1]], around)
+    one = engine(LINE, rates, [[1, 4, 1]], disturbances)
     at = float(one.setting.draws[0].failure_at_s[0])
     found = [one.advance() for _ in range(288)]
-    (event,) = one.events[0]
-    assert event.at_s == at
-    assert event.kind == "restart"
+    (downtime,) = one.downtimes[0]
+    assert downtime.at_s == at
+    assert downtime.kind == "restart"
     # A checkpoint every 60 s, complete after 5 s.
-    assert 5.0 <= event.checkpoint_age_s < 65.0
-    catch_up_s = 200.0 * (100.0 + event.checkpoint_age_s) / (400.0 - 200.0)
+    assert 5.0 <= downtime.checkpoint_age_s < 65.0
+    catch_up_s = 200.0 * (100.0 + downtime.checkpoint_age_s) / (400.0 - 200.0)
     lag = sum(float(one_window.lag_record_s[0]) for one_window in found)
     # The backlog jumps by the replay, rises for the downtime and falls again.
-    replay, top = 200.0 * event.checkpoint_age_s, 200.0 * (event.checkpoint_age_s + 100.0)
+    replay, top = 200.0 * downtime.checkpoint_age_s, 200.0 * (downtime.checkpoint_age_s + 100.0)
     assert lag == pytest.approx(0.5 * (replay + top) * 100.0 + 0.5 * top * catch_up_s, rel=0.08)
     # The oldest record is over 60 s old from 60 s - age into the downtime until 60 s of backlog are left.
     late_s = sum(float(one_window.late_s[0]) for one_window in found)
-    since = max(0.0, 60.0 - event.checkpoint_age_s)
-    until = 100.0 + catch_up_s * (1.0 - 60.0 / (100.0 + event.checkpoint_age_s))
+    since = max(0.0, 60.0 - downtime.checkpoint_age_s)
+    until = 100.0 + catch_up_s * (1.0 - 60.0 / (100.0 + downtime.checkpoint_age_s))
     assert late_s == pytest.approx(until - since, abs=25.0)
     assert one.rows.backlog[0, 0] == 0.0
 
@@ -127,45 +144,45 @@ def test_a_failure_replays_from_the_last_checkpoint_and_is_late_until_caught_up(
 def test_a_rescale_of_less_than_the_target_is_not_late_and_loses_nothing() -> None:
     one = engine(LINE, np.full((90, 1), 200.0), [[1, 4, 1]])
     one.rescale(0, np.array([1, 5, 1]))
-    assert not one.up[0]
+    assert not one.is_up[0]
     found = [one.advance() for _ in range(3)]
-    assert one.up[0]
+    assert one.is_up[0]
     assert [bool(window.disturbed[0]) for window in found] == [True, False, False]
     assert sum(float(window.late_s[0]) for window in found) == 0.0
     assert found[0].in_per_s[0, 0] == pytest.approx(200.0, rel=1e-9)  # it caught up within the window
 
 
 def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile() -> None:
-    around = Disturbances(
+    disturbances = Disturbances(
         failures_per_day=1,
         capacity_noise=0.0,
         failure_downtime_s=400.0,
         failure_downtime_sd=0.0,
         failure_noticed_s=50.0,
     )
-    one = engine(LINE, np.full((30 * 288, 1), 200.0), [[1, 4, 1]], around)
+    one = engine(LINE, np.full((30 * 288, 1), 200.0), [[1, 4, 1]], disturbances)
     at = float(one.setting.draws[0].failure_at_s[0])
     while one.now_s < at + 50.0:
-        assert not one.restarting(0)
+        assert not one.is_restarting(0)
         one.advance()
-    assert one.restarting(0)  # the first look after it was noticed
-    asked_at, (event,) = one.now_s, one.events[0]
+    assert one.is_restarting(0)  # the first tick after it was noticed
+    asked_at = one.now_s
     one.rescale(0, np.array([1, 8, 1]))
-    (event,) = one.events[0]
+    (downtime,) = one.downtimes[0]
     again_at = max(at + 400.0, asked_at + float(one.setting.draws[0].rescale_downtime_s[one.window]))
-    assert (event.kind, event.at_s + event.downtime_s) == ("restart", pytest.approx(again_at))
+    assert (downtime.kind, downtime.at_s + downtime.downtime_s) == ("restart", pytest.approx(again_at))
     assert one.rows.down_until[0] == pytest.approx(again_at)
     window = one.advance()
     assert window.parallelism[0].tolist() == [1, 8, 1]
     one.advance()
-    assert one.up[0]
-    assert not one.restarting(0)
+    assert one.is_up[0]
+    assert not one.is_restarting(0)
 
 
 def test_a_job_that_is_rescaled_does_not_restart_after_a_failure() -> None:
     one = engine(LINE, np.full((90, 1), 200.0), [[1, 4, 1]])
     one.rescale(0, np.array([1, 5, 1]))
-    assert not one.restarting(0)
+    assert not one.is_restarting(0)
 
 
 def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
@@ -178,14 +195,14 @@ def test_overload_is_late_once_the_oldest_record_is_old_enough() -> None:
     assert found[0].backpressured[0, 0] > 0.0
 
 
-def test_luck_depends_on_seed_and_window_only() -> None:
-    drawn = [RandomDraws.drawn(seed, 600, 3, Cadence(), Disturbances()) for seed in (1, 1, 2)]
+def test_random_draws_depend_on_seed_and_window_only() -> None:
+    drawn = [RandomDraws.from_seed(seed, 600, 3, Cadence(), Disturbances()) for seed in (1, 1, 2)]
     assert np.array_equal(drawn[0].failure_at_s, drawn[1].failure_at_s)
     assert np.array_equal(drawn[0].measured, drawn[1].measured)
     assert not np.array_equal(drawn[0].failure_at_s, drawn[2].failure_at_s)
     assert len(drawn[0].failure_at_s) in {2, 3}
     assert ((drawn[0].rescale_downtime_s >= 30) & (drawn[0].rescale_downtime_s <= 60)).all()
-    assert RandomDraws.drawn(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
+    assert RandomDraws.from_seed(1, 6000, 1, Cadence(), Disturbances()).capacity.std() == pytest.approx(0.02, rel=0.2)
 
 
 def test_a_cadence_that_does_not_fit_is_refused() -> None:
@@ -196,5 +213,5 @@ def test_a_cadence_that_does_not_fit_is_refused() -> None:
 
 
 def test_sufficient_parallelism_is_the_least() -> None:
-    assert sufficient(LINE, np.array([300.0]), 0.75).tolist() == [1, 4, 1]
-    assert sufficient(LINE, np.array([[299.0], [301.0]]), 0.75)[:, 1].tolist() == [4, 5]
+    assert find_sufficient(LINE, np.array([300.0]), 0.75).tolist() == [1, 4, 1]
+    assert find_sufficient(LINE, np.array([[299.0], [301.0]]), 0.75)[:, 1].tolist() == [4, 5]

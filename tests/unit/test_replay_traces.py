@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.replay.replay_jobs import JOBS, PEAK_SHARE, job_of
-from benchmarks.replay.traces import TraceError, read_trace
-from models.evaluation.workload import curves_per_s, source_gains
+from benchmarks.replay.replay_jobs import JOBS, PEAK_SHARE, read_job
+from benchmarks.replay.replay_traces import TraceError, read_trace
+from models.evaluation.workload import compute_curves, compute_source_gains
 from models.simulation.spec import SpecError
 
 START = datetime(2024, 3, 4, tzinfo=UTC)
@@ -80,9 +80,9 @@ def test_gaps_are_filled_and_told(tmp_path: Path) -> None:
     rows[50] = (rows[50][0], "n/a")
     trace = read_trace(write(tmp_path / "t.csv", rows))
     np.testing.assert_allclose(trace.values, rates)
-    told = " ".join(trace.notes)
+    notes = " ".join(trace.notes)
     for part in ("2 gaps of up to an hour", "1 longer gaps, 4.0 hours, FILLED", "1 rows"):
-        assert part in told
+        assert part in notes
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, rows: list[tuple[object, ob
 def test_the_peak_needs_its_share_of_the_slots(tmp_path: Path, name: str) -> None:
     rates = 100.0 + 50.0 * np.sin(np.arange(288.0) / 40)
     trace = read_trace(write(tmp_path / "t.csv", list(zip(stamps(288, 300), rates, strict=True))))
-    workload = job_of(name).under(trace, 10)
-    loads = (workload.means_per_s(300) @ source_gains(workload.spec).T).max(axis=0)
+    workload = read_job(name).build_workload(trace, 10)
+    loads = (workload.compute_means(300) @ compute_source_gains(workload.spec).T).max(axis=0)
     needs = [
         np.interp(load, curve, np.arange(len(curve))) / workload.spec.slots_max
-        for load, curve in zip(loads, curves_per_s(workload.spec), strict=True)
+        for load, curve in zip(loads, compute_curves(workload.spec), strict=True)
     ]
     assert max(needs) == pytest.approx(PEAK_SHARE, rel=0.01)
 
@@ -115,7 +115,7 @@ def test_the_peak_needs_its_share_of_the_slots(tmp_path: Path, name: str) -> Non
 def test_the_second_source_of_the_graph_lags(tmp_path: Path) -> None:
     rates = 100.0 + np.arange(2 * 288.0) % 288
     trace = read_trace(write(tmp_path / "t.csv", list(zip(stamps(len(rates), 300), rates, strict=True))))
-    clicks, purchases = job_of("eight").under(trace, 10).means_per_s(300).T
+    clicks, purchases = read_job("eight").build_workload(trace, 10).compute_means(300).T
     np.testing.assert_allclose(purchases[300:500] / clicks[300 - 36 : 500 - 36], 0.15, rtol=0.02)
     assert purchases[10] == pytest.approx(0.15 * clicks[288 - 36 + 10], rel=0.02)
 
@@ -128,13 +128,13 @@ def test_a_job_may_come_from_a_file(tmp_path: Path) -> None:
     ]
     described = {"name": "mine", "slots_max": 12, "operators": operators, "sources": {"in": {"weight": 2}}}
     path.write_text(json.dumps(described), encoding="utf-8")
-    job = job_of(str(path))
+    job = read_job(str(path))
     assert (job.spec.name, job.spec.slots_max, job.shares[0].weight) == ("mine", 12, 2)
     path.write_text(json.dumps({**described, "sources": {"out": {}}}), encoding="utf-8")
     with pytest.raises(SpecError, match="not sources"):
-        job_of(str(path))
+        read_job(str(path))
     path.write_text('{"name": "mine"}', encoding="utf-8")
     with pytest.raises(SpecError, match="--help"):
-        job_of(str(path))
+        read_job(str(path))
     with pytest.raises(SpecError, match="no job is called"):
-        job_of("nothing")
+        read_job("nothing")

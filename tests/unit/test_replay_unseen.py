@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.replay.traces import read_trace
-from benchmarks.replay.unseen import NotObservedError, as_it_is, main, per_minute, per_second
+from benchmarks.replay.replay_traces import read_trace
+from benchmarks.replay.unseen import NotObservedError, main, read_counts_per_minute, read_counts_per_second, read_series
 
 
 def _packed(folder: Path, counts: np.ndarray) -> Path:
@@ -25,7 +25,7 @@ def _packed(folder: Path, counts: np.ndarray) -> Path:
 def test_counts_per_second_are_summed(tmp_path: Path) -> None:
     """The bins hold every second once, and what follows the wanted days is left out."""
     counts = np.arange(86_400 + 100) % 7
-    found = per_second(_packed(tmp_path, counts), "1995-07-01", 1)
+    found = read_counts_per_second(_packed(tmp_path, counts), "1995-07-01", 1)
     assert len(found) == 288
     assert found.sum() == counts[:86_400].sum()
     assert found.iloc[1] == counts[300:600].sum()
@@ -35,7 +35,7 @@ def test_counts_per_second_are_summed(tmp_path: Path) -> None:
 def test_too_few_seconds_are_an_error(tmp_path: Path) -> None:
     """A shorter file than the span asked for does not become a shorter trace silently."""
     with pytest.raises(NotObservedError, match="1000 seconds, 86400 are needed"):
-        per_second(_packed(tmp_path, np.ones(1000, int)), "1995-07-01", 1)
+        read_counts_per_second(_packed(tmp_path, np.ones(1000, int)), "1995-07-01", 1)
 
 
 def test_rows_of_one_minute_are_added(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_rows_of_one_minute_are_added(tmp_path: Path) -> None:
     times = pd.date_range("1998-05-10 23:00", "1998-05-12 01:00", freq="1min").repeat(2)
     path = tmp_path / "counts.csv"
     pd.DataFrame({"period": times, "count": 3}).to_csv(path, index=False)
-    found = per_minute(path, "1998-05-11", "1998-05-12")
+    found = read_counts_per_minute(path, "1998-05-11", "1998-05-12")
     assert len(found) == 288
     assert (found == 30).all()
     with pytest.raises(NotObservedError, match="does not cover"):
-        per_minute(path, "1998-05-11", "1998-06-01")
+        read_counts_per_minute(path, "1998-05-11", "1998-06-01")
 
 
 def test_what_is_written_can_be_replayed(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_is_written_can_be_replayed(tmp_path: Path) -> None:
     times = pd.date_range("2014-04-10", periods=600, freq="5min")
     pd.DataFrame({"timestamp": times, "value": np.arange(600.0)}).to_csv(source, index=False)
     path = tmp_path / "out.csv"
-    as_it_is(source).rename("count").rename_axis("time").to_csv(path)
+    read_series(source).rename("count").rename_axis("time").to_csv(path)
     assert read_trace(path).values.tolist() == np.arange(600.0).tolist()
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.report.figures import _broken, planned_slots, visible_curve
+from spark_jobs.report.figures import _break_at_gaps, planned_slots, visible_curve
 from spark_jobs.report.page import change, rate, render, seconds
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Outcome, PolicyCost, Realised, Report, Step
 
@@ -173,7 +173,7 @@ def test_page_shows_costs_under_other_policies_and_the_recommended_one() -> None
 def test_a_past_forecast_with_a_gap_is_drawn_in_parts() -> None:
     past = [AS_OF - timedelta(minutes=5 * back) for back in (30, 29, 28, 10, 9, 8)]
     fan = Fan(past, [1.0] * 6, [2.0] * 6, [3.0] * 6, [], [])
-    broken = _broken(fan)
+    broken = _break_at_gaps(fan)
     assert len(broken.times) == 7
     assert broken.times[3] == past[2] + timedelta(minutes=5)
     assert math.isnan(broken.q50_per_s[3])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from spark_jobs.report.outcomes import outcomes, policy_costs, realised
+from spark_jobs.report.outcomes import list_outcomes, measure_outcome, policy_costs
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 NOW = pd.Timestamp("2026-11-20 18:00")
@@ -50,14 +50,14 @@ def due(ago_h: float, outcome: str = "confirmed", **changes: object) -> dict[str
         "expected_load_q90_per_s": 60e3,
         "expected_recovery_s": 120.0,
         "outcome": outcome,
-        "became": outcome.split(":", maxsplit=1)[0],
+        "final_status": outcome.split(":", maxsplit=1)[0],
     }
     return row | changes
 
 
 def test_a_step_is_followed_until_the_next_one() -> None:
     steps = pd.DataFrame([due(2, slots=8), due(4), due(3, "refused: stale_plan")])
-    last, refused, first = outcomes(steps, load(), rescales(), AS_OF)
+    last, refused, first = list_outcomes(steps, load(), rescales(), AS_OF)
     assert first.minutes == pytest.approx(120.0)  # to the next that was not refused
     assert (first.slots, first.ran_slots, first.took_s) == (9, 9.0, 100.0)
     assert first.load_per_s == pytest.approx(50e3 + 1e3 * 47 / 12)
@@ -69,18 +69,18 @@ def test_a_step_is_followed_until_the_next_one() -> None:
 
 
 def test_a_dry_run_shows_what_the_job_did_meanwhile_but_no_rescale_of_its_own() -> None:
-    [only] = outcomes(pd.DataFrame([due(4, "dry_run")]), load(), rescales(), AS_OF)
+    [only] = list_outcomes(pd.DataFrame([due(4, "dry_run")]), load(), rescales(), AS_OF)
     assert (only.ran_slots, only.took_s) == (9.0, None)
 
 
 def test_how_a_job_ran() -> None:
-    found = realised(load(), rescales())
+    found = measure_outcome(load(), rescales())
     assert found is not None
     assert found.days == pytest.approx(1.0)
     assert found.late_minutes_per_day == pytest.approx(15.0)
     assert found.slot_hours_per_day == pytest.approx(20 * 6 + 4 * 9, abs=1.0)
     assert (found.rescales_per_day, found.restarts_per_day, found.recovery_s) == (1.0, 1.0, 100.0)
-    assert realised(load().iloc[:0], rescales()) is None
+    assert measure_outcome(load().iloc[:0], rescales()) is None
 
 
 def test_policies_come_cheapest_first_and_failed_ones_last() -> None:

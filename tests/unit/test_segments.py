@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.scheduling.segments import Segment, bins_held, divide
+from models.scheduling.segments import Segment, count_held_bins, divide
 
 BIN_S = 600.0
 LIMITS = np.array([20, 20])
@@ -60,7 +60,7 @@ def test_a_ramp_is_climbed_in_steps_that_last() -> None:
 
 def test_a_configuration_over_the_limit_may_not_go_on() -> None:
     assert split([5] * 3, 9, limit=5) == [(0, 3, 5, False)]
-    assert bins_held(np.array([[5, 5]]), np.array([9]), np.array([5])) == 0
+    assert count_held_bins(np.array([[5, 5]]), np.array([9]), np.array([5])) == 0
 
 
 def test_equal_slots_never_cost_a_rescale_even_when_rescales_are_free() -> None:

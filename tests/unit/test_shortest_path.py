@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph, Operator
+from include.settings import Costs, Reactive
 from include.settings import Planner as Options
 from models.job_models import CapacityCurve, RecoveryModel
-from models.scheduling.candidates import candidates
-from models.scheduling.cost_model import CurrentState, headroom, late_after_s, overload_probability, tables
+from models.scheduling.candidates import list_candidates
+from models.scheduling.cost_model import CurrentState, compute_costs, headroom, late_time_s, overload_probability
 from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits
-from models.scheduling.shortest_path import solve, useful
+from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import SlotDemand, SlotPrices, allocate
 
 GRAPH = JobGraph.from_operators((Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))))
@@ -59,7 +60,7 @@ def test_the_programme_is_exact(seed):
     for job in range(2):
         assert found.cost[job] == pytest.approx(brute_force(stage[job], switch[job], int(start[job])))
         before, cost = int(start[job]), 0.0
-        for t, at in enumerate(found.chosen[job]):
+        for t, at in enumerate(found.choice[job]):
             cost += stage[job, t, at] + (switch[job, t, at] if at != before else 0.0)
             before = int(at)
         assert cost == pytest.approx(found.cost[job])
@@ -67,13 +68,13 @@ def test_the_programme_is_exact(seed):
 
 def test_among_equals_nothing_changes():
     found = solve(np.ones((1, 6, 3)), np.zeros((1, 6, 3)), np.array([2]))
-    assert (found.chosen == 2).all()
+    assert (found.choice == 2).all()
 
 
 def test_candidates_are_nested_and_hold_the_running_one_first():
     outlook = outlook_of(np.linspace(3000.0, 15_000.0, 144))
     current = np.array([3, 9, 4])
-    found = candidates(outlook.demand, outlook.bounds, current, upper_limits(GRAPH, 32))
+    found = list_candidates(outlook.demand, outlook.bounds, current, upper_limits(GRAPH, 32))
     assert (found[0] == current).all()
     ladder = found[1:]
     assert len(ladder) <= 64
@@ -109,8 +110,8 @@ def test_capacity_doubt_raises_the_risk():
 
 def test_a_failure_is_late_for_as_long_as_its_backlog_lasts():
     # 125 s down, replay of 30 s: 60 s old after 30 s, 155 s old when it runs again, 95 s to work off at half a second
-    assert late_after_s(125.0, 30.0, np.array([1.5]), 60.0)[0] == pytest.approx(95.0 + 95.0 / 0.5)
-    assert late_after_s(45.0, 0.0, np.array([1.1]), 60.0)[0] == 0.0
+    assert late_time_s(125.0, 30.0, np.array([1.5]), 60.0)[0] == pytest.approx(95.0 + 95.0 / 0.5)
+    assert late_time_s(45.0, 0.0, np.array([1.1]), 60.0)[0] == 0.0
 
 
 def test_headroom_is_of_the_tightest_operator():
@@ -125,14 +126,17 @@ def test_without_a_net_a_dearer_lateness_buys_more_slots():
     outlook = outlook_of(np.full(144, 8000.0))
     limits = upper_limits(GRAPH, 32)
     current = np.array([8, 8, 8])
-    configurations = candidates(outlook.demand, outlook.bounds, current, limits)
+    configurations = list_candidates(outlook.demand, outlook.bounds, current, limits)
 
     def slots(weight: float) -> float:
-        costs = tables(
-            outlook, configurations, CurrentState(0, 32, 0.0), Options(late_weight=weight, net_rescues=False)
+        costs = compute_costs(
+            outlook,
+            configurations,
+            CurrentState(0, 32, 0.0),
+            Options(costs=Costs(late_weight=weight), reactive=Reactive(rescales_for_catch_up=False)),
         )
-        stage = costs.stage + (costs.slot_price * costs.minutes)[:, None] * costs.slots
-        path = solve(stage[None], costs.switch[None], np.zeros(1, int)).chosen[0]
+        stage = costs.bin_cost + (costs.slot_price * costs.minutes)[:, None] * costs.slots
+        path = solve(stage[None], costs.switch[None], np.zeros(1, int)).choice[0]
         return float(costs.slots[path].mean())
 
     assert slots(0.04) < slots(0.4) < slots(4.0)
@@ -142,11 +146,13 @@ def test_a_change_must_promise_a_multiple_of_its_price():
     # Waves that are worth their rescales by little, waves that are worth them by much.
     t = np.arange(144)
     outlook = outlook_of(9000.0 + np.where(t < 72, 1500.0, 5000.0) * np.sin(2 * np.pi * t / 12))
-    configurations = candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
+    configurations = list_candidates(outlook.demand, outlook.bounds, np.array([8, 10, 8]), upper_limits(GRAPH, 32))
 
     def changes(margin: float) -> tuple[int, int]:
-        costs = tables(outlook, configurations, CurrentState(0, 32, 0.0), Options(rescale_margin=margin))
-        path = solve(costs.priced()[None], costs.switch[None], np.zeros(1, int)).chosen[0]
+        costs = compute_costs(
+            outlook, configurations, CurrentState(0, 32, 0.0), Options(costs=Costs(rescale_margin=margin))
+        )
+        path = solve(costs.cost_per_bin()[None], costs.switch[None], np.zeros(1, int)).choice[0]
         at = np.flatnonzero(np.diff(path))
         return int((at < 72).sum()), int((at >= 72).sum())
 
@@ -167,15 +173,15 @@ def test_prices_keep_a_budget_and_cost_little():
 
     def ask(offer: SlotPrices) -> SlotDemand:
         own = late + 0.1 * slots
-        path = solve(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).chosen
+        path = solve(own + offer.of(number)[:, :, None] * slots, switch, np.full(jobs, 4)).choice
         return SlotDemand(slots[path].sum(axis=0), float(np.take_along_axis(own, path[:, :, None], axis=2).sum()))
 
     free = ask(SlotPrices(np.zeros(bins), np.zeros(bins), 0.0))
     budget = np.full(bins, 0.85 * free.slots.max())
     found = allocate(ask, budget, 0.1)
     assert found.fits
-    assert (found.asked.slots <= budget).all()
-    assert free.cost < found.asked.cost < 1.2 * free.cost
+    assert (found.demand.slots <= budget).all()
+    assert free.cost < found.demand.cost < 1.2 * free.cost
     assert allocate(ask, np.full(bins, 1e9), 0.1).rounds == 1
     assert not allocate(ask, np.full(bins, jobs - 1.0), 0.1).fits
 
@@ -187,7 +193,7 @@ def test_candidates_that_are_left_out_are_on_no_cheapest_path():
         slots = np.sort(generator.integers(1, 12, 6))
         own = generator.uniform(0, 1, (5, 6)) + 0.3 * slots
         switch = generator.uniform(0, 0.5, (5, 6))
-        kept = useful(own, switch, slots)
+        kept = drop_dominated(own, switch, slots)
         left_out += 6 - len(kept)
         assert kept[0] == 0
         for price in (0.0, 0.2, *generator.uniform(0, 2, (3, 5, 1))):
@@ -195,5 +201,5 @@ def test_candidates_that_are_left_out_are_on_no_cheapest_path():
             whole = solve(priced[None], switch[None], np.zeros(1, np.int64))
             part = solve(priced[None][:, :, kept], switch[None][:, :, kept], np.zeros(1, np.int64))
             assert part.cost == pytest.approx(whole.cost)
-            assert (kept[part.chosen] == whole.chosen).all()
+            assert (kept[part.choice] == whole.choice).all()
     assert left_out > 40

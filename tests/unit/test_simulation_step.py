@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
+from cli.simulated_jobs import load_simulated_jobs
 from include.domain.graph import GraphError
-from models.simulation.capacity import capacity_curve, gains, needed_parallelism
-from models.simulation.control import CpuRule, CpuRuleOptions, FleetView
+from models.simulation.capacity import compute_capacity_curve, compute_gains, find_needed_parallelism
+from models.simulation.control import CpuRule, CpuRuleOptions, FleetSnapshot
 from models.simulation.fleet import Fleet, pack
-from models.simulation.history import RunOptions, fitting_parallelism, simulate
-from models.simulation.jobs import company
+from models.simulation.history import RunOptions, find_fitting_parallelism, simulate
 from models.simulation.spec import JobSpec, OperatorSpec, SpecError
-from models.simulation.state import COUNTERS, FleetState, Restart, begin_restart
-from models.simulation.step import advance, multiply
+from models.simulation.state import COUNTERS, FleetState, RestartKind, begin_restart
+from models.simulation.step import advance
 
 LIMIT = 1e-9
 
@@ -51,14 +51,14 @@ def at_source(fleet: Fleet, *rates: float) -> np.ndarray:
 
 
 def test_records_are_conserved_through_rescales_and_failures() -> None:
-    jobs = [dataclasses.replace(job.spec, failures_per_week=40.0) for job in company()]
+    jobs = [dataclasses.replace(job.spec, failures_per_week=40.0) for job in load_simulated_jobs()]
     fleet = pack(jobs)
     generator = np.random.default_rng(3)
     rates = np.where(fleet.is_source, generator.uniform(1e3, 3e4, (1500, *fleet.shape)), 0.0)
     rule = CpuRule([CpuRuleOptions(cooldown_s=600.0)] * len(jobs))
-    history = simulate(fleet, rates, fitting_parallelism(fleet, rates[0], 0.6), rule, RunOptions(seed=5))
+    history = simulate(fleet, rates, find_fitting_parallelism(fleet, rates[0], 0.6), rule, RunOptions(seed=5))
     final = history.final
-    assert {event.kind for event in history.events} == {Restart.FAILURE, Restart.RESCALE}
+    assert {restart.kind for restart in history.restarts} == {RestartKind.FAILURE, RestartKind.RESCALE}
     assert final.replayed.sum() > 0
     np.testing.assert_allclose(final.due_records, rates.sum(axis=0) * 60.0, rtol=1e-12)
     np.testing.assert_allclose(final.emitted - final.replayed + final.backlog, final.due_records, rtol=1e-9)
@@ -115,8 +115,8 @@ def test_a_source_that_another_operator_holds_back_leaves_its_share_to_the_other
     assert flow.in_per_s[0, 1] == pytest.approx(2500.0, rel=0.01)
 
 
-@pytest.mark.parametrize("kind", [Restart.FAILURE, Restart.RESCALE])
-def test_catch_up_takes_as_long_as_the_closed_form_says(kind: Restart) -> None:
+@pytest.mark.parametrize("kind", [RestartKind.FAILURE, RestartKind.RESCALE])
+def test_catch_up_takes_as_long_as_the_closed_form_says(kind: RestartKind) -> None:
     """R = D + load (replayed + D) / (capacity - load); a rescale replays nothing."""
     load, capacity, step = 1200.0, 2000.0, 1.0  # the operator `slow` takes half of what the source emits
     fleet = pack([chain(checkpoint_interval_s=60.0, state_bytes_per_record=0.0, restart_base_s=40.0, detection_s=0.0)])
@@ -126,7 +126,7 @@ def test_catch_up_takes_as_long_as_the_closed_form_says(kind: Restart) -> None:
     event = begin_restart(fleet, state, 0, kind, at_s=300.0, target=state.parallelism[0], noise=0.0)
     down_s = event.down_until_s - event.down_from_s
     assert down_s == 40.0
-    assert event.checkpoint_age_s == (60.0 if kind is Restart.FAILURE else 0.0)
+    assert event.checkpoint_age_s == (60.0 if kind is RestartKind.FAILURE else 0.0)
     expected = down_s + load * (event.checkpoint_age_s + down_s) / (capacity - load)
     while state.backlog[0, 0] > 0.0 or state.time_s <= event.down_until_s:
         advance(fleet, state, at_source(fleet, load), ones, step)
@@ -140,7 +140,7 @@ def test_counters_restart_at_zero_and_totals_do_not() -> None:
     assert state.records_in[0, 1] == 30_000.0
     assert state.records_out[0, 1] == 15_000.0
     emitted = state.emitted.copy()
-    begin_restart(fleet, state, 0, Restart.RESCALE, at_s=60.0, target=np.array([2, 3, 4, 1]), noise=0.0)
+    begin_restart(fleet, state, 0, RestartKind.RESCALE, at_s=60.0, target=np.array([2, 3, 4, 1]), noise=0.0)
     assert all((getattr(state, counter) == 0).all() for counter in COUNTERS)
     assert (state.emitted == emitted).all()
     assert state.parallelism[0].tolist() == [2, 3, 4, 1]
@@ -152,18 +152,18 @@ def test_capacity_is_monotone_and_inverted_exactly() -> None:
         OperatorSpec("q1", ("x",), 517572.0, 0.047474, -5.917e-4),  # ContTune's Q1: its formula explodes beyond p = 80
         OperatorSpec("bends", ("x",), 700.0, 0.05, 0.02),  # would fall beyond its best parallelism
     ):
-        curve = capacity_curve(spec, 128)
+        curve = compute_capacity_curve(spec, 128)
         assert (np.diff(curve) >= 0).all()
         assert np.isfinite(curve).all()
         for load in (1.0, 0.3 * curve[-1], 0.69 * curve[-1]):
-            p = int(needed_parallelism(curve, np.array(load), 0.7))
+            p = int(find_needed_parallelism(curve, np.array(load), 0.7))
             assert 0.7 * curve[p] >= load
             assert p == 1 or 0.7 * curve[p - 1] < load
 
 
 def test_published_point_of_the_curve() -> None:
     q1 = OperatorSpec("q1", ("x",), 517572.0, 0.047474, -5.917e-4)
-    assert capacity_curve(q1, 32)[25] == pytest.approx(7e6, rel=0.04)  # table 5: 7e6 records/s need 25
+    assert compute_capacity_curve(q1, 32)[25] == pytest.approx(7e6, rel=0.04)  # table 5: 7e6 records/s need 25
 
 
 def test_gains_follow_every_path() -> None:
@@ -173,7 +173,7 @@ def test_gains_follow_every_path() -> None:
         OperatorSpec("right", ("Source: a",), 1.0, selectivity=0.5),
         OperatorSpec("both", ("left", "right"), 1.0),
     )
-    np.testing.assert_allclose(gains(JobSpec("job", operators))[:, 0], [1.0, 1.0, 1.0, 2.5])
+    np.testing.assert_allclose(compute_gains(JobSpec("job", operators))[:, 0], [1.0, 1.0, 1.0, 2.5])
 
 
 def test_wrong_descriptions_are_refused_by_name() -> None:
@@ -181,7 +181,7 @@ def test_wrong_descriptions_are_refused_by_name() -> None:
         OperatorSpec("x", (), 0.0)
     with pytest.raises(SpecError, match="selectivity must be 1"):
         OperatorSpec("Source: x", (), 1.0, selectivity=0.5)
-    with pytest.raises(GraphError, match="does not stand before"):
+    with pytest.raises(GraphError, match="does not come before"):
         JobSpec("job", (OperatorSpec("a", ("b",), 1.0), OperatorSpec("b", (), 1.0)))
     with pytest.raises(SpecError, match="names must differ"):
         pack([chain(), chain()])
@@ -192,9 +192,9 @@ def test_wrong_descriptions_are_refused_by_name() -> None:
 def test_the_cpu_rule_grows_at_once_and_shrinks_after_patience() -> None:
     rule = CpuRule([CpuRuleOptions(high=0.8, low=0.4, target=0.6, patience=3, cooldown_s=600.0)])
 
-    def view(busy: float, settled_s: float = 1e6) -> FleetView:
+    def view(busy: float, settled_s: float = 1e6) -> FleetSnapshot:
         up, lag = np.array([True]), np.zeros(1)
-        return FleetView(0.0, 0.0, np.array([[10]]), np.array([[busy]]), lag, up, np.array([settled_s]))
+        return FleetSnapshot(0.0, 0.0, np.array([[10]]), np.array([[busy]]), lag, up, np.array([settled_s]))
 
     assert rule(view(0.9))[0, 0] == 15
     assert rule(view(0.9, settled_s=100.0))[0, 0] == 10
@@ -202,7 +202,7 @@ def test_the_cpu_rule_grows_at_once_and_shrinks_after_patience() -> None:
 
 
 def test_draws_of_a_job_do_not_depend_on_its_neighbours() -> None:
-    jobs = [job.spec for job in company()[:3]]
+    jobs = [job.spec for job in load_simulated_jobs()[:3]]
     rates = {job.name: np.random.default_rng(1).uniform(1e3, 2e4, 300) for job in jobs}
 
     def records(specs: list[JobSpec]) -> np.ndarray:
@@ -211,23 +211,23 @@ def test_draws_of_a_job_do_not_depend_on_its_neighbours() -> None:
         for row, spec in enumerate(specs):
             grid[:, row] = rates[spec.name][:, None] * fleet.is_source[row]
         rule = CpuRule([CpuRuleOptions()] * len(specs))
-        history = simulate(fleet, grid, fitting_parallelism(fleet, grid[0], 0.6), rule, RunOptions(seed=2))
+        history = simulate(fleet, grid, find_fitting_parallelism(fleet, grid[0], 0.6), rule, RunOptions(seed=2))
         return history.samples.records_out[:, [s.name for s in specs].index(jobs[0].name), : len(jobs[0].operators)]
 
     np.testing.assert_allclose(records(jobs), records(jobs[:1]), rtol=1e-12)
 
 
 def test_the_catalogue_needs_eight_to_thirty_slots_at_peak() -> None:
-    jobs = company()
+    jobs = load_simulated_jobs()
     assert len(jobs) >= 12
     assert all(3 <= len(job.spec.operators) <= 8 for job in jobs)
     fleet = pack([job.spec for job in jobs])
-    from models.simulation.catalogue import peaks_per_s
+    from models.simulation.catalogue import find_peaks
 
-    need = fitting_parallelism(fleet, peaks_per_s(fleet, jobs), 0.8).max(axis=1)
+    need = find_fitting_parallelism(fleet, find_peaks(fleet, jobs), 0.8).max(axis=1)
     assert need.min() >= 8
     assert need.max() <= 30
-    load = multiply(fleet.gain, peaks_per_s(fleet, jobs))
+    load = fleet.network.compute_load(find_peaks(fleet, jobs))
     assert (load[fleet.present] > 0).all()
 
 
@@ -242,6 +242,8 @@ def test_checkpoints_are_kept_newest_first_at_their_interval() -> None:
     assert state.completed[0] == triggers[0] / 90.0
     assert state.done_position[0, 0] == pytest.approx(1000.0 * triggers[0])  # the source's offset at the trigger
     age_s = state.time_s - triggers[0]
-    event = begin_restart(fleet, state, 0, Restart.FAILURE, at_s=state.time_s, target=state.parallelism[0], noise=0.0)
+    event = begin_restart(
+        fleet, state, 0, RestartKind.FAILURE, at_s=state.time_s, target=state.parallelism[0], noise=0.0
+    )
     assert event.checkpoint_age_s == age_s
     assert state.backlog[0, 0] == pytest.approx(1000.0 * age_s)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from include.settings import PROJECT
-from include.stages import Stage, StageRequest
+from include.stages import Stage, StageRequest, parse_requests
 from include.utc import IntervalError
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -15,21 +15,33 @@ AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
 @pytest.mark.parametrize("stage", Stage)
 def test_a_request_survives_the_command_line(stage):
     request = StageRequest(stage, AS_OF, datetime(2026, 11, 20, 18, tzinfo=UTC), AS_OF, "prod/word count")
-    assert StageRequest.parse(request.to_argv()) == request
+    assert parse_requests(request.to_argv()) == (request,)
 
 
 def test_only_ingest_asks_for_an_interval():
-    request = StageRequest.parse(["ingest", "--as-of", "2026-11-20T19:00:00Z"])
+    (request,) = parse_requests(["ingest", "--as-of", "2026-11-20T19:00:00Z"])
     with pytest.raises(IntervalError, match="needs --start and --end"):
         _ = request.interval
 
 
+def test_several_stages_are_asked_for_the_same_moment_in_their_order():
+    made = parse_requests(["forecast", "plan", "report", "--as-of", "2026-11-20T19:00:00Z"])
+    assert made == tuple(StageRequest(stage, AS_OF) for stage in (Stage.FORECAST, Stage.PLAN, Stage.REPORT))
+
+
 @pytest.mark.parametrize(
-    "argv", [[], ["ingest"], ["cook", "--as-of", "2026-11-20T19:00:00Z"], ["plan", "--as-of", "x"]]
+    "argv",
+    [
+        [],
+        ["ingest"],
+        ["plan", "cook", "--as-of", "2026-11-20T19:00:00Z"],
+        ["cook", "--as-of", "2026-11-20T19:00:00Z"],
+        ["plan", "--as-of", "x"],
+    ],
 )
 def test_wrong_arguments_are_refused(argv, capsys):
     with pytest.raises((SystemExit, IntervalError)):
-        StageRequest.parse(argv)
+        parse_requests(argv)
 
 
 @pytest.mark.parametrize("stage", Stage)

@@ -13,18 +13,18 @@ import pytest
 from include.control import watching
 from include.flink.raw_format import hour_directory
 from include.settings import Apply, Cluster, Paths, Planner, Settings
-from models.policies.conttune.history import Known
+from models.policies.conttune.capacity_history import ObservedCapacity
 from models.policies.memory import dump, load
-from models.policies.tidewise.memory import ControllerMemory
-from models.policies.tidewise.pending_steps import Due
-from models.policies.tidewise.reactive_controller import unseen
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import decide_without_windows
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from spark_jobs.watch.job import JobView, WatchTask, look_row, memory_of
 
 NOW = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)
 NOW_S = int(NOW.timestamp())
 PLANNED_S = NOW_S - 600
 RUNNING = {"source": 1, "map": 4}
-FALL = Due(NOW_S - 300, NOW_S + 3600, {"source": 1, "map": 2}, 1000.0, "as forecast")
+FALL = PendingStep(NOW_S - 300, NOW_S + 3600, {"source": 1, "map": 2}, 1000.0, "as forecast")
 LATER = replace(FALL, apply_at_s=NOW_S + 600)
 OPERATORS: list[dict[str, Any]] = [
     {"operator": "source", "upstream": [], "parallelism": 1, "max_parallelism": 128},
@@ -91,7 +91,7 @@ def view(**known: Any) -> JobView:
     return JobView("c", "orders", "a" * 32, OPERATORS, **known)
 
 
-def planned(*due: Due, **known: Any) -> dict[str, Any]:
+def planned(*due: PendingStep, **known: Any) -> dict[str, Any]:
     return {"plan_as_of_s": PLANNED_S, "plan_memory": dump(ControllerMemory(due=due, planned=True, **known))}
 
 
@@ -108,7 +108,7 @@ def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it(settings: Settings
 
 
 def test_what_ingestion_has_seen_and_the_looks_have_not_is_learnt_from_the_plan(settings: Settings) -> None:
-    histories = {"map": (Known(4, (400.0,)),)}
+    histories = {"map": (ObservedCapacity(4, (400.0,)),)}
     of_plan = planned(seen_until_s=900.0, histories=histories)
     met = memory_of(task(settings), view(**of_plan, **looked(ControllerMemory(seen_until_s=300.0), 0)))
     assert (met.seen_until_s, dict(met.histories)) == (900.0, histories)
@@ -137,7 +137,7 @@ def test_of_a_job_that_is_not_seen_the_due_step_goes_out_and_says_so(settings: S
     assert (row["decision"], row["step_id"], row["seen"]) == ("due", "s1", False)
     assert "nothing was seen" in row["reason"]
     assert load(ControllerMemory, row["memory"]).due == (LATER,)
-    told, memory = unseen(ControllerMemory(due=(replace(FALL, valid_until_s=NOW_S),)), NOW_S)
+    told, memory = decide_without_windows(ControllerMemory(due=(replace(FALL, valid_until_s=NOW_S),)), NOW_S)
     assert (told.wanted, memory.due) == (None, ())
 
 
@@ -145,7 +145,7 @@ def test_a_look_that_fails_holds_no_step_back(settings: Settings) -> None:
     seen = {"polled_at_s": NOW_S - 10, "state": "RUNNING", "running": RUNNING, "windows": "no JSON"}
     row = look_row(task(settings), view(**planned(), **seen))
     assert (row["decision"], row["seen"]) == ("wait", False)
-    assert "the look failed (" in row["reason"]
+    assert "the evaluation failed (" in row["reason"]
 
 
 @pytest.mark.parametrize("changes", [{"polled_at_s": NOW_S - 1200}, {"running": {"source": 1, "other": 4}}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.conttune.published import PAPER, PUBLISHED, QUERIES, TUNINGS
+from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED, QUERIES, TUNINGS
 from models.policies.baselines.random_search import search_order
 
 # How many operators are searched at the same time.  Inferred from the published means, which lie at m (B + 1) / (m + 1)

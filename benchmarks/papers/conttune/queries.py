@@ -1,4 +1,4 @@
-"""The six queries as simulated jobs: one operator is tuned, the others have ample ability."""
+"""The six queries as simulated jobs: one operator is tuned, the others have ample capacity."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.papers.conttune.curves import P_MEASURED, readings, scaling
-from benchmarks.papers.conttune.published import PUBLISHED
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
+from benchmarks.papers.conttune.conttune_published import PUBLISHED
+from benchmarks.papers.conttune.measured_curves import P_MEASURED, readings, scaling
+from models.arrays import Floats
+from models.simulation.spec import JobSpec, OperatorSpec
 
 SLOTS = 90  # 45 TaskManagers with two slots
 _PEAK = 10  # the workload is 1..10 times the unit
-_AMPLE = 100.0  # ability of an operator that never matters, in peak rates
+_AMPLE = 100.0  # capacity of an operator that never matters, in peak rates
 
-# Shape of the abilities that were not published.  p10, the parallelism that ten units need, is Table 5.  Contention a
-# and noise are calibrated so that DS2 needs as many reconfigurations as in Table 4a (Q5: DS2 and alpha 0); the windows
-# of Q5 and Q8 are what makes them noisy.  The curvature is that of the fits to Q1 and Q2, in units of -a.
+# Shape of the capacity curves that were not published.  p10, the parallelism that ten units need, is Table 5.
+# Contention a and noise are calibrated so that DS2 needs as many reconfigurations as in Table 4a (Q5: DS2 and alpha 0);
+# Q5 and Q8 are noisy because of their windows.  The curvature is that of the fits to Q1 and Q2, in units of -a.
 CURVATURE = -0.012
-HEADROOM = 1.01  # ability at p10, in peak rates
+HEADROOM = 1.01  # capacity at p10, in peak rates
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """Shape of an ability that the paper does not publish.
+    """Shape of a capacity curve that the paper does not publish.
 
     Attributes:
         p10: parallelism that ten units of the workload need.
         contention: a of the scalability law.
-        noise: relative standard deviation of an observed ability.
+        noise: relative standard deviation of an observed capacity.
     """
 
     p10: int
@@ -56,12 +57,12 @@ class Query:
         name: as the paper calls it.
         unit_per_s: source -> records/s of one workload unit, Table 3.
         capacity_per_s: (32,) PA of the tuned operator at 1..32.
-        noise: relative standard deviation of an observed ability.
+        noise: relative standard deviation of an observed capacity.
     """
 
     name: str
     unit_per_s: dict[str, float]
-    capacity_per_s: FloatArray
+    capacity_per_s: Floats
     noise: float = 0.0
 
     @property

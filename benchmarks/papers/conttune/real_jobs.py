@@ -16,21 +16,23 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.conttune.published import PAPER, PUBLISHED
-from models.policies.conttune import Acquisition, Memory, Options, Thresholds, advance
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
+from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
+from models.arrays import Floats
+from models.policies.conttune.conttune_options import Acquisition, Options, Thresholds
+from models.policies.conttune.tuning_loop import Memory, advance
+from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
 RECORDED = "TIDEWISE_CONTTUNE_REAL_JOBS"
-MINUTES, STEPS_PER_LOOK, STEP_S = 120, 6, 10.0
-# How often the controller looks is not published; calibrated on the 26 tunings of VideoStreaming in 120 minutes.
-LOOK_EVERY_MIN = 4
+MINUTES, STEPS_PER_EVALUATION, STEP_S = 120, 6, 10.0
+# Not published; calibrated on the 26 tunings of VideoStreaming in 120 minutes.
+EVALUATE_EVERY_MIN = 4
 SEEDS = 5
 SLOTS = 640
-# Nothing about the operators' abilities is published but the drawn parallelism and rate.
+# Nothing about the operators' capacities is published but the drawn parallelism and rate.
 UTILISATION = 0.7  # assumed at the drawn rate
 CONTENTION = 0.002  # assumed
-NOISE = 0.05  # assumed, of an ability as it is measured
+NOISE = 0.05  # assumed, of a measured capacity
 DECISION = 0.10  # decisionThr for the real jobs
 
 
@@ -95,7 +97,7 @@ METHODS = {
 }
 
 
-def rates(job: RealJob, seed: int, folder: Path | None) -> FloatArray:
+def rates(job: RealJob, seed: int, folder: Path | None) -> Floats:
     """Return (120,) records/s of each minute: recorded, or drawn from the recording's deciles."""
     if folder is not None:
         text = (folder / job.file).read_text(encoding="utf-8")
@@ -119,7 +121,7 @@ def spec(name: str, job: RealJob) -> JobSpec:
 def control(name: str, options: Options, seed: int, folder: Path | None = None) -> tuple[int, int]:
     """Return (tunings, reconfigurations) of a job in two hours.
 
-    Every fourth minute the controller looks, and a tuning may take six steps at the rate of that minute.
+    The controller evaluates the job every fourth minute, and a tuning may take six steps at the rate of that minute.
     """
     job = JOBS[name]
     simulated = spec(name, job)
@@ -131,7 +133,7 @@ def control(name: str, options: Options, seed: int, folder: Path | None = None) 
     share = np.array([job.sources.get(operator, 0.0) for operator in graph.names])
     options = replace(options, thresholds=Thresholds(decision=DECISION))
     memory, tunings, changes = Memory(), 0, 0
-    for rate in np.repeat(rates(job, seed, folder)[::LOOK_EVERY_MIN], STEPS_PER_LOOK):
+    for rate in np.repeat(rates(job, seed, folder)[::EVALUATE_EVERY_MIN], STEPS_PER_EVALUATION):
         window = bed.run((rate * share)[None, :], STEP_S)
         seen = observations([window], 0, len(graph.names))
         step, memory = advance(options, graph, seen, running, limits=limits, memory=memory)

@@ -8,15 +8,23 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster import plots
-from benchmarks.papers.dragster.jobs import HIGH_PER_S, Application, word_count
-from benchmarks.papers.dragster.measures import ROWS, cell
-from benchmarks.papers.dragster.run import Progress, Record, Tuner, dragsters, near, play, slots_to_converge
-from models.policies.dragster import Options, Target, flow
+from benchmarks.papers.dragster import dragster_plots
+from benchmarks.papers.dragster.dragster_experiments import (
+    Progress,
+    Record,
+    Tuner,
+    is_near,
+    make_dragsters,
+    play,
+    slots_to_converge,
+)
+from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, Application, word_count
+from benchmarks.papers.dragster.dragster_measures import ROWS, cell
+from models.arrays import Floats
+from models.policies.dragster.dragster_options import Bonus, Options, Target
 from models.policies.dragster.lagrangian import Problem
+from models.policies.dragster.network import flow
 from models.policies.dragster.regret import dynamic_fit, dynamic_regret
-from models.policies.dragster.ucb import Bonus
-from models.simulation.spec import FloatArray
 
 RUNS = 10
 _SLOTS = 100
@@ -42,7 +50,7 @@ def regret_and_fit(progress: Progress, out: Path) -> list[Cell]:
     app, cells, curves = word_count(), [], {}
     for target in Target:
         progress(f"dragster: Theorem 1, {ROWS[target.value]}")
-        record = play(app, np.full(_SLOTS, HIGH_PER_S), dragsters(app, Options(target=target), RUNS), seed=4)
+        record = play(app, np.full(_SLOTS, HIGH_PER_S), make_dragsters(app, Options(target=target), RUNS), seed=4)
         throughput, excess = _throughput_and_excess(app, record)
         measured = {
             "Reg_T / (T f*)": dynamic_regret(np.ones_like(throughput), throughput),
@@ -56,7 +64,7 @@ def regret_and_fit(progress: Progress, out: Path) -> list[Cell]:
             cells += [
                 cell("Theorem 1", ROWS[target.value], f"{name}, T = {at}", share[:, at - 1], "share") for at in _SHOWN
             ]
-    plots.falling(out / "dragster_regret.png", curves)
+    dragster_plots.falling(out / "dragster_regret.png", curves)
     return cells
 
 
@@ -67,16 +75,16 @@ def sensitivity(progress: Progress) -> list[Cell]:
     tuners: list[Tuner] = []
     keys = [(name, target) for name in VARIANTS for target in Target]
     for name, target in keys:
-        tuners += dragsters(app, replace(VARIANTS[name], target=target), RUNS)
+        tuners += make_dragsters(app, replace(VARIANTS[name], target=target), RUNS)
     record = play(app, np.full(20, HIGH_PER_S), tuners, seed=5)
-    good = near(record.rate_per_s, HIGH_PER_S)
+    good = is_near(record.rate_per_s, HIGH_PER_S)
     converged = np.array([slots_to_converge(row) for row in good]).reshape(len(keys), RUNS)
     for (name, target), values in zip(keys, converged, strict=True):
         cells.append(cell("open settings", f"{ROWS[target.value]}, {name}", "slots to converge", values, "slots"))
     return cells
 
 
-def _throughput_and_excess(app: Application, record: Record) -> tuple[FloatArray, FloatArray]:
+def _throughput_and_excess(app: Application, record: Record) -> tuple[Floats, Floats]:
     """Return (R, T) f_t(y) / f_t(y*) and (R, M, T) l_i, of the true capacities; every operator's selectivity is 1."""
     names, offered = app.net.tuned, float(record.offered_per_s[0])
     source = dict.fromkeys(app.net.graph.sources, offered)

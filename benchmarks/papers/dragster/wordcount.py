@@ -8,22 +8,29 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster import plots
-from benchmarks.papers.dragster.jobs import HIGH_PER_S, LOW_PER_S, word_count
-from benchmarks.papers.dragster.measures import ROWS, Interval, cell, published, slots, usual_configuration
-from benchmarks.papers.dragster.run import (
+from benchmarks.papers.dragster import dragster_plots
+from benchmarks.papers.dragster.dragster_experiments import (
     DHALION,
     DHALION_BACKPRESSURE,
     Progress,
     Record,
-    dhalions,
-    dragsters,
-    near,
+    is_near,
+    make_dhalions,
+    make_dragsters,
     play,
     slots_to_converge,
     throughput_map,
 )
-from models.policies.dragster import Options, Target
+from benchmarks.papers.dragster.dragster_jobs import HIGH_PER_S, LOW_PER_S, word_count
+from benchmarks.papers.dragster.dragster_measures import (
+    ROWS,
+    Interval,
+    cell,
+    read_published,
+    slots,
+    usual_configuration,
+)
+from models.policies.dragster.dragster_options import Options, Target
 
 BUDGET_TASKS = 8  # 1.6 $/h
 RUNS = 20
@@ -35,11 +42,11 @@ _INTERVALS = ("0-200 high", "200-400 low", "400-600 high", "600-800 low", "800-1
 
 def search_paths(progress: Progress, out: Path) -> list[Cell]:
     """Return Fig. 4: slots to convergence, the configurations found, and what a budget costs each scheme."""
-    paper, cells = published()["fig4_wordcount_slots_to_converge"], []
+    paper, cells = read_published()["fig4_wordcount_slots_to_converge"], []
     free, tight = _searches(None), _searches(BUDGET_TASKS)
     progress("dragster: Fig. 4, search paths of WordCount")
     for name, record in free.items():
-        good = near(record.rate_per_s, HIGH_PER_S)
+        good = is_near(record.rate_per_s, HIGH_PER_S)
         converged = [slots_to_converge(row) for row in good]
         shown = paper["no_budget"].get(name)
         cells.append(cell("Fig. 4", _row(name), "slots to converge", converged, "slots", paper_value=shown))
@@ -64,20 +71,20 @@ def search_paths(progress: Progress, out: Path) -> list[Cell]:
     first = int((tight["Dhalion"].tasks[0] == tight["Dhalion"].tasks[0, -1]).all(axis=1).argmax()) + 1
     shown = paper["budget"]["Dhalion_nonoptimal_at"]
     cells.append(cell("Fig. 4", "Dhalion", "budget: stuck from slot", first, "slot", paper_value=shown))
-    plots.search_paths(out / "dragster_fig4.png", throughput_map(word_count()), free, tight)
+    dragster_plots.search_paths(out / "dragster_fig4.png", throughput_map(word_count()), free, tight)
     return cells
 
 
 def changing_load(progress: Progress, out: Path) -> list[Cell]:
     """Return Table 2: convergence, tuples and cost of each interval."""
-    paper, cells, records = published()["table2_wordcount"], [], {}
+    paper, cells, records = read_published()["table2_wordcount"], [], {}
     app, offered = word_count(), np.repeat(_LEVELS, _SLOTS)
     for name in ROWS:
         progress(f"dragster: Table 2, {ROWS[name]}")
         if name == "Dhalion":
-            records[name] = play(app, offered, dhalions(app), noise=0.0)
+            records[name] = play(app, offered, make_dhalions(app), noise=0.0)
         else:
-            records[name] = play(app, offered, dragsters(app, Options(target=Target(name)), RUNS), seed=2)
+            records[name] = play(app, offered, make_dragsters(app, Options(target=Target(name)), RUNS), seed=2)
         for index, label in enumerate(_INTERVALS):
             part = slots(records[name], index * _SLOTS, (index + 1) * _SLOTS)
             interval = Interval(part, scaled_down=bool(index % 2))
@@ -105,21 +112,21 @@ def changing_load(progress: Progress, out: Path) -> list[Cell]:
                     paper_value=paper["usd_per_1e9"][name][index],
                 ),
             ]
-    plots.over_time(out / "dragster_fig6.png", records, "WordCount, load changing every 200 minutes (Fig. 6)")
+    dragster_plots.over_time(out / "dragster_fig6.png", records, "WordCount, load changing every 200 minutes (Fig. 6)")
     return cells
 
 
 def _searches(budget: int | None) -> dict[str, Record]:
     app, offered = word_count(), np.full(_SLOTS, HIGH_PER_S)
     found = {
-        "Dhalion": play(app, offered, dhalions(app, replace(DHALION, budget=budget)), noise=0.0),
+        "Dhalion": play(app, offered, make_dhalions(app, replace(DHALION, budget=budget)), noise=0.0),
         "Dhalion, backpressure": play(
-            app, offered, dhalions(app, replace(DHALION_BACKPRESSURE, budget=budget)), noise=0.0
+            app, offered, make_dhalions(app, replace(DHALION_BACKPRESSURE, budget=budget)), noise=0.0
         ),
     }
     for target in Target:
         options = Options(target=target, budget_tasks=budget)
-        found[target.value] = play(app, offered, dragsters(app, options, RUNS), seed=1)
+        found[target.value] = play(app, offered, make_dragsters(app, options, RUNS), seed=1)
     return found
 
 

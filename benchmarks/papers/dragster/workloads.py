@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster import plots
-from benchmarks.papers.dragster.jobs import (
+from benchmarks.papers.dragster import dragster_plots
+from benchmarks.papers.dragster.dragster_experiments import Progress, Record, make_dhalions, make_dragsters, play
+from benchmarks.papers.dragster.dragster_jobs import (
     HIGH_PER_S,
     LOW_PER_S,
     YAHOO_PER_S,
@@ -20,15 +21,14 @@ from benchmarks.papers.dragster.jobs import (
     word_count,
     yahoo,
 )
-from benchmarks.papers.dragster.measures import ROWS, SLOT_MIN, Interval, cell, published, slots
-from benchmarks.papers.dragster.run import Progress, Record, dhalions, dragsters, play
-from models.policies.dragster import Options, Target
-from models.simulation.spec import FloatArray
+from benchmarks.papers.dragster.dragster_measures import ROWS, SLOT_MIN, Interval, cell, read_published, slots
+from models.arrays import Floats
+from models.policies.dragster.dragster_options import Options, Target
 
 RUNS = 10
 _SLOTS = 30  # 300 min
 # Two readings of "converge": throughput stays near the best from then on, or is there for the first time.
-MEASURES: dict[str, Callable[[Interval], FloatArray]] = {
+MEASURES: dict[str, Callable[[Interval], Floats]] = {
     "convergence": lambda interval: SLOT_MIN * interval.converged_slot.astype(float),
     "arrival": lambda interval: SLOT_MIN * interval.arrived_slot.astype(float),
 }
@@ -36,7 +36,7 @@ MEASURES: dict[str, Callable[[Interval], FloatArray]] = {
 
 def convergence(progress: Progress, out: Path) -> list[Cell]:
     """Return Fig. 5: minutes to convergence of every workload, and the speed-ups over Dhalion."""
-    paper, low = published()["fig5_means"], LOW_PER_S / HIGH_PER_S
+    paper, low = read_published()["fig5_means"], LOW_PER_S / HIGH_PER_S
     workloads = [*small_applications(1.0, "high"), *small_applications(low, "low")]
     one = [app for app in workloads if len(app.start) == 1]
     two = [app for app in workloads if len(app.start) == 2]
@@ -52,7 +52,7 @@ def convergence(progress: Progress, out: Path) -> list[Cell]:
     for label, group, key in (("one operator", one, "one_operator"), ("two operators", two, "two_operator")):
         cells += _means(label, [played[app.name] for app in group], paper[key])
     staying = MEASURES["convergence"]
-    plots.bars(
+    dragster_plots.bars(
         out / "dragster_fig5.png",
         {workload: {name: staying(found[name]) for name in ROWS} for workload, found in played.items()},
     )
@@ -77,7 +77,7 @@ def _means(label: str, played: list[dict[str, Interval]], paper: dict[str, float
 
 def yahoo_benchmark(progress: Progress, out: Path) -> list[Cell]:
     """Return Table 3: 300 minutes at one rate, then a rise."""
-    paper, app = published()["table3_yahoo_300min"], yahoo()
+    paper, app = read_published()["table3_yahoo_300min"], yahoo()
     offered = np.repeat([YAHOO_PER_S, YAHOO_RISE * YAHOO_PER_S], _SLOTS)
     records, minutes, cells = {}, {}, []
     for name, row in ROWS.items():
@@ -100,11 +100,11 @@ def yahoo_benchmark(progress: Progress, out: Path) -> list[Cell]:
             cell("3", row, "cost", before.usd_per_1e9, "$/1e9", paper_value=paper["usd_per_1e9"][name]),
             cell("3", row, "convergence after the rise", after_min, "min", paper_value=shown_after),
         ]
-    figures = published()["fig5_means"]["yahoo"]["speedups"]
+    figures = read_published()["fig5_means"]["yahoo"]["speedups"]
     for name, shown in zip(("saddle", "gradient"), figures, strict=True):
         ratio = float(minutes["Dhalion"].mean() / minutes[name].mean())
         cells.append(cell("Fig. 5", ROWS[name], "Yahoo: speed-up over Dhalion", ratio, "ratio", paper_value=shown))
-    plots.over_time(out / "dragster_fig7.png", records, "Yahoo benchmark, rate raised at 300 minutes (Fig. 7)")
+    dragster_plots.over_time(out / "dragster_fig7.png", records, "Yahoo benchmark, rate raised at 300 minutes (Fig. 7)")
     return cells
 
 
@@ -114,7 +114,7 @@ def _intervals(app: Application) -> dict[str, Interval]:
     return {name: Interval(_play(app, offered, name)) for name in ROWS}
 
 
-def _play(app: Application, offered: FloatArray, name: str) -> Record:
+def _play(app: Application, offered: Floats, name: str) -> Record:
     if name == "Dhalion":
-        return play(app, offered, dhalions(app), noise=0.0)
-    return play(app, offered, dragsters(app, Options(target=Target(name)), RUNS), seed=3)
+        return play(app, offered, make_dhalions(app), noise=0.0)
+    return play(app, offered, make_dragsters(app, Options(target=Target(name)), RUNS), seed=3)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.ds2 import convergence, flink, heron, timely
-from benchmarks.papers.ds2.plots import convergence_paths, word_count
+from benchmarks.papers.ds2 import convergence, flink_wordcount, heron_wordcount, timely
+from benchmarks.papers.ds2.ds2_plots import convergence_paths, word_count
 
 __all__ = ["tables"]
 
@@ -15,10 +15,10 @@ __all__ = ["tables"]
 def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
     """Run the experiments of Sections 4.3 and 5.2 to 5.5; their plots go to ``out``."""
     progress("ds2: word count on Heron, DS2 and Dhalion")
-    cells = heron.cells()
+    cells = heron_wordcount.cells()
     progress("ds2: word count on Flink")
-    actions, rows = flink.run()
-    cells += flink.cells(actions)
+    actions, rows = flink_wordcount.run()
+    cells += flink_wordcount.cells(actions)
     word_count(rows, out)
     progress("ds2: convergence of six queries from every start")
     found, indicated = convergence.runs(convergence.OPTIONS), convergence.runs(convergence.INDICATED)

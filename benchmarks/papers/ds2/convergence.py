@@ -11,11 +11,12 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
+from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
-from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
-from models.policies.ds2 import ManagerOptions
-from models.policies.ds2.policy import Ds2
-from models.simulation.spec import FloatArray, IntArray, JobSpec
+from models.arrays import Floats, Ints
+from models.policies.ds2.ds2_options import ManagerOptions
+from models.policies.ds2.ds2_policy import Ds2
+from models.simulation.spec import JobSpec
 from models.simulation.testbed import Testbed
 
 INTERVAL_S = 30.0
@@ -97,7 +98,7 @@ def smallest() -> dict[str, int]:
     }
 
 
-def _fleet(starts: Sequence[int]) -> tuple[list[tuple[str, int]], list[JobSpec], IntArray, FloatArray]:
+def _fleet(starts: Sequence[int]) -> tuple[list[tuple[str, int]], list[JobSpec], Ints, Floats]:
     """Return (query, start), job, parallelism (J, O) and source rates (J, O) of every query at every start."""
     keys = [(query, start) for query in CURVES for start in starts]
     specs = [job(query, f"{query}-{start}") for query, start in keys]

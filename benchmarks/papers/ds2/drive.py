@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from include.settings import Planner
+from models.arrays import Floats, Ints
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.protocol import Policy, Situation
 from models.scheduling.demand import LEVELS, SourceForecast
-from models.simulation.spec import FloatArray, IntArray, JobSpec
+from models.simulation.spec import JobSpec
 from models.simulation.testbed import Testbed, Window, observations
 
-# The planner's expectation of a step is not looked at: one bin is enough for it.
+# The planner's expectation of a step is not used: one bin is enough for it.
 _HORIZON = Planner(horizon_h=1, bin_s=3600)
 _NOTHING_LEARNT = LatencyModel(np.zeros(0), np.zeros(0))
 
@@ -47,7 +48,7 @@ class Driver:
     def __init__(
         self,
         specs: Sequence[JobSpec],
-        parallelism: IntArray,
+        parallelism: Ints,
         policy: Policy[Any],
         *,
         window_s: float,
@@ -64,7 +65,7 @@ class Driver:
         self._as_measured = as_measured
         self._models = [_models(spec) for spec in specs]
 
-    def interval(self, rate_per_s: FloatArray) -> None:
+    def interval(self, rate_per_s: Floats) -> None:
         """Run one window at source rates (J, O) and let every job that ran through it decide."""
         measured = self.testbed.run(rate_per_s, self._window_s)
         window = measured if self._as_measured is None else self._as_measured(measured)
@@ -78,7 +79,7 @@ class Driver:
         """Return (O,) what a job runs with."""
         return tuple(self.testbed.state.parallelism[job, : len(self._specs[job].operators)].tolist())
 
-    def _decide(self, job: int, window: Window, rate_per_s: FloatArray) -> None:
+    def _decide(self, job: int, window: Window, rate_per_s: Floats) -> None:
         graph, spec, running = self._graphs[job], self._specs[job], self.parallelism(job)
         at_s = round(self.testbed.time_s)
         expected = {name: np.full((len(LEVELS), 1), rate_per_s[graph.position(name)]) for name in graph.sources}

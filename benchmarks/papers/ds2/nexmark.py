@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.papers.ds2.published import PUBLISHED
-from models.simulation.spec import FloatArray, JobSpec, OperatorSpec
+from benchmarks.papers.ds2.ds2_published import PUBLISHED
+from models.arrays import Floats
+from models.simulation.spec import JobSpec, OperatorSpec
 
 SLOTS = 36
 MAIN = "main"
@@ -70,7 +71,7 @@ def job(query: str, name: str) -> JobSpec:
     return JobSpec(name, (*sources, main), slots_max=SLOTS)
 
 
-def source_rates(query: str, width: int) -> FloatArray:
+def source_rates(query: str, width: int) -> Floats:
     """Return (width,) the rates of a query's sources, 0 for the other operators."""
     rates = list(_rates(query).values())
     return np.pad(np.array(rates, float), (0, width - len(rates)))

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.drive import Driver
-from benchmarks.papers.ds2.published import AS_PUBLISHED, PUBLISHED
-from models.policies.ds2.policy import Ds2
+from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
+from models.policies.ds2.ds2_policy import Ds2
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.settings import PROJECT
-from models.job_models import Floats, Ints
-from models.policies.mdp_rl.cost import PAPER_WEIGHTS
+from models.arrays import Floats, Ints
+from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
 from models.policies.mdp_rl.queueing import response_s, utilisation
 
 SLOTS = 525_600  # minutes of a year
@@ -28,7 +28,7 @@ FITTED_RESPONSE_S = 1.88
 COUNTS_FILE = PROJECT / "data" / "papers" / "mdp_rl" / "rate_transitions.csv"
 
 
-def published_counts() -> Ints:
+def read_published_counts() -> Ints:
     """Return (J, J) transitions between rate levels, from minute to minute of 2013."""
     with COUNTS_FILE.open() as lines:
         rows = [tuple(map(int, row)) for row in list(csv.reader(lines))[1:]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.papers.mdp_rl.mdp_rl_runs import run_centralised, run_decentralised, run_mdp, violations
 from benchmarks.papers.mdp_rl.pipeline import (
     FITTED_RESPONSE_S,
     K_MAX,
@@ -16,10 +17,9 @@ from benchmarks.papers.mdp_rl.pipeline import (
     judge,
     objective_s,
 )
-from benchmarks.papers.mdp_rl.runs import run_centralised, run_decentralised, run_mdp, violations
-from models.job_models import Floats, Ints
-from models.policies.mdp_rl.cost import PAPER_WEIGHTS
-from models.policies.mdp_rl.rates import walk
+from models.arrays import Floats, Ints
+from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
+from models.policies.mdp_rl.rate_chain import walk
 
 OPERATORS = 3  # of Table 1 and Fig. 2a
 MOST_OPERATORS = 4  # of Fig. 2b
@@ -45,7 +45,7 @@ class Outcome:
     running_cost: Floats
 
 
-def decentralised(target: float, suffix: str = "") -> str:
+def run_decentralised_years(target: float, suffix: str = "") -> str:
     """Return the row of a utilisation target."""
     return f"Decentralized (U={target:g}){suffix}"
 
@@ -80,9 +80,9 @@ def simulate(
     """Draw a path of rates and return (row, operators) -> outcome of every policy on it.
 
     Args:
-        probability: (J, J) of the chain; only the MDP is told.
+        probability: (J, J) of the chain; only the MDP knows it.
         seed: of the path; the policies draw nothing.
-        progress: is told of each policy before it runs.
+        progress: called with each policy before it runs.
         slots: length of the path.
     """
     levels, count = walk(probability, slots, np.random.default_rng(seed)), len(probability)
@@ -98,11 +98,13 @@ def simulate(
         found[row, OPERATORS] = summary(year, OPERATORS)
     for suffix, knows in (("", True), (LEARNT, False)):
         progress(f"seed {seed}: Decentralized{suffix}")
-        found |= _decentralised(levels, count, suffix, knows_utilisation=knows)
+        found |= _run_decentralised_year(levels, count, suffix, knows_utilisation=knows)
     return found
 
 
-def _decentralised(levels: Ints, count: int, suffix: str, *, knows_utilisation: bool) -> dict[tuple[str, int], Outcome]:
+def _run_decentralised_year(
+    levels: Ints, count: int, suffix: str, *, knows_utilisation: bool
+) -> dict[tuple[str, int], Outcome]:
     """Return the outcomes of all targets and lengths of the pipeline, from one run of all agents."""
     paths, seconds = run_decentralised(levels, count, MOST_OPERATORS, TARGETS, knows_utilisation=knows_utilisation)
     found = {}
@@ -110,9 +112,9 @@ def _decentralised(levels: Ints, count: int, suffix: str, *, knows_utilisation: 
         for operators in range(1, MOST_OPERATORS + 1):
             late = violations(count, operators, objective_s(operators))
             year = judge(levels, paths[:, at, :operators], late, seconds)
-            found[decentralised(target, suffix), operators] = summary(year, operators)
+            found[run_decentralised_years(target, suffix), operators] = summary(year, operators)
         if knows_utilisation:
             late = violations(count, OPERATORS, FITTED_RESPONSE_S)
             year = judge(levels, paths[:, at, :OPERATORS], late, seconds)
-            found[decentralised(target, FITTED), OPERATORS] = summary(year, OPERATORS)
+            found[run_decentralised_years(target, FITTED), OPERATORS] = summary(year, OPERATORS)
     return found

@@ -1,4 +1,4 @@
-"""What the controllers of the experiments see: the latest windows, and one shared forecast per repetition."""
+"""Situations of the controllers in the experiments: the latest windows, and one shared forecast per repetition."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.papers.phoebe import setup
+from benchmarks.papers.phoebe import phoebe_setup
 from include.settings import Planner
-from models.job_models import Floats, JobModels, LatencyModel, RecoveryModel
+from models.arrays import Floats
+from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe.forecast import MultistepForecast
 from models.policies.protocol import Situation
 from models.scheduling.demand import LEVELS, SourceForecast
@@ -23,7 +24,7 @@ class Forecasts:
 
     Args:
         training_per_s: (T,) known before the run.
-        arrivals_per_s: (DURATION_S,) of the run; only what lies before the second asked for is looked at.
+        arrivals_per_s: (DURATION_S,) of the run; only what lies before the requested second is used.
     """
 
     def __init__(self, training_per_s: Floats, arrivals_per_s: Floats) -> None:
@@ -50,11 +51,11 @@ class Situations:
         self._operators = len(spec.operators)
         # Restart times as observed before the run, Section III-B; capacity and latency come from Phoebe's own profile.
         recovery = RecoveryModel(
-            downtime_rescale_s=setup.RESCALE_DOWNTIME_S,
+            downtime_rescale_s=phoebe_setup.RESCALE_DOWNTIME_S,
             downtime_rescale_sd_s=0.0,
-            downtime_restart_s=setup.FAILURE_DOWNTIME_S,
-            downtime_restart_sd_s=setup.FAILURE_DOWNTIME_SD_S,
-            checkpoint_interval_s=setup.CHECKPOINT_INTERVAL_S,
+            downtime_restart_s=phoebe_setup.FAILURE_DOWNTIME_S,
+            downtime_restart_sd_s=phoebe_setup.FAILURE_DOWNTIME_SD_S,
+            checkpoint_interval_s=phoebe_setup.CHECKPOINT_INTERVAL_S,
             events=0,
         )
         self._models = JobModels({}, {"pipeline": 1.0}, recovery, LatencyModel(np.zeros(0), np.zeros(0)))
@@ -69,7 +70,7 @@ class Situations:
             parallelism={"pipeline": workers},
             models=self._models,
             forecast=SourceForecast(at, 1, {"pipeline": paths}),
-            slots_max=setup.WORKERS_MAX,
+            slots_max=phoebe_setup.WORKERS_MAX,
             options=self._options,
             observations=observations(windows, job, self._operators),
             seed=job,

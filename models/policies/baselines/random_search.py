@@ -9,15 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from models.job_models import Ints
-from models.policies.conttune.reading import Reading, fresh_windows, read
-from models.policies.immediate_change import now, stay
+from models.arrays import Ints
+from models.policies.baselines.baseline_options import RandomSearchOptions
+from models.policies.conttune.reading import Reading, read_windows, select_new_windows
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
-
-# The larger of the two bounds of the paper's search (the p_max that ContTune reached on the query).
-BOUND = 32
 
 
 def search_order(seed: int, operator: str, bound: int) -> Ints:
@@ -42,17 +40,17 @@ class Search:
 
 
 class RandomSearch:
-    """Tries random parallelisms until each operator has one that suffices and of which one less would not.
+    """Tries random parallelisms until each operator has the smallest one that suffices.
 
     Deviation: the paper's search stops at the optimum that the other methods found; a running job has no such oracle,
-    so the stop is where DS2's linear rule asks for what runs.  A search that has tried everything begins anew.
+    so the stop is where DS2's linear rule recommends what runs.  A search that has tried everything begins again.
 
     Args:
-        bound: largest parallelism that is tried.
+        options: the settings.
     """
 
-    def __init__(self, bound: int = BOUND) -> None:
-        self._bound = bound
+    def __init__(self, options: RandomSearchOptions | None = None) -> None:
+        self._options = options or RandomSearchOptions()
 
     def first_memory(self) -> Search:
         """Return the memory of a job that was never decided on."""
@@ -64,31 +62,35 @@ class RandomSearch:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        graph, seen = situation.graph, situation.observations
-        fresh = fresh_windows(seen, memory.seen_until_s)
-        until_s = float(seen.window_start_s[-1] + seen.window_s) if len(seen) else memory.seen_until_s
+        graph, observations = situation.graph, situation.observations
+        fresh = select_new_windows(observations, memory.seen_until_s)
+        until_s = (
+            float(observations.window_start_s[-1] + observations.window_s) if len(observations) else memory.seen_until_s
+        )
         known = replace(memory, seen_until_s=until_s)
         running = {name: situation.parallelism[name] for name in graph.names}
-        reading = read(graph, fresh, running)
+        reading = read_windows(graph, fresh, running)
         if reading is None:
-            return stay(situation, "Random search has no new undisturbed window of the running parallelism."), known
-        misfits = [name for name in graph.names if not _fits(reading, name, running[name])]
+            return hold(situation, "Random search has no new undisturbed window of the running parallelism."), known
+        misfits = [name for name in graph.names if not _is_fitting(reading, name, running[name])]
         if not misfits:
-            return stay(situation, "Random search finds the running parallelism right."), replace(known, tried={})
+            return hold(situation, "Random search finds the running parallelism right."), replace(known, tried={})
         limits = dict(zip(graph.names, upper_limits(graph, situation.slots_max).tolist(), strict=True))
-        exhausted = any(known.tried.get(name, 0) >= min(self._bound, limits[name]) for name in misfits)
+        exhausted = any(known.tried.get(name, 0) >= min(self._options.bound, limits[name]) for name in misfits)
         if not known.tried or exhausted:
             known = replace(known, seed=situation.seed, tried={})
         wanted, tried = {}, dict(known.tried)
         for name in misfits:
-            order = search_order(known.seed, name, min(self._bound, limits[name]))
+            order = search_order(known.seed, name, min(self._options.bound, limits[name]))
             wanted[name] = int(order[tried.get(name, 0)])
             tried[name] = tried.get(name, 0) + 1
         known = replace(known, tried=tried)
-        return now(situation, wanted, f"Random search tries another parallelism of {', '.join(misfits)}."), known
+        return rescale_now(
+            situation, wanted, f"Random search tries another parallelism of {', '.join(misfits)}."
+        ), known
 
 
-def _fits(reading: Reading, name: str, running: int) -> bool:
+def _is_fitting(reading: Reading, name: str, running: int) -> bool:
     """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting."""
     need, capacity = reading.required_per_s[name], reading.capacity_per_s[name]
     if not math.isfinite(need) or not (math.isfinite(capacity) and capacity > 0):

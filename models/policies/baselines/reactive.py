@@ -11,42 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.policies.immediate_change import now, stay
+from models.policies.baselines.baseline_options import ReactiveOptions
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.protocol import Schedule, Situation
 
 
 @dataclass(frozen=True, slots=True)
-class ReactiveOptions:
-    """Settings; apart from the target they are the autoscaler's defaults.
-
-    Attributes:
-        target: share of a core that a worker should use.
-        tolerance: relative distance of the use from the target that is let be.
-        stabilisation_s: a scale-in goes no lower than what was recommended within this time.
-        growth_workers, growth_share: a scale-out adds at most the larger of so many workers and this share.
-        growth_period_s: within this time.
-        use_window_s: processor use is the mean of so long (resolution of the metrics server).
-        unmeasured_s: workers younger than this have no metrics; they count as idle when workers are to be added.
-    """
-
-    target: float = 0.35
-    tolerance: float = 0.1
-    stabilisation_s: int = 300
-    growth_workers: int = 4
-    growth_share: float = 1.0
-    growth_period_s: int = 15
-    use_window_s: int = 60
-    unmeasured_s: int = 120
-
-    def __post_init__(self) -> None:
-        if not 0 < self.target <= 1 or not self.tolerance >= 0:
-            raise ValueError("0 < target <= 1 and tolerance >= 0 are needed")
-
-
-@dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What the rule asked for at a time."""
+    """A recommendation of the rule."""
 
     at_s: int
     workers: int
@@ -78,27 +51,27 @@ class Reactive:
         """
         options, at = self._options, situation.as_of_s
         current = max(situation.parallelism.values())
-        use = processor_use(situation.observations, options.use_window_s)
+        use = estimate_processor_use(situation.observations, options.use_window_s)
         if not math.isfinite(use):
-            return stay(situation, "processor use is not known"), memory
+            return hold(situation, "processor use is not known"), memory
         known = ReactiveMemory(
-            _within(memory.recommended, at - options.stabilisation_s),
-            _within(memory.changed_from, at - max(options.growth_period_s, options.unmeasured_s)),
+            _keep_within(memory.recommended, at - options.stabilisation_s),
+            _keep_within(memory.changed_from, at - max(options.growth_period_s, options.unmeasured_s)),
         )
         unmeasured = current - min([current, *(one.workers for one in known.changed_from)])
-        asked = recommend(options, current, use, situation.slots_max, unmeasured)
-        known = replace(known, recommended=(*known.recommended, Recommendation(at, asked)))
-        workers = max(asked, min(current, max(one.workers for one in known.recommended)))
+        recommended_now = recommend(options, current, use, situation.slots_max, unmeasured)
+        known = replace(known, recommended=(*known.recommended, Recommendation(at, recommended_now)))
+        workers = max(recommended_now, min(current, max(one.workers for one in known.recommended)))
         # what the growth is measured from: the number of workers when the period began
-        period = _within(known.changed_from, at - options.growth_period_s)
+        period = _keep_within(known.changed_from, at - options.growth_period_s)
         base = min([current, *(one.workers for one in period)])
         limit = max(base + options.growth_workers, math.floor(base * (1.0 + options.growth_share)))
         workers = min(workers, max(limit, current)) if workers > current else workers
         why = f"workers use {use:.0%} of their cores, the target is {options.target:.0%}: {workers} workers"
         if workers == current:
-            return stay(situation, why), known
+            return hold(situation, why), known
         known = replace(known, changed_from=(*known.changed_from, Recommendation(at, current)))
-        return now(situation, dict.fromkeys(situation.graph.names, workers), why), known
+        return rescale_now(situation, dict.fromkeys(situation.graph.names, workers), why), known
 
 
 def recommend(options: ReactiveOptions, current: int, use: float, slots_max: int, unmeasured: int = 0) -> int:
@@ -118,22 +91,24 @@ def recommend(options: ReactiveOptions, current: int, use: float, slots_max: int
     return min(max(current if near else math.ceil(current * ratio), 1), slots_max)
 
 
-def processor_use(seen: Observations, window_s: int) -> float:
+def estimate_processor_use(observations: Observations, window_s: int) -> float:
     """Return the share of a core that a worker used in the last windows, 0..1; NaN when it is not known.
 
     A worker is one slot and holds a subtask of every operator that has so many; what they were busy adds up to at most
     one core.
     """
-    if not len(seen) or not seen.parallelism.shape[1]:
+    if not len(observations) or not observations.parallelism.shape[1]:
         return math.nan
-    last = seen.window_start_s >= min(seen.window_start_s[-1] + seen.window_s - window_s, seen.window_start_s[-1])
-    busy = np.where(np.isfinite(seen.busy_share), seen.busy_share, 0.0) * seen.parallelism
-    workers = seen.parallelism.max(axis=1)
-    known = last & np.isfinite(seen.busy_share).any(axis=1) & (workers > 0)
+    last = observations.window_start_s >= min(
+        observations.window_start_s[-1] + observations.window_s - window_s, observations.window_start_s[-1]
+    )
+    busy = np.where(np.isfinite(observations.busy_share), observations.busy_share, 0.0) * observations.parallelism
+    workers = observations.parallelism.max(axis=1)
+    known = last & np.isfinite(observations.busy_share).any(axis=1) & (workers > 0)
     if not known.any():
         return math.nan
     return float(np.minimum(busy[known].sum(axis=1) / workers[known], 1.0).mean())
 
 
-def _within(past: tuple[Recommendation, ...], since_s: int) -> tuple[Recommendation, ...]:
+def _keep_within(past: tuple[Recommendation, ...], since_s: int) -> tuple[Recommendation, ...]:
     return tuple(one for one in past if one.at_s > since_s)

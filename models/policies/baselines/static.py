@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from models.policies.immediate_change import now, stay
+from models.policies.baselines.baseline_options import StaticOptions
+from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 
 
 class Static:
-    """Keeps the job as it is, or brings it to a number of workers once.
+    """Keeps the job as it is, or rescales it to a number of workers once.
 
     Args:
-        workers: parallelism of every operator; None leaves the job as it is found.
+        options: the settings.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError(f"workers must be at least 1, is {workers}")
-        self._workers = workers
+    def __init__(self, options: StaticOptions | None = None) -> None:
+        self._options = options or StaticOptions()
 
     def first_memory(self) -> None:
         """Return no memory."""
@@ -27,7 +26,8 @@ class Static:
         Raises:
             DemandError: the forecast cannot be used.
         """
-        if self._workers is None:
-            return stay(situation, "a static job keeps its parallelism"), memory
-        wanted = dict.fromkeys(situation.graph.names, self._workers)
-        return now(situation, wanted, f"a static job runs on {self._workers} workers"), memory
+        workers = self._options.workers
+        if workers is None:
+            return hold(situation, "a static job keeps its parallelism"), memory
+        wanted = dict.fromkeys(situation.graph.names, workers)
+        return rescale_now(situation, wanted, f"a static job runs on {workers} workers"), memory

@@ -3,29 +3,3 @@
 Source: Lian et al., "ContTune: Continuous Tuning by Conservative Bayesian Optimization for Distributed Stream Data
 Processing Systems", PVLDB 16(13), 2023 [ContTune].  Its controller, acquisition code and thresholds are not public.
 """
-
-from models.policies.conttune.acquisition import Acquisition, known_share
-from models.policies.conttune.big import big_step
-from models.policies.conttune.controller import Provision, Thresholds, provision, worthwhile
-from models.policies.conttune.history import Known, observe
-from models.policies.conttune.manager import Memory, Options, Step, advance
-from models.policies.conttune.small import Answer, Question, propose
-
-__all__ = [
-    "Acquisition",
-    "Answer",
-    "Known",
-    "Memory",
-    "Options",
-    "Provision",
-    "Question",
-    "Step",
-    "Thresholds",
-    "advance",
-    "big_step",
-    "known_share",
-    "observe",
-    "propose",
-    "provision",
-    "worthwhile",
-]

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from models.policies.conttune.conttune_options import Thresholds
 
 
 class Provision(StrEnum):
-    """What a job is."""
+    """State of a job."""
 
     UNDER = "under-provisioned"
     OVER = "over-provisioned"
     BALANCED = "balanced"
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Settings of the controller; the paper names them and publishes no values, so all four are the project's choice.
-
-    Attributes:
-        backpressure: share of time in backpressure from which an operator counts as held back (backpressureThr).
-        core_min, core_max: usage below which the CPU is low and above which it is stressed (coreMinThr, coreMaxThr).
-        decision: relative change of parallelism that is worth a restart (decisionThr).
-    """
-
-    backpressure: float = 0.10
-    core_min: float = 0.60
-    core_max: float = 0.85
-    decision: float = 0.10
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.core_min <= self.core_max or self.backpressure < 0 or self.decision < 0:
-            raise ValueError("0 <= core_min <= core_max, backpressure >= 0 and decision >= 0 are needed")
 
 
 def backpressure_share(backpressured: float, idle: float, busy: float) -> float:
@@ -59,7 +40,7 @@ def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) ->
     return Provision.BALANCED
 
 
-def worthwhile(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
+def is_worth_restart(current: Mapping[str, int], wanted: Mapping[str, int], decision: float) -> bool:
     """Return whether a suggestion is applied: the job's level changes by a factor of 1 + decisionThr or more.
 
     The level of a job is its largest parallelism, since operators share slots.  Deviation: where the level stays, the

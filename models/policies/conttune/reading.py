@@ -1,4 +1,4 @@
-"""What ContTune reads from a job's windows: abilities, real rates and how loaded the job is."""
+"""Inputs of ContTune from a job's windows: capacities, real rates and the load of the job."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
+from models.policies.conttune.capacity_history import History, add_observation
 from models.policies.conttune.controller import backpressure_share
-from models.policies.conttune.history import History, observe
 from models.policies.observations import Observations
 from models.topology import required_rates
 
@@ -41,24 +41,26 @@ class Reading:
         return any(need > self.capacity_per_s[name] for name, need in self.required_per_s.items())
 
 
-def fresh_windows(seen: Observations, since_s: float | None) -> Observations:
+def select_new_windows(observations: Observations, since_s: float | None) -> Observations:
     """Return the windows that were not read before and that no restart disturbed."""
-    newer = seen if since_s is None else seen.since(since_s)
+    newer = observations if since_s is None else observations.since(since_s)
     return newer.rows(np.flatnonzero(~newer.disturbed)) if len(newer) else newer
 
 
-def learn(histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int) -> dict[str, History]:
-    """Return operator -> history with the abilities of the windows, oldest first."""
+def learn_histories(
+    histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int
+) -> dict[str, History]:
+    """Return operator -> history with the capacities of the windows, oldest first."""
     learned = {name: histories.get(name, ()) for name in graph.names}
     for row in range(len(fresh)):
         for place, name in enumerate(graph.names):
             at, capacity = int(fresh.parallelism[row, place]), float(fresh.true_processing_rate_per_s[row, place])
-            learned[name] = observe(learned[name], at, capacity, keep=keep)
+            learned[name] = add_observation(learned[name], at, capacity, keep=keep)
     return learned
 
 
-def read(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Reading | None:
-    """Return what the windows say about the running configuration; None when none of them shows it.
+def read_windows(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Reading | None:
+    """Return the means over the windows of the running configuration; None when there is none.
 
     Deviation: the CPU usage of machines is not measured; the share of its time that the busiest operator works stands
     for it.
@@ -71,7 +73,7 @@ def read(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Re
         return None
     now = fresh.rows(as_now)
     busy, idle, backpressured = (_mean(values) for values in (now.busy_share, now.idle_share, now.backpressured_share))
-    shares = [backpressure_share(*map(_number, share)) for share in zip(backpressured, idle, busy, strict=True)]
+    shares = [backpressure_share(*map(_finite_or_zero, share)) for share in zip(backpressured, idle, busy, strict=True)]
     arriving = _mean(now.target_data_rate_per_s)
     emitted = _mean(now.output_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
@@ -84,7 +86,7 @@ def read(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Re
         required_per_s={name: float(required[name]) for name in graph.names},
         arrivals_known=known,
         backpressured=max(shares),
-        cpu_usage=max(map(_number, busy)),
+        cpu_usage=max(map(_finite_or_zero, busy)),
     )
 
 
@@ -105,5 +107,5 @@ def _mean(values: Floats) -> Floats:
         return np.asarray(np.where(count > 0, np.where(known, values, 0.0).sum(axis=0) / count, np.nan), float)
 
 
-def _number(value: float) -> float:
+def _finite_or_zero(value: float) -> float:
     return float(value) if math.isfinite(value) else 0.0

@@ -9,58 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+
+from models.policies.dhalion.dhalion_options import Change, Options, Symptom
 
 # A factor above 10 would follow from one window of almost full backpressure.
 MAX_BACKPRESSURED = 0.9
 # Below this a product is taken to be the integer: floating point would add an instance.
 _CEIL_SLACK = 1e-9
-
-
-class Symptom(StrEnum):
-    """What tells which operator is too slow.
-
-    BACKPRESSURE: an operator above is in backpressure while it is not itself, as in Heron and Flink.
-    PENDING: its input queue grows.  With queues between operators the FIRST slow operator shows this, whatever is
-    behind it; so it is in Dragster's experiments.
-    """
-
-    BACKPRESSURE = "backpressure"
-    PENDING = "pending"
-
-
-class Change(StrEnum):
-    """By how much an operator is scaled: in proportion to the backpressure, or by one instance."""
-
-    FACTOR = "factor"
-    ONE = "one"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings.
-
-    Attributes:
-        symptom: what tells which operator is too slow.
-        change: by how much it is scaled.
-        backpressured_min: share of time in backpressure from which that is a symptom (ContTune's threshold).
-        idle_utilisation: busy share below which an operator is over-provisioned; the papers give none.
-        shrink: factor on an over-provisioned operator; with :attr:`Change.ONE` one instance is taken.
-        budget: instances of all operators together, sources apart; None: no budget.
-        wait_s: from one action to the next, while queues drain.
-    """
-
-    symptom: Symptom = Symptom.BACKPRESSURE
-    change: Change = Change.FACTOR
-    backpressured_min: float = 0.1
-    idle_utilisation: float = 0.6
-    shrink: float = 0.8
-    budget: int | None = None
-    wait_s: float = 300.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.backpressured_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:
-            raise ValueError("pressed_min must be in (0, 1], idle_utilisation in [0, 1), shrink in (0, 1)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is done: one operator gets another number of instances."""
+    """An action: one operator gets another number of instances."""
 
     operator: str
     instances: int
@@ -104,13 +59,13 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     if slow is not None:
         name, share = slow
         now = readings[name]
-        wanted = now.instances + 1 if options.change is Change.ONE else scaled_up(now.instances, share)
-        wanted = min(wanted, now.limit, now.instances + _left(options, readings))
+        wanted = now.instances + 1 if options.change is Change.ONE else scale_up(now.instances, share)
+        wanted = min(wanted, now.limit, now.instances + _remaining_budget(options, readings))
         return Action(name, wanted, f"it holds up {share:.0%} of its input") if wanted > now.instances else None
     idle = {
         name: one.busy for name, one in readings.items() if one.busy < options.idle_utilisation and one.instances > 1
     }
-    if not idle or any(_suffers(options, one) for one in readings.values()):
+    if not idle or any(_has_symptom(options, one) for one in readings.values()):
         return None
     name = min(idle, key=lambda each: idle[each])
     current = readings[name].instances
@@ -118,13 +73,13 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     return Action(name, wanted, f"it works {idle[name]:.0%} of the time")
 
 
-def scaled_up(instances: int, backpressured: float) -> int:
+def scale_up(instances: int, backpressured: float) -> int:
     """Return ceil(p (1 + bp / (1 - bp))), at least one instance more; bp is the backpressured share, at most 0.9."""
     share = min(max(backpressured, 0.0), MAX_BACKPRESSURED)
     return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) - _CEIL_SLACK))
 
 
-def _suffers(options: Options, one: Reading) -> bool:
+def _has_symptom(options: Options, one: Reading) -> bool:
     if options.symptom is Symptom.PENDING:
         return one.short > 0
     return one.backpressured_above >= options.backpressured_min
@@ -133,7 +88,7 @@ def _suffers(options: Options, one: Reading) -> bool:
 def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str, float] | None:
     """Return the first operator that causes the symptom and the share that it holds up."""
     for name, one in readings.items():
-        if not _suffers(options, one):
+        if not _has_symptom(options, one):
             continue
         if options.symptom is Symptom.PENDING:
             return name, one.short
@@ -142,7 +97,7 @@ def _bottleneck(options: Options, readings: Mapping[str, Reading]) -> tuple[str,
     return None
 
 
-def _left(options: Options, readings: Mapping[str, Reading]) -> int:
+def _remaining_budget(options: Options, readings: Mapping[str, Reading]) -> int:
     """Return the instances that the budget leaves."""
     used = sum(one.instances for one in readings.values())
     return max(options.budget - used, 0) if options.budget is not None else max(one.limit for one in readings.values())

@@ -12,27 +12,3 @@ No code of it is public; equation numbers are those of the paper.
 | l_i | ``excess`` | what i should send beyond its capacity | normalised |
 | lambda_i | ``multipliers`` | price of that excess | 1 |
 """
-
-from models.policies.dragster.engine import advance
-from models.policies.dragster.network import Network, demand, flow, network
-from models.policies.dragster.policy import Dragster, DragsterGradient, DragsterSaddlePoint
-from models.policies.dragster.state import Memory, Options, Slot, Target
-from models.policies.dragster.throughput import Linear, Minimum, Tanh
-
-__all__ = [
-    "Dragster",
-    "DragsterGradient",
-    "DragsterSaddlePoint",
-    "Linear",
-    "Memory",
-    "Minimum",
-    "Network",
-    "Options",
-    "Slot",
-    "Tanh",
-    "Target",
-    "advance",
-    "demand",
-    "flow",
-    "network",
-]

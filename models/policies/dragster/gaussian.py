@@ -1,4 +1,4 @@
-"""What is known of an operator's capacity: the posterior of a Gaussian process, Eq. 17 of Dragster."""
+"""Capacity of an operator: the posterior of a Gaussian process, Eq. 17 of Dragster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The upper level of Dragster: which capacity every operator should have, Eq. 11 and 13-16.
 
 Everything is normalised so that operators of different selectivity weigh alike: f by the sink's unlimited rate, an
-operator's capacity and constraint by the largest output it was ever asked for.
+operator's capacity and constraint by the largest output it ever had to produce.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def step_size(slot: int) -> float:
 
 
 def multipliers_after(before: Mapping[str, float], excess: Mapping[str, float], gamma: float) -> dict[str, float]:
-    """Return lambda_i = max(0, lambda_i + gamma l_i), Eq. 15; an operator that was not seen keeps its own."""
+    """Return lambda_i = max(0, lambda_i + gamma l_i), Eq. 15; an operator without observation keeps its own."""
     moved = {name: max(0.0, before.get(name, 0.0) + gamma * over) for name, over in excess.items()}
     return {**before, **moved}
 

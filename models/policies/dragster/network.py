@@ -47,7 +47,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What flows in a slot, records/s.
+    """Flows in a slot, records/s.
 
     Attributes:
         offered: operator -> sum over successors of h(e), what it would send with unlimited capacity of its own.

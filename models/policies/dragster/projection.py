@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.dragster.network import Network, Rates, demand
 
 _BISECTIONS = 40

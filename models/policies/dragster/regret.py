@@ -1,13 +1,11 @@
-"""How well an online solution does: dynamic regret and fit, Eq. 10 and 12 of Dragster, and the bound of Eq. 29."""
+"""Performance of an online solution: dynamic regret and dynamic fit, Eq. 10 and 12 of Dragster."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 def dynamic_regret(best_per_s: npt.ArrayLike, achieved_per_s: npt.ArrayLike) -> Floats:
@@ -33,22 +31,3 @@ def dynamic_fit(excess: npt.ArrayLike) -> Floats:
         (..., T) in the unit of ``excess`` times slots; an upper bound of the unprocessed records.
     """
     return np.cumsum(np.asarray(excess, float).sum(axis=-2), axis=-1)
-
-
-def multiplier_bound(gamma: float, operators: int, highest: float, slack: float) -> float:
-    """Return the bound of ||lambda_t||, Eq. 29: gamma M H + (2 H + gamma M H^2) / (2 epsilon).
-
-    Args:
-        gamma: step of the multipliers.
-        operators: M.
-        highest: H, upper bound of every throughput function, normalised as lambda is.
-        slack: epsilon of Slater's condition: by how much some configuration satisfies every constraint.
-    """
-    if not slack > 0:
-        raise ValueError("slack must be positive: without it the multipliers have no bound")
-    return gamma * operators * highest + (2 * highest + gamma * operators * highest**2) / (2 * slack)
-
-
-def norm(multipliers: npt.ArrayLike) -> float:
-    """Return ||lambda||, (M,) -> a number."""
-    return math.sqrt(float((np.asarray(multipliers, float) ** 2).sum()))

@@ -1,4 +1,4 @@
-"""How an operator's output follows from what it receives: the throughput functions of Eq. 2 of Dragster.
+"""Output of an operator as a function of its input: the throughput functions of Eq. 2 of Dragster.
 
 All are increasing and concave.  Rates are records/s; a weight is records out per record in.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 class ThroughputFunction(Protocol):

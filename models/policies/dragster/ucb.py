@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 
-from models.job_models import Floats
+from models.arrays import Floats
+from models.policies.dragster.dragster_options import Bonus
 from models.policies.dragster.gaussian import Posterior
-
-
-class Bonus(StrEnum):
-    """What uncertainty is worth: Eq. 18 has beta sigma^2, the proof (Eq. 21-23) has sqrt(beta) sigma."""
-
-    VARIANCE = "variance"
-    DEVIATION = "deviation"
 
 
 def weight(slot: int, candidates: int, delta: float = 2.0) -> float:

@@ -3,21 +3,3 @@
 Source: Kalavri et al., "Three steps is all you need: fast, accurate, automatic scaling decisions for distributed
 streaming dataflows", OSDI 2018 [DS2], and the behaviour of its code (github.com/strymon-system/ds2).
 """
-
-from models.policies.ds2.adjust import Aggregation
-from models.policies.ds2.manager import Interval, Step, advance
-from models.policies.ds2.optimum import OperatorRates, Optimum, optimum, source_target
-from models.policies.ds2.state import ManagerOptions, ManagerState
-
-__all__ = [
-    "Aggregation",
-    "Interval",
-    "ManagerOptions",
-    "ManagerState",
-    "OperatorRates",
-    "Optimum",
-    "Step",
-    "advance",
-    "optimum",
-    "source_target",
-]

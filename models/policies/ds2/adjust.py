@@ -1,25 +1,18 @@
-"""Small rules around DS2's optimum: significance, aggregation over intervals, head-room, a limited number of slots."""
+"""Small rules around DS2's optimum: significance, aggregation over intervals, headroom, a limited number of slots."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
+
+from models.policies.ds2.ds2_options import Aggregation
 
 Parallelism = Mapping[str, int]
-# Flink's own limit is 2^15; anything above this is a measurement gone wrong, not a parallelism.
+# Flink's own limit is 2^15; anything above this is a wrong measurement, not a parallelism.
 MAX_PARALLELISM = 2**31 - 1
 # A product this close above an integer is rounding error of floating point.
 _CEIL_SLACK = 1e-9
-
-
-class Aggregation(StrEnum):
-    """How the decisions of several intervals become one."""
-
-    LAST = "last"
-    MAX = "max"
-    MEDIAN = "median"
 
 
 def is_significant(current: Parallelism, wanted: Parallelism, *, up: int = 0, down: int = 1) -> bool:
@@ -29,13 +22,13 @@ def is_significant(current: Parallelism, wanted: Parallelism, *, up: int = 0, do
 
     Args:
         current: operator -> running instances.
-        wanted: operator -> instances asked for.
+        wanted: operator -> requested instances.
         up: instances more that are still minor.
         down: instances less that are still minor.
     """
     return any(
-        asked > current.get(name, asked) + up or asked < current.get(name, asked) - down
-        for name, asked in wanted.items()
+        count > current.get(name, count) + up or count < current.get(name, count) - down
+        for name, count in wanted.items()
     )
 
 
@@ -70,45 +63,23 @@ def whole(instances: float) -> int:
     return max(1, math.ceil(min(instances * (1.0 - _CEIL_SLACK), MAX_PARALLELISM)))
 
 
-def raise_to_target(
+def scale_to_target(
     current: Parallelism, wanted: Parallelism, ratio: float, threshold: float, fixed: Sequence[str] = ()
 ) -> dict[str, int]:
     """Apply the target rate ratio: overheads that no instrumentation sees may leave the sources short of their target.
 
     Args:
         current: operator -> running instances.
-        wanted: operator -> instances asked for.
+        wanted: operator -> requested instances.
         ratio: as :func:`rate_ratio` gives it.
         threshold: above which every operator gets ceil(ratio * p), unless one of them is scaled up anyway.
         fixed: operators left as they are (sources).
     """
-    scaled_up = any(asked > current.get(name, asked) for name, asked in wanted.items())
+    scaled_up = any(count > current.get(name, count) for name, count in wanted.items())
     if scaled_up or not ratio > threshold or not math.isfinite(ratio):
         return dict(wanted)
-    raised = over_provision({name: count for name, count in wanted.items() if name not in fixed}, ratio)
-    return {**wanted, **raised}
-
-
-def fit_to_slots(wanted: Parallelism, slots: int) -> dict[str, int]:
-    """Scale parallelisms down to a number of slots when every instance needs one of its own.
-
-    Each operator keeps one instance and the rest is shared in proportion: 1 + round((slots - n) / (sum - n) * (p - 1)).
-    What rounding leaves is added to, or taken from, the operator with the most instances.
-
-    Raises:
-        ValueError: fewer slots than operators.
-    """
-    if slots < len(wanted):
-        raise ValueError(f"{len(wanted)} operators need at least as many slots, there are {slots}")
-    total = sum(wanted.values())
-    if total <= slots:
-        return dict(wanted)
-    share = (slots - len(wanted)) / (total - len(wanted))
-    fitted = {name: 1 + round(share * (count - 1)) for name, count in wanted.items()}
-    while (left := slots - sum(fitted.values())) != 0:
-        largest = max(fitted, key=lambda name: fitted[name])
-        fitted[largest] += 1 if left > 0 else -1
-    return fitted
+    scaled = over_provision({name: count for name, count in wanted.items() if name not in fixed}, ratio)
+    return {**wanted, **scaled}
 
 
 def _median(counts: Sequence[int]) -> int:

@@ -30,7 +30,7 @@ class OperatorRates:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """What DS2 asks for.
+    """The configuration that DS2 computes.
 
     Attributes:
         parallelism: operator -> instances; sources keep theirs.
@@ -79,7 +79,7 @@ def optimum(graph: JobGraph, rates: Mapping[str, OperatorRates], *, scaling_fact
     Args:
         graph: the job.
         rates: of every operator.
-        scaling_factor: head-room, 0.2 for 20% more than needed.
+        scaling_factor: headroom, 0.2 for 20% more than needed.
 
     Raises:
         GraphError: an operator without rates.
@@ -93,7 +93,9 @@ def optimum(graph: JobGraph, rates: Mapping[str, OperatorRates], *, scaling_fact
     with np.errstate(all="ignore"):  # rates that are not known stay NaN all the way
         required = required_rates(graph, selectivities, sources)
         raw = {name: _raw(float(required[name]), rates[name]) for name in inner}
-        rounded = {name: _rounded(raw[name], float(required[name]), rates[name], scaling_factor) for name in inner}
+        rounded = {
+            name: _to_parallelism(raw[name], float(required[name]), rates[name], scaling_factor) for name in inner
+        }
     wanted = {name: rates[name].parallelism for name in sources} | rounded
     targets = {name: 0.0 if name in sources else float(required[name]) for name in graph.names}
     return Optimum(wanted, raw, targets)
@@ -103,7 +105,7 @@ def _raw(required_per_s: float, measured: OperatorRates) -> float:
     return float(unrounded_parallelism(required_per_s, measured.true_processing_per_s, measured.parallelism))
 
 
-def _rounded(raw: float, required_per_s: float, measured: OperatorRates, scaling_factor: float) -> int:
+def _to_parallelism(raw: float, required_per_s: float, measured: OperatorRates, scaling_factor: float) -> int:
     if math.isfinite(raw) and raw * (1.0 + scaling_factor) > MAX_PARALLELISM:
         return MAX_PARALLELISM
     rate, running = measured.true_processing_per_s, measured.parallelism

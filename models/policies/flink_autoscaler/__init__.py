@@ -4,27 +4,3 @@ Its rules are numbered in the order in which they are used: 1-3 what must be
 processed, 4-5 what can be, 6-8 what is needed, 9-11 and 13 one vertex's new parallelism, 12 the whole job.  Source:
 apache/flink-kubernetes-operator (Apache-2.0), flink-autoscaler, release 1.15.0 and main 6e9caeb; the code is our own.
 """
-
-from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
-from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
-from models.policies.flink_autoscaler.gates import Resources
-from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
-from models.policies.flink_autoscaler.memory import Memory
-from models.policies.flink_autoscaler.topology import JobTopology, Vertex
-from models.policies.flink_autoscaler.window import Window
-
-__all__ = [
-    "Alignment",
-    "AutoscalerConfig",
-    "ConfigError",
-    "Evaluation",
-    "JobTopology",
-    "Memory",
-    "Plan",
-    "Resources",
-    "Vertex",
-    "Window",
-    "decide",
-    "decide_from_samples",
-    "evaluate",
-]

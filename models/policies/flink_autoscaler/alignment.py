@@ -23,7 +23,7 @@ _LOAD_REDUCING = (Alignment.BALANCED, Alignment.LEGACY_MAXIMIZE_UTILISATION)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where a vertex's parallelism may be.
+    """Limits of a vertex's parallelism.
 
     Attributes:
         lower, upper: by configuration.

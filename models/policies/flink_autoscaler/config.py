@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from include.settings.section import DAY_S, SLOTS_MAX
 from models.policies.flink_autoscaler.options import BOUNDARY, OPTIONS, PREFIX, Option
 from models.policies.flink_autoscaler.values import Value, read
 
@@ -16,7 +21,7 @@ class ConfigError(ValueError):
 
 
 class Alignment(StrEnum):
-    """How a parallelism is aligned to key groups or partitions; the legacy modes are those of release 1.15.0."""
+    """Alignment of a parallelism to key groups or partitions; the legacy modes are those of release 1.15.0."""
 
     BALANCED = "BALANCED"
     EVENLY_SPREAD = "EVENLY_SPREAD"
@@ -32,42 +37,128 @@ class AutoscalerConfig:
     Fields are named as their keys without prefix, words joined by underscores, durations with ``_s``.
     """
 
-    backlog_processing_lag_threshold_s: float = 300.0
-    catch_up_duration_s: float = 1800.0
-    excluded_periods: tuple[str, ...] = ()
-    history_max_age_s: float = 86400.0
-    history_max_count: int = 3
-    memory_gc_pressure_threshold: float = 1.0
-    memory_heap_usage_threshold: float = 1.0
-    metrics_busy_time_aggregator: str = "MAX"
-    metrics_window_s: float = 900.0
-    observed_scalability_coefficient_min: float = 0.5
-    observed_scalability_enabled: bool = False
-    observed_scalability_min_observations: int = 3
-    observed_true_processing_rate_lag_threshold_s: float = 30.0
-    observed_true_processing_rate_min_observations: int = 2
-    observed_true_processing_rate_switch_threshold: float = 0.15
-    quota_cpu: float | None = None
-    quota_memory: int | None = None
-    restart_time_s: float = 300.0
-    restart_time_tracking_enabled: bool = False
-    restart_time_tracking_limit_s: float = 900.0
-    scale_down_interval_s: float = 3600.0
-    scale_down_max_factor: float = 0.6
-    scale_up_max_factor: float = 100_000.0
-    scaling_effectiveness_detection_enabled: bool = False
-    scaling_effectiveness_threshold: float = 0.1
-    scaling_enabled: bool = True
-    stabilization_interval_s: float = 300.0
-    target_utilization_boundary: float = 0.3
-    utilization_max: float | None = None
-    utilization_min: float | None = None
-    utilization_target: float = 0.7
-    vertex_exclude_ids: tuple[str, ...] = ()
-    vertex_max_parallelism: int = 200
-    vertex_min_parallelism: int = 1
+    backlog_processing_lag_threshold_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=366 * DAY_S,
+            description="s; lag of a source in seconds of input from which a backlog is being processed: no scale-down",
+        ),
+    ] = 300.0
+    catch_up_duration_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=366 * DAY_S,
+            description="s; a backlog is to be worked off within this; 0: no extra capacity for it",
+        ),
+    ] = 1800.0
+    excluded_periods: Annotated[
+        tuple[str, ...], Field(description="times without scaling: daily periods or Quartz cron expressions")
+    ] = ()
+    history_max_age_s: Annotated[
+        float, Field(ge=0, le=366 * DAY_S, description="s; past scalings older than this are forgotten")
+    ] = 86400.0
+    history_max_count: Annotated[int, Field(ge=1, le=10_000, description="past scalings kept per vertex")] = 3
+    memory_gc_pressure_threshold: Annotated[
+        float, Field(ge=0, le=1, description="share of time in garbage collection above which nothing is scaled")
+    ] = 1.0
+    memory_heap_usage_threshold: Annotated[
+        float, Field(ge=0, le=1, description="share of the heap in use above which nothing is scaled")
+    ] = 1.0
+    metrics_busy_time_aggregator: Annotated[
+        Literal["MAX", "AVG", "MIN"], Field(description="how the busy time of subtasks becomes one")
+    ] = "MAX"
+    metrics_window_s: Annotated[
+        float, Field(ge=0, le=366 * DAY_S, description="s; window over which metrics are averaged")
+    ] = 900.0
+    observed_scalability_coefficient_min: Annotated[
+        float, Field(gt=0, le=1, description="lower limit of the scalability that is observed")
+    ] = 0.5
+    observed_scalability_enabled: Annotated[
+        bool, Field(description="use the scalability that past scalings have shown, instead of linear")
+    ] = False
+    observed_scalability_min_observations: Annotated[
+        int, Field(ge=1, le=10_000, description="past scalings needed for it")
+    ] = 3
+    observed_true_processing_rate_lag_threshold_s: Annotated[
+        float,
+        Field(
+            ge=0, le=366 * DAY_S, description="s; lag from which the rate of a source counts as observed at full load"
+        ),
+    ] = 30.0
+    observed_true_processing_rate_min_observations: Annotated[
+        int, Field(ge=1, le=10_000, description="such observations needed")
+    ] = 2
+    observed_true_processing_rate_switch_threshold: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="relative difference of the rate from busy time above which the observed one is used",
+        ),
+    ] = 0.15
+    quota_cpu: Annotated[
+        float | None, Field(gt=0, le=1e9, description="cores that all TaskManagers may have together; unset: no limit")
+    ] = None
+    quota_memory: Annotated[
+        int | None, Field(gt=0, le=2**60, description="bytes that all TaskManagers may have together; unset: no limit")
+    ] = None
+    restart_time_s: Annotated[float, Field(ge=0, le=366 * DAY_S, description="s; expected duration of a restart")] = (
+        300.0
+    )
+    restart_time_tracking_enabled: Annotated[bool, Field(description="use the restarts that were measured instead")] = (
+        False
+    )
+    restart_time_tracking_limit_s: Annotated[
+        float, Field(ge=0, le=366 * DAY_S, description="s; upper limit of a measured restart")
+    ] = 900.0
+    scale_down_interval_s: Annotated[
+        float,
+        Field(
+            ge=0, le=366 * DAY_S, description="s; a scale-down waits for so long and takes the highest recommendation"
+        ),
+    ] = 3600.0
+    scale_down_max_factor: Annotated[
+        float, Field(ge=0, le=1, description="largest share of a vertex's parallelism that one scale-down takes")
+    ] = 0.6
+    scale_up_max_factor: Annotated[
+        float, Field(ge=0, le=1e9, description="largest growth of a vertex's parallelism in one scale-up, as a factor")
+    ] = 100_000.0
+    scaling_effectiveness_detection_enabled: Annotated[
+        bool, Field(description="stop scaling a vertex up when the last scale-up brought too little")
+    ] = False
+    scaling_effectiveness_threshold: Annotated[
+        float, Field(ge=0, le=1, description="share of the expected growth that a scale-up must bring")
+    ] = 0.1
+    scaling_enabled: Annotated[bool, Field(description="scale at all")] = True
+    stabilization_interval_s: Annotated[
+        float, Field(ge=0, le=366 * DAY_S, description="s; after a start or scaling metrics are not used for so long")
+    ] = 300.0
+    target_utilization_boundary: Annotated[
+        float,
+        Field(ge=0, le=1, description="half-width of the band around the target, where maximum and minimum are unset"),
+    ] = 0.3
+    utilization_max: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="utilisation above which a vertex is scaled up; unset: target + boundary"),
+    ] = None
+    utilization_min: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="utilisation below which a vertex is scaled down; unset: target - boundary"),
+    ] = None
+    utilization_target: Annotated[float, Field(gt=0, le=1, description="utilisation that a scaling aims at")] = 0.7
+    vertex_exclude_ids: Annotated[tuple[str, ...], Field(description="ids of vertices that are never scaled")] = ()
+    vertex_max_parallelism: Annotated[int, Field(ge=1, le=SLOTS_MAX, description="largest parallelism of a vertex")] = (
+        200
+    )
+    vertex_min_parallelism: Annotated[
+        int, Field(ge=1, le=SLOTS_MAX, description="smallest parallelism of a vertex")
+    ] = 1
     # Deviation from main, whose default is BALANCED: release 1.15.0, which users run, spreads evenly (rule 10).
-    alignment: Alignment = Alignment.LEGACY_EVENLY_SPREAD
+    alignment: Annotated[Alignment, Field(description="how a parallelism is aligned to key groups or partitions")] = (
+        Alignment.LEGACY_EVENLY_SPREAD
+    )
 
     @classmethod
     def from_options(cls, options: Mapping[str, object], *, ranges: bool = True) -> AutoscalerConfig:
@@ -119,6 +210,10 @@ class AutoscalerConfig:
         for key, (holds, wanted) in ranges.items():
             if not holds:
                 raise ConfigError(f"autoscaler option {PREFIX}{key} must be {wanted}")
+        from models.policies.flink_autoscaler.gates import in_period  # which reads these settings
+
+        for period in self.excluded_periods:
+            in_period(period, datetime(2024, 1, 1, tzinfo=UTC))
 
     def utilization_bounds(self) -> tuple[float, float]:
         """Return lowest and highest utilisation without a scaling: as given, else target -+ boundary (rule 7)."""

@@ -1,4 +1,7 @@
-"""Cron expressions as Quartz writes them: second, minute, hour, day of month, month, day of week, and maybe year."""
+"""Cron expressions as Quartz writes them: second, minute, hour, day of month, month, day of week, and maybe year.
+
+Own code, since croniter counts Sunday as 0 where Quartz counts it as 1, and has no ``L-n``, ``LW`` and ``nL``.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ _FIELDS = (
 
 
 def parse(expression: str) -> Matcher:
-    """Return a function that says whether a time satisfies an expression.
+    """Return a function that tests whether a time satisfies an expression.
 
     Understood are ``*``, ``?``, numbers, names, lists, ranges, steps, ``L``, ``L-n``, ``nW`` and ``LW`` in the day of
     month, ``nL`` and ``n#k`` in the day of week.
@@ -96,13 +99,13 @@ def _last_day(at: datetime) -> int:
 def _weekday_near(at: datetime, day: int) -> int:
     """Return the day of the month, Monday to Friday, that is nearest to a day and in the same month."""
     last = _last_day(at)
-    asked = min(day, last)
-    weekday = at.replace(day=asked).isoweekday()
+    wanted = min(day, last)
+    weekday = at.replace(day=wanted).isoweekday()
     if weekday == 6:
-        return asked - 1 if asked > 1 else asked + 2
+        return wanted - 1 if wanted > 1 else wanted + 2
     if weekday == 7:
-        return asked + 1 if asked < last else asked - 2
-    return asked
+        return wanted + 1 if wanted < last else wanted - 2
+    return wanted
 
 
 def _day_of_month(text: str) -> Matcher | None:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.policies.flink_autoscaler.capacity import Demand, bounds
 from models.policies.flink_autoscaler.config import AutoscalerConfig
-from models.policies.flink_autoscaler.rates import (
+from models.policies.flink_autoscaler.target_capacity import Demand, bounds
+from models.policies.flink_autoscaler.topology import JobTopology, Vertex
+from models.policies.flink_autoscaler.true_rates import (
     busy_share,
     catch_up_rate,
     edge_ratio,
@@ -16,8 +17,7 @@ from models.policies.flink_autoscaler.rates import (
     source_target_rate,
     true_processing_rate,
 )
-from models.policies.flink_autoscaler.scaling import VertexState
-from models.policies.flink_autoscaler.topology import JobTopology, Vertex
+from models.policies.flink_autoscaler.vertex_scaling import VertexState
 from models.policies.flink_autoscaler.window import LAG, RECORDS_IN, Window
 
 

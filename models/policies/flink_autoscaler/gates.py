@@ -9,15 +9,15 @@ from datetime import UTC, datetime, time
 
 from models.policies.flink_autoscaler.config import AutoscalerConfig, ConfigError
 from models.policies.flink_autoscaler.cron import Matcher, parse
-from models.policies.flink_autoscaler.scaling import Change
 from models.policies.flink_autoscaler.topology import JobTopology
+from models.policies.flink_autoscaler.vertex_scaling import Change
 
 _DAILY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?::(\d{3}))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a job's task managers are and how they feel.
+    """Resources and memory pressure of a job's task managers.
 
     Attributes:
         gc_pressure: share of time in garbage collection, worst task manager; NaN if unknown.
@@ -41,7 +41,7 @@ def memory_pressure(config: AutoscalerConfig, resources: Resources) -> str | Non
     return None
 
 
-def switched_off(config: AutoscalerConfig, now_s: float) -> str | None:
+def disabled_reason(config: AutoscalerConfig, now_s: float) -> str | None:
     """Return why no scaling is executed now, None if it is."""
     if not config.scaling_enabled:
         return "scaling.enabled is false"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Memory, Restart, Scaling
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 from models.policies.flink_autoscaler.evaluate import Evaluation, evaluate
-from models.policies.flink_autoscaler.gates import Resources, exceeds_quota, memory_pressure, switched_off
-from models.policies.flink_autoscaler.memory import DelayedScaleDown, Memory, Restart, Scaling
-from models.policies.flink_autoscaler.scaling import Change, VertexState, scale_vertex
+from models.policies.flink_autoscaler.gates import Resources, disabled_reason, exceeds_quota, memory_pressure
 from models.policies.flink_autoscaler.topology import JobTopology
+from models.policies.flink_autoscaler.vertex_scaling import Change, VertexState, scale_vertex
 from models.policies.flink_autoscaler.window import Window
 
 NO_RESOURCES = Resources()
@@ -18,11 +18,11 @@ NO_RESOURCES = Resources()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is scaled.
+    """The vertices to rescale.
 
     Attributes:
         changes: vertex -> its change; empty when the job stays as it is.
-        reason: why it stays although a vertex asked for a change; None otherwise.
+        reason: why it stays although a vertex needs a change; None otherwise.
     """
 
     changes: Mapping[str, Change]
@@ -68,7 +68,7 @@ def decide(
 
     A cycle that is read later, with others after it, is not the latest: it only lets scale-downs wait (rule 11).
     """
-    known = memory.trimmed(config, now_s)
+    known = memory.drop_old(config, now_s)
     pressure = memory_pressure(config, resources)
     if pressure is not None:
         return Plan({}, pressure), known
@@ -80,10 +80,10 @@ def decide(
         return Plan({}), known
     if not any(change.outside_bounds for change in changes.values()):
         return Plan({}, "every vertex that would change is inside its utilisation bounds"), known
-    reason = switched_off(config, now_s) or exceeds_quota(config, topology, changes, resources)
+    reason = disabled_reason(config, now_s) or exceeds_quota(config, topology, changes, resources)
     if reason is not None:
         return Plan({}, reason), known
-    return Plan(changes), _applied(known, evaluation, changes, now_s)
+    return Plan(changes), _record_scaling(known, evaluation, changes, now_s)
 
 
 def decide_from_samples(
@@ -99,7 +99,7 @@ def decide_from_samples(
     """Run a whole cycle at the time of the last sample; nothing is scaled before the metrics window is full."""
     now_s = float(window.times_s[-1])
     running = {vertex.name: vertex.parallelism for vertex in topology.vertices}
-    known = memory.trimmed(config, now_s).running_again(running_since_s, running)
+    known = memory.drop_old(config, now_s).record_restart(running_since_s, running)
     usable = window.recent(config, running_since_s)
     if usable is None or not window.is_full(config, running_since_s):
         return Plan({}, "the metrics window is not full yet"), known
@@ -107,8 +107,8 @@ def decide_from_samples(
     return decide(config, topology, evaluation, known, now_s=now_s, resources=resources, is_latest=is_latest)
 
 
-def _applied(memory: Memory, evaluation: Evaluation, changes: Mapping[str, Change], now_s: float) -> Memory:
-    """Return the memory after a scaling: expectations recorded, every waiting scale-down forgotten."""
+def _record_scaling(memory: Memory, evaluation: Evaluation, changes: Mapping[str, Change], now_s: float) -> Memory:
+    """Return the memory after a scaling: expectations recorded, without waiting scale-downs."""
     history = dict(memory.history)
     for name, change in changes.items():
         rate = evaluation.vertices[name].true_processing_per_s

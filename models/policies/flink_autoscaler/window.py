@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 from models.policies.flink_autoscaler.config import AutoscalerConfig
 
 LAG = "lag"
@@ -36,7 +36,7 @@ class Window:
     Attributes:
         times_s: (T,) ascending.
         values: vertex -> metric (see ``METRICS``) -> (T,); records and busy time are counters, load is a share 0..1,
-            observed_tpr is what :func:`models.policies.flink_autoscaler.rates.observed_rate` saw.
+            observed_tpr is what :func:`models.policies.flink_autoscaler.true_rates.observed_rate` saw.
     """
 
     times_s: Floats

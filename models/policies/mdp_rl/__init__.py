@@ -3,7 +3,3 @@
 Source: Russo Russo, "Towards Decentralized Auto-Scaling Policies for Data Stream Processing Applications", ZEUS 2018
 (http://ceur-ws.org/Vol-2072/paper8.pdf).
 """
-
-from models.policies.mdp_rl.policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
-
-__all__ = ["CentralisedMdp", "CentralisedRl", "CentralisedRlPlus", "DecentralisedRl"]

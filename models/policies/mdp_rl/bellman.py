@@ -22,13 +22,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 TOLERANCE = 1e-5  # of costs in units of the weights
 MAX_SWEEPS = 5000
 
 
-def least_nearby(values: Floats, axes: Sequence[int]) -> Floats:
+def min_over_neighbours(values: Floats, axes: Sequence[int]) -> Floats:
     """Return the least value among the neighbours that differ by at most one step along each of ``axes``.
 
     Actions of several operators combine freely, so the minimum over their product is taken one axis at a time.
@@ -51,7 +51,7 @@ def worth(cost: Floats, probability: Floats, values: Floats, discount: float) ->
 
 def best_value(after: Floats, rescale_cost: float, axes: Sequence[int]) -> Floats:
     """Return V, (J, ...), from G: stay, or pay for the best neighbour."""
-    return np.minimum(after, rescale_cost + least_nearby(after, axes))
+    return np.minimum(after, rescale_cost + min_over_neighbours(after, axes))
 
 
 def solve(

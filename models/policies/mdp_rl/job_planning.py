@@ -1,6 +1,6 @@
 """The decision problems of a real job: its levels, service rates and bounds, from what was observed and modelled.
 
-Deviation: the paper's K_max is 5 by decree.  Here it is what the highest rate seen so far needs at the target
+Deviation: the paper sets K_max to 5.  Here it is what the highest observed rate needs at the target
 utilisation, within the job's limits.  Resources cost w_res * k / K_max: measured against a whole cluster an instance
 would cost nothing beside a reconfiguration and no job would ever be scaled down.
 """
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import solve
-from models.policies.mdp_rl.cost import DISCOUNT, PAPER_WEIGHTS
-from models.policies.mdp_rl.memory import Knowledge
+from models.policies.mdp_rl.mdp_rl_memory import Knowledge
+from models.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
-from models.policies.mdp_rl.rates import transition_probabilities
+from models.policies.mdp_rl.rate_chain import transition_probabilities
 from models.policies.mdp_rl.space import Configurations
 from models.scheduling.need import CapacityBounds
 
@@ -32,7 +32,7 @@ MAX_PAIRS = 250_000
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """The chain of the S levels that were seen, ascending: (S,) and (S, S)."""
+    """The chain of the S observed levels, ascending: (S,) and (S, S)."""
 
     levels: Ints
     quantum_per_s: float
@@ -45,7 +45,7 @@ class _Chain:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A solved policy over S levels that were seen and C configurations.
+    """A solved policy over S observed levels and C configurations.
 
     Attributes:
         levels: (S,) ascending.
@@ -60,7 +60,7 @@ class Plan:
     following: Ints
 
     def row(self, rate_per_s: float) -> int:
-        """Return the row of a rate; a level that was never seen counts as the next higher one that was."""
+        """Return the row of a rate; a level that was never observed counts as the next higher one that was."""
         level = round(rate_per_s / self.quantum_per_s)
         return min(int(np.searchsorted(self.levels, level)), len(self.levels) - 1)
 
@@ -73,7 +73,7 @@ class Plan:
         return int(np.lexsort((away.sum(axis=1), away[:, int(np.argmax(running))]))[0])
 
 
-def useful_bound(bounds: CapacityBounds, top_rate_per_s: float, target_utilisation: float) -> int:
+def bound_parallelism(bounds: CapacityBounds, top_rate_per_s: float, target_utilisation: float) -> int:
     """Return K_max of an operator: the smallest parallelism that carries a rate at the target, within its limit."""
     capacity = np.maximum.accumulate(np.nan_to_num(bounds.mean_per_s))
     enough = int(np.searchsorted(capacity * target_utilisation, top_rate_per_s, side="left"))
@@ -90,7 +90,12 @@ def share_parallelism(limits: Sequence[int]) -> bool:
 
 
 def plan_operator(
-    known: Knowledge, bounds: CapacityBounds, *, target_utilisation: float, knows_utilisation: bool
+    known: Knowledge,
+    bounds: CapacityBounds,
+    *,
+    target_utilisation: float,
+    knows_utilisation: bool,
+    options: LearningOptions = PAPER,
 ) -> Plan:
     """Return the policy of a decentralised agent, Eq. 2.
 
@@ -99,16 +104,17 @@ def plan_operator(
         bounds: capacity of the operator up to its limit.
         target_utilisation: U-bar.
         knows_utilisation: take U = rate / capacity; else what was learnt by Eq. 6.
+        options: weights and discount.
     """
     chain = _chain(known)
     rates = chain.rates_per_s
-    space = Configurations((useful_bound(bounds, float(rates[-1]), target_utilisation),))
+    space = Configurations((bound_parallelism(bounds, float(rates[-1]), target_utilisation),))
     busy = _utilisation(rates, bounds, space.parallelism[:, 0])
     if knows_utilisation:
-        penalty = _expected(chain.probability, busy > target_utilisation)
+        penalty = _expected_penalty(chain.probability, busy > target_utilisation, options)
     else:
-        penalty = _learnt(known, chain.levels, space, space.parallelism)
-    return _solved(chain, space, space.parallelism, penalty)
+        penalty = _chain_of_counts(known, chain.levels, space, space.parallelism)
+    return _solve(chain, space, space.parallelism, penalty, options)
 
 
 def plan_job(
@@ -120,6 +126,7 @@ def plan_job(
     target_utilisation: float,
     objective_s: float,
     knows_response: bool,
+    options: LearningOptions = PAPER,
 ) -> Plan:
     """Return the policy of a centralised agent, Eq. 1, for the operators that ``bounds`` names, in that order.
 
@@ -131,20 +138,21 @@ def plan_job(
         target_utilisation: that bounds K_max.
         objective_s: R_SLA.
         knows_response: take M/D/1; else what was learnt by Eq. 6.
+        options: weights and discount.
     """
     chain = _chain(known)
     load = chain.rates_per_s
     limits = tuple(
-        useful_bound(one, float(load[-1]) * per_record[name], target_utilisation) for name, one in bounds.items()
+        bound_parallelism(one, float(load[-1]) * per_record[name], target_utilisation) for name, one in bounds.items()
     )
     space = Configurations((max(limits),)) if share_parallelism(limits) else Configurations(limits)
     parallelism = np.minimum(space.parallelism, limits)  # (C, N) also when one parallelism is shared
     if knows_response:
         late = _responses_s(load, bounds, graph, per_record, parallelism) > objective_s
-        penalty = _expected(chain.probability, late)
+        penalty = _expected_penalty(chain.probability, late, options)
     else:
-        penalty = _learnt(known, chain.levels, space, parallelism)
-    return _solved(chain, space, parallelism, penalty)
+        penalty = _chain_of_counts(known, chain.levels, space, parallelism)
+    return _solve(chain, space, parallelism, penalty, options)
 
 
 def objective_response_s(bounds: Mapping[str, CapacityBounds], graph: JobGraph, target_utilisation: float) -> float:
@@ -189,9 +197,11 @@ def _responses_s(
     return np.asarray(np.broadcast_to(longest_path(graph, each), (len(load), len(parallelism))))
 
 
-def _expected(probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def _expected_penalty(
+    probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], options: LearningOptions
+) -> Floats:
     """Return (S, C) expected penalty when the next rate, which the action cannot know, decides."""
-    return np.asarray(PAPER_WEIGHTS.violation * (probability @ violated), float)
+    return np.asarray(options.weights.violation * (probability @ violated), float)
 
 
 def _utilisation(rates: Floats, bounds: CapacityBounds, parallelism: Ints) -> Floats:
@@ -200,7 +210,7 @@ def _utilisation(rates: Floats, bounds: CapacityBounds, parallelism: Ints) -> Fl
     return utilisation(rates[:, None], 1, capacity)
 
 
-def _learnt(known: Knowledge, levels: Ints, space: Configurations, parallelism: Ints) -> Floats:
+def _chain_of_counts(known: Knowledge, levels: Ints, space: Configurations, parallelism: Ints) -> Floats:
     """Return (S, C) estimates c-hat_u; a state never tried is at least as bad as any lighter one that was.
 
     Deviation: the paper starts every state at 0, which makes the agent try all of them; on a job that serves users
@@ -220,9 +230,9 @@ def _learnt(known: Knowledge, levels: Ints, space: Configurations, parallelism: 
     return np.where(np.isnan(own), least.reshape(own.shape), own)
 
 
-def _solved(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats) -> Plan:
-    used = PAPER_WEIGHTS.resources * parallelism.sum(axis=1) / parallelism[-1].sum()
+def _solve(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats, options: LearningOptions) -> Plan:
+    used = options.weights.resources * parallelism.sum(axis=1) / parallelism[-1].sum()
     cost = (used + penalty).reshape(len(chain.levels), *space.limits)
-    fee = PAPER_WEIGHTS.reconfiguration
-    after, _ = solve(cost, chain.probability, rescale_cost=fee, discount=DISCOUNT)
+    fee = options.weights.reconfiguration
+    after, _ = solve(cost, chain.probability, rescale_cost=fee, discount=options.discount)
     return Plan(chain.levels, chain.quantum_per_s, parallelism, space.greedy(after, fee))

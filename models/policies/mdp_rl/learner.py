@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import best_value, worth
-from models.policies.mdp_rl.cost import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
-from models.policies.mdp_rl.rates import transition_probabilities
+from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
+from models.policies.mdp_rl.rate_chain import transition_probabilities
 
 
 @dataclass(frozen=True, slots=True)
 class Sweeps:
-    """When values are brought up to date.
+    """Settings of the sweeps that update the values.
 
     Deviation: Algorithm 1 sweeps in every slot.  With a known response model that changes nothing (average costs of a
     year with a sweep every 5 and every 100 slots agree to 1e-5); an agent that learns the response explores a little

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from include.domain.graph import JobGraph
-from models.job_models import Floats
+from models.arrays import Floats
 
 DETERMINISTIC = 0.0  # squared coefficient of variation of the service time in M/D/1; 1 would be M/M/1
 

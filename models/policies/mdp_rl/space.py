@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from models.job_models import Floats, Ints
+from models.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,3 @@
 
 The rule needs nothing heavy; the models of the profiling phase are in ``profile`` and the baseline TWRES in ``twres``.
 """
-
-from models.policies.phoebe.rule import Candidate, Decision, algorithm_1, logged_rule
-
-__all__ = ["Candidate", "Decision", "algorithm_1", "logged_rule"]

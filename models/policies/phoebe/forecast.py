@@ -15,7 +15,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 from sklearn.linear_model import Ridge
 
-from models.job_models import Floats
+from models.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class MultistepForecast:
             ValueError: no stretch is long enough.
         """
         chosen = options or ForecastOptions()
-        parts = [_examples(_binned(stretch, chosen.bin_s), chosen) for stretch in stretches]
+        parts = [_examples(_bin_means(stretch, chosen.bin_s), chosen) for stretch in stretches]
         features = np.concatenate([part[0] for part in parts])
         targets = np.concatenate([part[1] for part in parts])
         if not len(features):
@@ -82,7 +82,7 @@ class MultistepForecast:
         reach = options.bin_s * max(options.trailing_bins)
         recent = np.asarray(recent_per_s, float)[-reach:]
         recent = np.pad(recent, (reach - len(recent), 0), mode="edge")
-        bins = _binned(recent, options.bin_s)
+        bins = _bin_means(recent, options.bin_s)
         features = _trailing(bins, options.trailing_bins)[-1:] / self._scale_per_s
         steps = self._ridge.predict(features)[0] * self._scale_per_s
         middles = options.bin_s * (np.arange(-1, options.steps) + 0.5)
@@ -90,7 +90,7 @@ class MultistepForecast:
         return np.asarray(np.maximum(uniform_filter1d(path, options.smooth_s, mode="nearest"), 0.0), float)
 
 
-def _binned(rate_per_s: Floats, bin_s: int) -> Floats:
+def _bin_means(rate_per_s: Floats, bin_s: int) -> Floats:
     """Return means over bins that end with the last value."""
     whole = len(rate_per_s) // bin_s * bin_s
     tail = np.asarray(rate_per_s, float)[len(rate_per_s) - whole :]

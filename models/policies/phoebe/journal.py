@@ -1,4 +1,4 @@
-"""What a profiling phase measured, step by step, as it is stored."""
+"""Measurements of a profiling phase, step by step, as they are stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Entry:
 
 
 class Journal:
-    """A profiling cluster that hands everything on to another and writes down what that one measured.
+    """A profiling cluster that passes every call to another one and records its measurements.
 
     Args:
         cluster: that runs the deployments.

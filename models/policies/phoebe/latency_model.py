@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from models.job_models import Floats, Ints
-from models.policies.phoebe.profile import LatencyClasses, ProfiledLatency
+from models.arrays import Floats, Ints
+from models.policies.phoebe.capacity_profile import LatencyClasses, ProfiledLatency
 from models.policies.phoebe.rows import Measurement
 
 FEWEST_ROWS = 3
@@ -42,7 +42,7 @@ def fit(rows: Iterable[Measurement], *, seed: int = 0) -> LatencyModel | None:
     return _fit(usable, seed) if len(usable) >= FEWEST_ROWS else None
 
 
-@lru_cache(maxsize=8)  # asked for again every minute with the same rows
+@lru_cache(maxsize=8)  # called again every minute with the same rows
 def _fit(rows: tuple[Measurement, ...], seed: int) -> LatencyModel:
     scale_out = np.array([row.scale_out for row in rows], float)
     throughput = np.array([row.throughput_per_s for row in rows], float)

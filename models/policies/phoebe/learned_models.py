@@ -1,4 +1,4 @@
-"""What stands in for a profile where no profiling phase was run: the models that the pipeline learns every night.
+"""Models over the scale-out: of a profile, or those that the pipeline trains every night where there is no profile.
 
 Deviation: Phoebe always profiles.  Here a job that was not profiled is judged by its operators' capacity curves, with
 every operator at the same parallelism, and by its latency curve; a latency is abnormal where the load is not below the
@@ -12,16 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.job_models import Floats, Ints, LatencyModel
+from models.arrays import Floats, Ints
+from models.job_models import LatencyModel
+from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.latency_model import LatencyModel as ProfiledModel
-from models.policies.phoebe.profile import Capacity
 from models.policies.protocol import Situation
 from models.scheduling.demand import MEDIAN, demand
 from models.scheduling.need import job_bounds, upper_limits
 
+NO_CAPACITY = "nothing is known yet about the capacity of any operator"
+"""Reason for no change where :meth:`LearnedModels.of` returns None."""
+
 
 @dataclass(frozen=True, slots=True)
-class Profiled:
+class ProfiledModels:
     """Ridge and M_L of the profiling phase; see :class:`models.policies.phoebe.optimiser.ScaleOutModels`."""
 
     capacity: Capacity
@@ -56,11 +60,11 @@ class LearnedModels:
         graph, slots = situation.graph, situation.slots_max
         limits = upper_limits(graph, slots)
         bounds = job_bounds(graph, situation.models.capacity, limits, situation.options)
-        asked = demand(graph, situation.models.selectivity, situation.forecast)
-        load = float(asked.load_per_s[MEDIAN].mean())
+        required = demand(graph, situation.models.selectivity, situation.forecast)
+        load = float(required.load_per_s[MEDIAN].mean())
         sustained = np.full(slots, np.inf)
-        for row, name in enumerate(asked.operators):
-            rate = float(asked.rates_per_s[MEDIAN, row].mean())
+        for row, name in enumerate(required.operators):
+            rate = float(required.rates_per_s[MEDIAN, row].mean())
             if name in bounds and rate > 0:
                 mean = bounds[name].mean_per_s
                 at = np.minimum(np.arange(slots), len(mean) - 1)
@@ -74,6 +78,6 @@ class LearnedModels:
     def latency(self, scale_outs: Sequence[int], load_per_s: float) -> tuple[Floats, Ints]:
         """Return (n,) latencies in ms and (n,) classes."""
         capacity = self.capacity_per_s(scale_outs)
-        late = ~(load_per_s < capacity)
-        utilisation = np.divide(load_per_s, capacity, out=np.ones(len(capacity)), where=~late & (capacity > 0))
-        return self.latency_model.latency_ms(utilisation), late.astype(np.int64)
+        is_late = ~(load_per_s < capacity)
+        utilisation = np.divide(load_per_s, capacity, out=np.ones(len(capacity)), where=~is_late & (capacity > 0))
+        return self.latency_model.latency_ms(utilisation), is_late.astype(np.int64)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from models.job_models import Floats, Ints
-from models.policies.phoebe.recovery import projected_load, recovery_s
-from models.policies.phoebe.rule import RECOVERY_TARGET_S, Candidate, algorithm_1, logged_rule
-
-Rule = Literal["logged", "algorithm 1"]
+from models.arrays import Floats, Ints
+from models.policies.phoebe.phoebe_options import RECOVERY_TARGET_S, Rule
+from models.policies.phoebe.recovery_time import projected_load, recovery_s
+from models.policies.phoebe.rule import Candidate, algorithm_1, logged_rule
 
 
 class ScaleOutModels(Protocol):
-    """What is known about a job over its scale-out."""
+    """Models of a job over its scale-out."""
 
     def capacity_per_s(self, scale_outs: Sequence[int]) -> Floats:
         """Return (n,) T_max, records/s."""
@@ -75,7 +74,7 @@ def evaluate(
     Args:
         models: of the job.
         load: history and forecast.
-        scale_outs: to look at.
+        scale_outs: to evaluate.
         downtime_s: D.
         checkpoint_interval_s: I; as in the paper a failure is expected just before the next checkpoint.
         bins: averaging bins of the forecast.

@@ -1,4 +1,4 @@
-"""The profiling phase of Phoebe, Section III-C: latency of each scale-out at growing rates, and what it manages.
+"""The profiling phase of Phoebe, Section III-C: latency of each scale-out at growing rates, and its capacity.
 
 The phase is a pure state machine: :func:`next_task` says what to measure, :func:`record` takes the result.  So it runs
 in one process (:func:`profile`) or as tasks of a DAG that store the state in between.  What runs the deployments is
@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from include.settings import Profiling
 from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
 
 _MAJORITY = 3  # with fewer deployments no majority can be formed, and each is judged by its own past
@@ -57,8 +58,39 @@ class ProfilingOptions:
         return tuple(range(self.scale_out_min, self.scale_out_max + 1, step))[: self.scale_outs]
 
 
+def profiling_options(settings: Profiling, slots_max: int, worker_load_per_s: float) -> ProfilingOptions:
+    """Return scale-outs up to the slots that the job may have, and rates from the highest measured load of one worker.
+
+    Rates grow in ``rate_steps`` steps to ``slots_max`` times that load, and on until no deployment keeps up or
+    ``rate_steps_max`` is reached; so a job that was never half loaded is still driven to three times its peak.
+
+    Deviation: the paper gives rates and scale-outs by hand.
+
+    Args:
+        settings: of the run.
+        slots_max: most workers of the job.
+        worker_load_per_s: highest load of the job / its workers then, records/s.
+
+    Raises:
+        ValueError: no load was measured.
+    """
+    if not worker_load_per_s > 0:
+        raise ValueError("no load was seen, so there is nothing to replay")
+    step = worker_load_per_s * slots_max / settings.rate_steps
+    return ProfilingOptions(
+        scale_out_min=min(settings.scale_out_min, slots_max),
+        scale_out_max=slots_max,
+        scale_outs=settings.scale_outs,
+        first_rate_per_s=step,
+        rate_step_per_s=step,
+        settle_s=settings.settle_s,
+        window_s=settings.window_s,
+        steps_max=settings.rate_steps_max,
+    )
+
+
 class ProfilingCluster(Protocol):
-    """What runs the deployments: a simulated cluster, or jobs submitted to a real one that replay a recorded topic."""
+    """A cluster for the deployments: simulated, or a real one whose jobs replay a recorded topic."""
 
     def deploy(self, scale_outs: Sequence[int]) -> None:
         """Start one deployment of the job per scale-out, all with the same input and otherwise the same settings."""
@@ -94,7 +126,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class ProfilingState:
-    """Where the phase stands; JSON types only, so that tasks can hand it on.
+    """State of the phase; JSON types only, so that tasks can pass it on.
 
     Attributes:
         steps: made so far.
@@ -152,7 +184,7 @@ def valid_scale_outs(
     known = {s: row.latency_ms for s, row in measured.items() if np.isfinite(row.latency_ms) and row.latency_ms > 0}
     if len(known) < _MAJORITY:
         return frozenset(
-            s for s, latency in known.items() if _near(latency, _extrapolated(measured[s], before), deviation)
+            s for s, latency in known.items() if _near(latency, _extrapolate(measured[s], before), deviation)
         )
     near = {s: sum(_near(known[s], known[other], deviation) for other in known if other != s) for s in known}
     most = max(near.values())
@@ -163,7 +195,7 @@ def _near(latency_ms: float, reference_ms: float, deviation: float) -> bool:
     return abs(latency_ms - reference_ms) / reference_ms < deviation
 
 
-def _extrapolated(row: Measurement, before: Sequence[Measurement]) -> float:
+def _extrapolate(row: Measurement, before: Sequence[Measurement]) -> float:
     """Return the next latency on the line through the deployment's past; its own without a past.
 
     The steps stand for the prototype's time: all last as long.
@@ -175,7 +207,7 @@ def _extrapolated(row: Measurement, before: Sequence[Measurement]) -> float:
     if len(past) == 1:
         return float(latency[0])
     slope, intercept = np.polyfit(np.arange(len(past)), latency, 1)
-    # a falling line may reach zero; the smallest latency that was seen is then the reference
+    # a falling line may reach zero; the smallest measured latency is then the reference
     return float(max(intercept + slope * len(past), latency.min()))
 
 
@@ -187,7 +219,7 @@ def profile(
     Args:
         cluster: where the deployments run.
         options: the settings.
-        progress: told of every step.
+        progress: called with every step.
     """
     state = first_state(options)
     cluster.deploy(state.active)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MIN_CAPACITIES = 3
+"""A capacity model needs so many profiled scale-outs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -30,7 +33,7 @@ class CapacityPoint:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What the profiling phase found.
+    """Result of the profiling phase.
 
     Attributes:
         rows: latencies; those of saturated deployments are in it.
@@ -39,3 +42,8 @@ class Profile:
 
     rows: tuple[Measurement, ...] = ()
     capacity: tuple[CapacityPoint, ...] = ()
+
+    @property
+    def capacities(self) -> tuple[list[int], list[float]]:
+        """Scale-outs and their T_max, records/s."""
+        return [point.scale_out for point in self.capacity], [point.capacity_per_s for point in self.capacity]

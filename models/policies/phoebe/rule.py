@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-RECOVERY_TARGET_S = 180.0
+from models.policies.phoebe.phoebe_options import RECOVERY_TARGET_S
+
 NORMAL = 0
 _NEAR = 0.05
 # A scale-out one or two below the current one is not worth a reconfiguration (only in the prototype).
@@ -23,7 +24,7 @@ class Candidate:
 
     Attributes:
         scale_out: workers, the parallelism of the whole job.
-        recovery_s: R, from a failure until the backlog is gone; NaN if not known.
+        recovery_s: R, from a failure until the backlog is worked off; NaN if not known.
         latency_ms: L at the projected throughput; NaN if not known.
         latency_class: 0 normal, 1 abnormal.
     """
@@ -61,8 +62,8 @@ def algorithm_1(candidates: Mapping[int, Candidate], *, target_s: float = RECOVE
     Raises:
         ValueError: no candidates.
     """
-    _refuse_none(candidates)
-    fits = (s for s in sorted(candidates) if candidates[s].recovery_s <= target_s and _normal(candidates[s]))
+    _require_candidates(candidates)
+    fits = (s for s in sorted(candidates) if candidates[s].recovery_s <= target_s and _is_normal(candidates[s]))
     return next(fits, max(candidates))
 
 
@@ -81,9 +82,9 @@ def logged_rule(candidates: Mapping[int, Candidate], current: int, *, target_s: 
     Raises:
         ValueError: no candidates.
     """
-    _refuse_none(candidates)
+    _require_candidates(candidates)
     in_time = tuple(s for s in sorted(candidates) if candidates[s].recovery_s < target_s)
-    valid = tuple(s for s in in_time if _normal(candidates[s]))
+    valid = tuple(s for s in in_time if _is_normal(candidates[s]))
     best = valid[0] if valid else compromise(candidates, current)
     small_step = current - _SMALL_STEP_DOWN <= best <= current
     return Decision(current if small_step else best, best, in_time, valid)
@@ -122,10 +123,10 @@ def _relative_difference(seen: float, value: float) -> float:
     return abs(seen - value) / value if value > 0 else math.inf
 
 
-def _normal(candidate: Candidate) -> bool:
+def _is_normal(candidate: Candidate) -> bool:
     return candidate.latency_class == NORMAL
 
 
-def _refuse_none(candidates: Mapping[int, Candidate]) -> None:
+def _require_candidates(candidates: Mapping[int, Candidate]) -> None:
     if not candidates:
         raise ValueError("there is no scale-out to choose from; give at least one candidate")

@@ -1,1 +1,1 @@
-"""Tidewise's own policy: a schedule by optimisation over forecast and capacity, and a safety net between plans."""
+"""Tidewise's own policy: a schedule by optimisation over forecast and capacity, and a reactive controller."""

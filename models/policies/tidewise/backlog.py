@@ -1,4 +1,4 @@
-"""Backlogs: when a job is enlarged to work one off, or already while it restarts after a failure, and the way back."""
+"""Backlogs: when a job is scaled up to work one off, or already while it restarts, and when it is scaled back."""
 
 from __future__ import annotations
 
@@ -9,70 +9,79 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.policies.conttune.reading import Reading
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.snapshot import Snapshot, conttune_step, known_headroom, lag_s
-from models.scheduling.cost_model import worked_off_s
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.scheduling.cost_model import work_off_time_s
 from models.scheduling.need import upper_limits
 
-_SCALING = 0.7  # a share of what linear scaling promises: enlarging this far is a guess
+_SCALING = 0.7  # share of linear scaling that is assumed for parallelisms that were not observed
 
 
 def work_off_backlog(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory
 ) -> tuple[ReactiveDecision | None, ControllerMemory]:
-    """Enlarge a job that works off a backlog where that costs less than its lateness, and bring it back afterwards."""
+    """Scale a job with a backlog up where that costs less than its lateness, and back afterwards."""
     lag = lag_s(snapshot.observations)
     if memory.back_to is not None:
-        if lag > snapshot.options.net_lag_s:
+        if lag > snapshot.options.reactive.lag_s:
             return ReactiveDecision(None, f"works off a backlog of {lag:.0f} s"), memory
         return _bring_back(snapshot, reading, memory, memory.back_to)
-    if not snapshot.options.net_rescues or lag <= snapshot.options.late_after_s:
+    if not snapshot.options.reactive.rescales_for_catch_up or lag <= snapshot.options.costs.late_after_s:
         return None, memory
-    wider = _enlarged(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
+    wider = _cheapest_enlargement(snapshot, memory, lag, snapshot.recovery.downtime_rescale_s)
     if wider is None:
         return None, memory
-    return ReactiveDecision(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remembered(
+    return ReactiveDecision(wider.parallelism, f"a backlog of {lag:.0f} s {wider.why}"), _remember(
         memory, snapshot, wider
     )
 
 
 def await_restart(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Enlarge a job while it restarts after a failure, where its backlog will be worth it; else wait for it.
+    """Scale a job up while it restarts after a failure, where its backlog will be worth it; else wait for it.
 
-    What it will have to work off is not seen yet: the downtime of a restart, and what is processed again.
+    The backlog is not measured yet: it is expected from the downtime of a restart and the records processed again.
     """
     options, recovery = snapshot.options, snapshot.recovery
-    if not (snapshot.restarting and options.net_rescues and options.net_restarts) or memory.back_to is not None:
+    if (
+        not (
+            snapshot.restarting
+            and options.reactive.rescales_for_catch_up
+            and options.reactive.rescales_while_restarting
+        )
+        or memory.back_to is not None
+    ):
         return ReactiveDecision(None, "the job is not running"), memory
     lag = max(lag_s(snapshot.observations), recovery.downtime_restart_s + recovery.checkpoint_interval_s)
-    wider = _enlarged(snapshot, memory, lag, 0.0)
+    wider = _cheapest_enlargement(snapshot, memory, lag, 0.0)
     if wider is None:
         return ReactiveDecision(None, "the job restarts after a failure; its backlog is not worth enlarging it"), memory
     why = f"the job restarts after a failure; its backlog of some {lag:.0f} s {wider.why}"
-    return ReactiveDecision(wider.parallelism, why), _remembered(memory, snapshot, wider)
+    return ReactiveDecision(wider.parallelism, why), _remember(memory, snapshot, wider)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wider:
+class _Enlargement:
     """A configuration to work a backlog off with.
 
     Attributes:
         parallelism: operator -> parallelism.
-        why: how long the backlog takes as the job is and enlarged, to follow "a backlog".
+        why: how long the backlog takes with both configurations, to follow "a backlog".
     """
 
     parallelism: Mapping[str, int]
     why: str
 
 
-def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float) -> _Wider | None:
-    """Return the wider configuration that costs least until a backlog is gone, changing there and back included.
+def _cheapest_enlargement(
+    snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: float
+) -> _Enlargement | None:
+    """Return the wider configuration that costs least until a backlog is worked off, both rescales included.
 
-    None where staying costs less, and where nothing is known of what the job can process.
+    None where staying costs less, and where the capacity of the job is not known.
 
     Args:
-        snapshot: what is seen.
-        memory: what is remembered.
+        snapshot: of the job.
+        memory: of the job.
         lag: age of the oldest record, s.
         stop_s: downtime of the change itself.
     """
@@ -82,13 +91,16 @@ def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: 
         return None
     sizes = np.arange(slots + 1, snapshot.slots_max + 1)
     headroom_ratios = headroom_ratio * (1 + _SCALING * (sizes / slots - 1))
-    over_s = lag - options.late_after_s
-    stay_s = float(worked_off_s(over_s, np.array(headroom_ratio)))
-    go_s = stop_s + worked_off_s(over_s + stop_s, headroom_ratios)
-    extra = (sizes - slots) * options.resource_weight / snapshot.slots_max
-    costs = 2 * options.rescale_weight + (extra * (go_s + options.apply_every_s) + options.late_weight * go_s) / 60
+    over_s = lag - options.costs.late_after_s
+    stay_s = float(work_off_time_s(over_s, np.array(headroom_ratio)))
+    go_s = stop_s + work_off_time_s(over_s + stop_s, headroom_ratios)
+    extra = (sizes - slots) * options.costs.resource_weight / snapshot.slots_max
+    costs = (
+        2 * options.costs.rescale_weight
+        + (extra * (go_s + options.timing.apply_every_s) + options.costs.late_weight * go_s) / 60
+    )
     best = int(np.argmin(costs))
-    if options.late_weight * stay_s / 60 <= costs[best]:
+    if options.costs.late_weight * stay_s / 60 <= costs[best]:
         return None
     limits = upper_limits(snapshot.graph, snapshot.slots_max)
     wanted = {
@@ -97,26 +109,26 @@ def _enlarged(snapshot: Snapshot, memory: ControllerMemory, lag: float, stop_s: 
     }
     if wanted == dict(snapshot.running):  # every operator is as wide as it may be
         return None
-    return _Wider(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
+    return _Enlargement(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
 
 
-def _remembered(memory: ControllerMemory, snapshot: Snapshot, wider: _Wider) -> ControllerMemory:
+def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Enlargement) -> ControllerMemory:
     return replace(memory, back_to=dict(snapshot.running), enlarged_to=dict(wider.parallelism))
 
 
 def _bring_back(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory, back_to: Mapping[str, int]
 ) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return to the configuration before the backlog, or to what the load needs where it has outgrown that one."""
+    """Return to the configuration before the backlog, or to what the load needs where that one is too small now."""
     options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, back_to)
-    fits = 1.0 if memory.planned else 1.0 / options.reactive_utilisation_most
+    fits = 1.0 if memory.planned else 1.0 / options.reactive.unplanned_utilisation_max
     if headroom_ratio is None or headroom_ratio >= fits:
         return ReactiveDecision(back_to, "the backlog is gone for which the job was enlarged"), forget_enlargement(
             memory
         )
     if reading is None:
         return ReactiveDecision(
-            None, "the backlog is gone; no undisturbed window yet that says what the load needs"
+            None, "there is no backlog any more; no undisturbed window yet shows what the load needs"
         ), memory
     wanted = conttune_step(snapshot, reading, memory)
     why = f"the backlog is gone, and the load has outgrown the {max(back_to.values())} slots of before"

@@ -1,4 +1,4 @@
-"""The steps of a plan as the safety net keeps them."""
+"""Pending steps: the steps of a plan as the reactive controller keeps them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Q95 = LEVELS.index(0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class PendingStep:
     """A step that is to be sent.
 
     Attributes:
@@ -32,10 +32,10 @@ class Due:
 
 
 BAND_S = 3600
-"""A step's band is that of its first hour: later hours are planned anew before they come."""
+"""A step's band is that of its first hour: later hours are planned again before they come."""
 
 
-def agenda(schedule: Schedule, forecast: SourceForecast) -> tuple[Due, ...]:
+def list_pending_steps(schedule: Schedule, forecast: SourceForecast) -> tuple[PendingStep, ...]:
     """Return the steps of a schedule that change something, by time."""
     load = sum(values[_Q95] for values in forecast.quantiles.values())
     found = []
@@ -49,5 +49,5 @@ def agenda(schedule: Schedule, forecast: SourceForecast) -> tuple[Due, ...]:
         parallelism = dict(zip(schedule.operators, map(int, step.parallelism_to), strict=True))
         most = float(band.max()) if len(band) else float("inf")
         before = float(load[first - 1]) if 0 < first <= len(load) else 0.0
-        found.append(Due(step.apply_at_s, step.valid_until_s, parallelism, most, decision.reason, before))
+        found.append(PendingStep(step.apply_at_s, step.valid_until_s, parallelism, most, decision.reason, before))
     return tuple(sorted(found, key=lambda due: due.apply_at_s))

@@ -1,20 +1,20 @@
-"""The safety net between plans: which due step is sent, and when the job is steered by what is seen instead.
+"""The reactive controller between plans: it sends due steps, and decides from measurements where the plan does not fit.
 
-One state machine: the replay and the watch stage look with it every few minutes, the plan stage once with the plan, for
-a job without a forecast to plan with:
+One state machine: the replay and the watch stage evaluate it every few minutes; the plan stage does once, for a job
+without a usable forecast:
 
-- A step goes out when it is due, never because the running configuration differs from the plan: a plan that is not
-  followed is made again within the hour, from what runs then.
-- A fall waits while the load lies above what was forecast for then, or above what it would leave, and while the job is
+- A step is sent when it is due, never because the running configuration differs from the plan: the next plan, within
+  the hour, starts from the configuration that runs then.
+- A scale-down waits while the load is above its forecast, or above the capacity that would remain, and while the job is
   late, until it expires.
-- A job that gets more than it can process is enlarged at once, whatever the plan says.
-- A job that failed is enlarged while it restarts, where that shortens its lateness by more than it costs: Flink's
-  adaptive scheduler brings it back with what was asked for meanwhile, so the change needs no stop of its own.
-- Without a usable plan (no models yet, no season in the history) the job is steered both ways by what is seen: up at
-  once, down when that will have paid (`low_loads.py`).
+- A job that gets more than it can process is scaled up at once, whatever the plan.
+- A job that failed is scaled up while it restarts, where that saves more lateness than it costs: Flink's
+  adaptive scheduler brings it back with what was requested meanwhile, so the change needs no stop of its own.
+- Without a usable plan (no models yet, no season in the history) the measured load decides on both directions: up at
+  once, down at the break-even (`scale_down.py`).
 
-How far to go is ContTune's step: conservative Bayesian optimisation over what was observed of each operator, linear as
-DS2 beyond it.
+The size of a change is ContTune's step: conservative Bayesian optimisation over the observations of each operator,
+linear as DS2 beyond them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.history import KEEP, capacity_near
-from models.policies.conttune.reading import Reading, fresh_windows, learn, read
+from models.policies.conttune.capacity_history import capacity_near
+from models.policies.conttune.conttune_options import KEEP
+from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
-from models.policies.tidewise.memory import ControllerMemory, ReactiveDecision
-from models.policies.tidewise.pending_steps import Due
+from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.snapshot import (
     LATEST,
@@ -41,45 +41,46 @@ from models.policies.tidewise.snapshot import (
     source_load_per_s,
     utilisation,
 )
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 
 
-def learn_windows(memory: ControllerMemory, graph: JobGraph, seen: Observations) -> ControllerMemory:
-    """Return the memory after windows that it had not seen yet."""
-    fresh = fresh_windows(seen, memory.seen_until_s)
+def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:
+    """Return the memory after windows that it had not read yet."""
+    fresh = select_new_windows(observations, memory.seen_until_s)
     if not len(fresh):
         return memory
     until_s = float(fresh.window_start_s[-1] + fresh.window_s)
-    return replace(memory, seen_until_s=until_s, histories=learn(memory.histories, graph, fresh, KEEP))
+    return replace(memory, seen_until_s=until_s, histories=learn_histories(memory.histories, graph, fresh, KEEP))
 
 
-def accept_plan(memory: ControllerMemory, due: tuple[Due, ...]) -> ControllerMemory:
-    """Return the memory after a new plan: its steps take the place of the old ones."""
+def accept_plan(memory: ControllerMemory, due: tuple[PendingStep, ...]) -> ControllerMemory:
+    """Return the memory after a new plan: its steps replace the old ones."""
     return replace(forget_enlargement(memory), due=due, planned=True, low_loads=())
 
 
 def drop_plan(memory: ControllerMemory) -> ControllerMemory:
-    """Return the memory of a job whose newest plan cannot be used: it is steered by what is seen."""
+    """Return the memory of a job whose newest plan cannot be used: the measured load decides."""
     return replace(memory, due=(), planned=False)
 
 
-def unseen(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return what to do with a job of which nothing was seen lately: the step that is due goes out as planned."""
+def decide_without_windows(memory: ControllerMemory, now_s: int) -> tuple[ReactiveDecision, ControllerMemory]:
+    """Return the decision for a job without recent windows: the step that is due is sent as planned."""
     latest, later = _latest_due(memory, now_s)
-    memory = replace(memory, due=later, low_loads=())  # what was not seen may have been a peak
+    memory = replace(memory, due=later, low_loads=())  # the time without windows may have had a peak
     if latest is None or latest.valid_until_s <= now_s:
         return ReactiveDecision(None, "nothing was seen of it lately"), memory
     reason = f"{latest.reason}; nothing was seen of the job lately, so the step goes out as planned"
     return ReactiveDecision(latest.parallelism, reason, latest), memory
 
 
-def look(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Return what to do now, and the memory for the next look."""
+def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+    """Return what to do now, and the memory for the next evaluation."""
     memory = learn_windows(memory, snapshot.graph, snapshot.observations)
     if not snapshot.up:
         return await_restart(snapshot, memory)
     if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(snapshot.running):
         memory = forget_enlargement(memory)  # refused, or changed by somebody else since
-    reading = read(snapshot.graph, latest_windows(snapshot), snapshot.running)
+    reading = read_windows(snapshot.graph, latest_windows(snapshot), snapshot.running)
     load = source_load_per_s(snapshot, reading)
     if reading is not None and load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
@@ -87,21 +88,23 @@ def look(snapshot: Snapshot, memory: ControllerMemory) -> tuple[ReactiveDecision
     step, memory = _take_due(snapshot, memory, load)
     if step is not None:
         return ReactiveDecision(step.parallelism, step.reason, step), forget_enlargement(memory)
-    told, memory = work_off_backlog(snapshot, reading, memory)
-    if told is not None:
-        return told, memory
+    decision, memory = work_off_backlog(snapshot, reading, memory)
+    if decision is not None:
+        return decision, memory
     if reading is None:
         return ReactiveDecision(None, "no undisturbed window since the last change"), memory
-    return _steer(snapshot, reading, memory)
+    return _react(snapshot, reading, memory)
 
 
-def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[Due | None, tuple[Due, ...]]:
+def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
     """Return the step that was due last, if one was, and those that lie ahead."""
     due_steps = [step for step in memory.due if step.apply_at_s <= now_s]
     return (due_steps[-1] if due_steps else None), memory.due[len(due_steps) :]
 
 
-def _take_due(snapshot: Snapshot, memory: ControllerMemory, load_per_s: float) -> tuple[Due | None, ControllerMemory]:
+def _take_due(
+    snapshot: Snapshot, memory: ControllerMemory, load_per_s: float
+) -> tuple[PendingStep | None, ControllerMemory]:
     """Return the step to send, if any, and the memory without the steps that are past."""
     latest, later = _latest_due(memory, snapshot.now_s)
     if latest is None:
@@ -109,56 +112,56 @@ def _take_due(snapshot: Snapshot, memory: ControllerMemory, load_per_s: float) -
     if latest.valid_until_s <= snapshot.now_s or dict(latest.parallelism) == dict(snapshot.running):
         return None, replace(memory, due=later)
     falls = max(latest.parallelism.values()) < max(snapshot.running.values())
-    unexpected = load_per_s > _most_expected(snapshot, latest) or _overloads(snapshot, memory, latest)
-    behind = lag_s(snapshot.observations) > snapshot.options.late_after_s
+    unexpected = load_per_s > _max_expected_rate(snapshot, latest) or _overloads(snapshot, memory, latest)
+    behind = lag_s(snapshot.observations) > snapshot.options.costs.late_after_s
     if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
         return None, replace(memory, due=(latest, *later))
     return latest, replace(memory, due=later)
 
 
-def _most_expected(snapshot: Snapshot, step: Due) -> float:
-    """Return the highest load that is as forecast, records/s, for the windows that are seen.
+def _max_expected_rate(snapshot: Snapshot, step: PendingStep) -> float:
+    """Return the highest load of the latest windows that is within the forecast, records/s.
 
-    Until they lie wholly in the time of the step they show the load before it, which is no reason to wait.
+    Until the windows lie wholly in the time of the step they show the load before it, which is no reason to wait.
     """
     since_s = snapshot.now_s - LATEST * snapshot.observations.window_s
     return max(step.load_most_per_s, step.load_before_most_per_s if since_s < step.apply_at_s else 0.0)
 
 
-def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: Due) -> bool:
-    """Whether the load that arrives now is more than a step's configuration can process, by what was seen so far.
+def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) -> bool:
+    """Whether the present load is more than a step's configuration can process, by the observations so far.
 
-    A forecast that an event has overtaken lets the load fall back at once.
+    Without this an event that the forecast did not expect would be followed by a scale-down at once.
     """
     headroom_ratio = known_headroom(snapshot, memory, step.parallelism, capacity_near)
-    return headroom_ratio is not None and headroom_ratio * snapshot.options.net_utilisation < 1.0
+    return headroom_ratio is not None and headroom_ratio * snapshot.options.reactive.utilisation_max < 1.0
 
 
-def _steer(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
     if not memory.planned:
         return _follow(snapshot, reading, memory)
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
-    # One window's rates waver: a plan is believed until records really pile up.
-    overloaded = used > options.net_utilisation and (
-        lag_s(snapshot.observations) > options.net_lag_s or used > options.net_overload
+    # Rates of single windows vary: the plan holds until there is a backlog.
+    overloaded = used > options.reactive.utilisation_max and (
+        lag_s(snapshot.observations) > options.reactive.lag_s or used > options.reactive.overload
     )
     if not overloaded:
         return ReactiveDecision(None, "as planned"), memory
-    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.net_hold_s)
+    return _enlarge(snapshot, memory, conttune_step(snapshot, reading, memory), used, options.reactive.hold_s)
 
 
 def _follow(
     snapshot: Snapshot, reading: Reading, memory: ControllerMemory
 ) -> tuple[ReactiveDecision, ControllerMemory]:
-    """Steer a job without a plan: up at once, down when a lull has lasted long enough to pay for it."""
+    """Decide for a job without a plan: up at once, down when a low-load period has lasted until the break-even."""
     options, used = snapshot.options, utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
-    if used > options.reactive_utilisation_most:
+    if used > options.reactive.unplanned_utilisation_max:
         return _enlarge(snapshot, memory, wanted, used, 0)
     fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
-    if fall is None or lag_s(snapshot.observations) > options.late_after_s:
-        return ReactiveDecision(None, "steered by what is seen; nothing to change"), memory
+    if fall is None or lag_s(snapshot.observations) > options.costs.late_after_s:
+        return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
 

@@ -1,8 +1,8 @@
-"""When a job without a plan gives slots back: once what it could have saved would have paid for going and coming back.
+"""Scale-downs of a job without a plan: at the break-even, when the saved slots would have paid for two rescales.
 
-A ski-rental rule: nobody knows how long a lull will last, so a fall goes out when as much was spent by waiting as a
-needless fall would cost. Many slots are given back soon, a single one after hours, and never to less than what the
-highest load of the lull needs; a load that jumps up and down every few minutes is left with what its peaks need.
+A ski-rental rule: nobody knows how long a low-load period will last, so a scale-down is sent when waiting has cost as
+much as an unnecessary one would.  Many slots are released soon, a single one after hours, and never more than the
+highest load of the period allows; a load that jumps up and down every few minutes keeps what its peaks need.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LowLoadPeriod:
 def update_low_loads(
     low_loads: tuple[LowLoadPeriod, ...], need: Mapping[str, int], now_s: int
 ) -> tuple[LowLoadPeriod, ...]:
-    """Return the lulls after a look at which ``need`` would have done, by falling slots and rising times.
+    """Return the low-load periods after an evaluation at which ``need`` was enough, by falling slots and rising times.
 
     Those of fewer slots are over; the others go on, with the most that each operator needed meanwhile.
     """
@@ -54,9 +54,9 @@ def update_low_loads(
 def break_even_scale_down(
     low_loads: tuple[LowLoadPeriod, ...], running: Mapping[str, int], now_s: int, slots_max: int, options: Planner
 ) -> LowLoadPeriod | None:
-    """Return the lull that would have saved most, if that pays for two rescales; None without one."""
+    """Return the low-load period that would have saved most, if that is the cost of two rescales; None without one."""
     slots = max(running.values())
-    price = options.resource_weight / slots_max / 60  # of a slot for a second
+    price = options.costs.resource_weight / slots_max / 60  # of a slot for a second
     saved = [
         ((slots - low_load.slots) * price * (now_s - low_load.since_s), low_load)
         for low_load in low_loads
@@ -65,4 +65,4 @@ def break_even_scale_down(
     if not saved:
         return None
     most, best = max(saved, key=lambda pair: pair[0])
-    return best if most >= 2 * options.rescale_weight * options.reactive_margin else None
+    return best if most >= 2 * options.costs.rescale_weight * options.reactive.scale_down_margin else None

@@ -1,4 +1,4 @@
-"""What is seen of a job between two plans, and what that says: load, lag, head-room, ContTune's step."""
+"""Measurements of a job between two plans: load, lag, headroom, ContTune's step."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
-from models.policies.conttune.history import History, capacity_at
-from models.policies.conttune.reading import Reading, fresh_windows
-from models.policies.conttune.small import Question, propose
+from models.policies.conttune.capacity_history import History, capacity_at
+from models.policies.conttune.reading import Reading, select_new_windows
+from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
-from models.policies.tidewise.memory import ControllerMemory
+from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
 from models.scheduling.need import upper_limits
 
-LATEST = 2  # windows that say what happens now,
+LATEST = 2  # windows that show the present,
 _LATEST_S = 60  # but at least so many seconds: windows may be as short as five
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is seen of a job at a look.
+    """A job at an evaluation.
 
     Attributes:
         now_s: epoch seconds.
         graph: the job.
         running: operator -> parallelism; of a job that restarts, what it ran with.
         up: whether it runs at all.
-        observations: the latest windows, at least those since the last look.
+        observations: the latest windows, at least those since the last evaluation.
         slots_max: most slots of the job.
         options: the planner's settings.
         restarting: whether it is known to have failed and is being brought back.
@@ -51,12 +51,12 @@ class Snapshot:
 
 
 def latest_windows(snapshot: Snapshot) -> Observations:
-    """Return the windows that say what happens now: the last ones that there are, undisturbed."""
-    seen = snapshot.observations
-    if not len(seen):
-        return seen
-    end_s = int(seen.window_start_s[-1]) + seen.window_s
-    return fresh_windows(seen, end_s - max(LATEST * seen.window_s, _LATEST_S))
+    """Return the windows that show the present: the last undisturbed ones."""
+    observations = snapshot.observations
+    if not len(observations):
+        return observations
+    end_s = int(observations.window_start_s[-1]) + observations.window_s
+    return select_new_windows(observations, end_s - max(LATEST * observations.window_s, _LATEST_S))
 
 
 def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:
@@ -66,11 +66,11 @@ def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:
     return sum(reading.required_per_s[name] for name in snapshot.graph.sources)
 
 
-def lag_s(seen: Observations) -> float:
+def lag_s(observations: Observations) -> float:
     """Return the age of the oldest record that waits at the end of the last window, s; 0 when it was not measured."""
-    if not len(seen):
+    if not len(observations):
         return 0.0
-    last = seen.latency_ms[-1]
+    last = observations.latency_ms[-1]
     return float(np.max(last[np.isfinite(last)], initial=0.0)) / 1000.0
 
 
@@ -80,9 +80,9 @@ def known_headroom(
     parallelism: Mapping[str, int],
     capacity_of: Callable[[History, int], float] = capacity_at,
 ) -> float | None:
-    """Return capacity over load at a parallelism from what was seen there before; None when it never was.
+    """Return capacity over load at a parallelism from the observations there; None without any.
 
-    The windows of a restart are disturbed and say nothing, but the load does: arrivals are counted at the broker.
+    The windows of a restart are disturbed, but their load is valid: arrivals are counted at the broker.
     """
     last = snapshot.observations.rows(
         np.arange(max(len(snapshot.observations) - LATEST, 0), len(snapshot.observations))
@@ -103,9 +103,9 @@ def known_headroom(
 
 
 def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
-    """Return the highest share of its ability that an operator needs; 0 when none is known.
+    """Return the highest required share of capacity of the operators; 0 when none is known.
 
-    The ability is the mean of what was seen at the running parallelism lately ("mean reversion" of ContTune).
+    The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune).
     """
     shares = []
     for name, need in reading.required_per_s.items():
@@ -115,12 +115,16 @@ def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) 
 
 
 def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> dict[str, int]:
-    """Return ContTune's step for the load that is seen, at the utilisation aimed at with a plan or without one."""
-    target = snapshot.options.net_target if memory.planned else snapshot.options.reactive_utilisation
+    """Return ContTune's step for the present load, at the target utilisation with a plan or without one."""
+    target = (
+        snapshot.options.reactive.utilisation_target
+        if memory.planned
+        else snapshot.options.reactive.unplanned_utilisation_target
+    )
     names = snapshot.graph.names
     limits = dict(zip(names, upper_limits(snapshot.graph, snapshot.slots_max).tolist(), strict=True))
-    questions = [
-        Question(
+    problems = [
+        OperatorProblem(
             history=memory.histories.get(name, ()),
             required_per_s=reading.required_per_s[name] / target,
             parallelism=snapshot.running[name],
@@ -129,5 +133,7 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
         )
         for name in names
     ]
-    answers = propose(questions)
-    return {name: min(answer.parallelism, limits[name]) for name, answer in zip(names, answers, strict=True)}
+    suggestions = propose(problems)
+    return {
+        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(names, suggestions, strict=True)
+    }

@@ -47,7 +47,7 @@ def _completed(job_id: str, one: Checkpoint, subtasks: int) -> dict[str, object]
     }
 
 
-def checkpoints_reply(
+def build_checkpoints_reply(
     job_id: str, kept: Sequence[Checkpoint], restored: tuple[int, int] | None, subtasks: int
 ) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/checkpoints``.
@@ -112,7 +112,7 @@ class Failure:
         }
 
 
-def exceptions_reply(failures: Sequence[Failure]) -> dict[str, object]:
+def build_exceptions_reply(failures: Sequence[Failure]) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/exceptions`` from failures in order of time: the newest stands first."""
     entries = [failure.entry() for failure in reversed(failures[-KEPT_FAILURES:])]
     return {
@@ -124,12 +124,12 @@ def exceptions_reply(failures: Sequence[Failure]) -> dict[str, object]:
     }
 
 
-def job_metrics_reply(values: Mapping[str, int]) -> list[dict[str, str]]:
+def build_job_metrics_reply(values: Mapping[str, int]) -> list[dict[str, str]]:
     """Return the reply of ``/jobs/:jid/metrics?get=...``: Flink gives values as strings."""
     return [{"id": name, "value": str(value)} for name, value in values.items()]
 
 
-def overview_reply(taskmanagers: int, slots: int, free: int, running: int) -> dict[str, object]:
+def build_overview_reply(taskmanagers: int, slots: int, free: int, running: int) -> dict[str, object]:
     """Return the reply of ``/overview``."""
     return {
         "taskmanagers": taskmanagers,

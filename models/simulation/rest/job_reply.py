@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.simulation.rest.template import HOLE, Ids, hex_id
+from models.simulation.rest.template import HOLE, Ids, hash_to_id
 from models.simulation.spec import JobSpec
 
 JOB_STATES = (
@@ -44,7 +44,7 @@ _TASK_OF_JOB = {"RUNNING": "RUNNING", "RESTARTING": "CANCELING", "CREATED": "CRE
 
 
 @dataclass(frozen=True, slots=True)
-class JobView:
+class JobDetails:
     """What ``/jobs/:jid`` tells at one poll; times in epoch milliseconds, text stands for a hole of a template.
 
     Attributes:
@@ -65,19 +65,19 @@ class JobView:
     parallelism: Sequence[int | str]
 
 
-def hollow_view(spec: JobSpec, submitted_ms: int) -> JobView:
-    """Return the view of a running job with a hole for everything that changes."""
-    return JobView(HOLE, HOLE, HOLE, "RUNNING", submitted_ms, HOLE, HOLE, HOLE, [HOLE] * len(spec.operators))
+def build_hollow_details(spec: JobSpec, submitted_ms: int) -> JobDetails:
+    """Return the details of a running job with a hole for everything that changes."""
+    return JobDetails(HOLE, HOLE, HOLE, "RUNNING", submitted_ms, HOLE, HOLE, HOLE, [HOLE] * len(spec.operators))
 
 
-def hole_values(view: JobView) -> tuple[int | str, ...]:
-    """Return what fills the holes of a job reply made from :func:`hollow_view`, in the order of writing."""
-    head = (view.duration_ms, view.now_ms, view.created_ms, view.running_ms, view.restarting_ms)
-    vertices = [value for p in view.parallelism for value in (p, view.running_ms, view.running_for_ms, p)]
+def list_hole_values(details: JobDetails) -> tuple[int | str, ...]:
+    """Return what fills the holes of a job reply made from :func:`build_hollow_details`, in the order of writing."""
+    head = (details.duration_ms, details.now_ms, details.created_ms, details.running_ms, details.restarting_ms)
+    vertices = [value for p in details.parallelism for value in (p, details.running_ms, details.running_for_ms, p)]
     return (*head, *vertices)
 
 
-def job_reply(spec: JobSpec, ids: Ids, view: JobView) -> dict[str, object]:
+def build_job_reply(spec: JobSpec, ids: Ids, details: JobDetails) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid``.
 
     While a job waits for its tasks (CREATED) Flink shows a fresh graph: no time but INITIALIZING, parallelism 1.
@@ -85,26 +85,26 @@ def job_reply(spec: JobSpec, ids: Ids, view: JobView) -> dict[str, object]:
     Deviation: Flink repeats the plan here and sums up its tasks' I/O.  Both would double the size of a history and say
     nothing new: the plan has a reply of its own, and I/O is given as not yet complete, as Flink does after a start.
     """
-    task, fresh = _TASK_OF_JOB[view.state], view.state == "CREATED"
-    parallelism: Sequence[int | str] = [1] * len(spec.operators) if fresh else view.parallelism
+    task, fresh = _TASK_OF_JOB[details.state], details.state == "CREATED"
+    parallelism: Sequence[int | str] = [1] * len(spec.operators) if fresh else details.parallelism
     times = {
-        "INITIALIZING": view.submitted_ms,
-        "CREATED": 0 if fresh else view.created_ms,
-        "RUNNING": 0 if fresh else view.running_ms,
-        "RESTARTING": 0 if fresh else view.restarting_ms,
+        "INITIALIZING": details.submitted_ms,
+        "CREATED": 0 if fresh else details.created_ms,
+        "RUNNING": 0 if fresh else details.running_ms,
+        "RESTARTING": 0 if fresh else details.restarting_ms,
     }
-    vertices = [_vertex(spec, ids, index, parallelism[index], view) for index in range(len(spec.operators))]
+    vertices = [_vertex(spec, ids, index, parallelism[index], details) for index in range(len(spec.operators))]
     return {
         "jid": ids.job,
         "name": spec.name,
         "isStoppable": False,
-        "state": view.state,
+        "state": details.state,
         "job-type": "STREAMING",
-        "start-time": view.submitted_ms,
+        "start-time": details.submitted_ms,
         "end-time": -1,
-        "duration": view.duration_ms,
+        "duration": details.duration_ms,
         "maxParallelism": -1,
-        "now": view.now_ms,
+        "now": details.now_ms,
         "timestamps": {state: times.get(state, 0) for state in JOB_STATES},
         "vertices": vertices,
         "status-counts": {state: len(vertices) if state == task else 0 for state in TASK_STATES},
@@ -112,26 +112,26 @@ def job_reply(spec: JobSpec, ids: Ids, view: JobView) -> dict[str, object]:
     }
 
 
-def _vertex(spec: JobSpec, ids: Ids, index: int, p: int | str, view: JobView) -> dict[str, object]:
-    operator, task = spec.operators[index], _TASK_OF_JOB[view.state]
+def _vertex(spec: JobSpec, ids: Ids, index: int, p: int | str, details: JobDetails) -> dict[str, object]:
+    operator, task = spec.operators[index], _TASK_OF_JOB[details.state]
     alive = task == "RUNNING"
     io = {field: value for name in IO_METRICS for field, value in ((name, 0), (f"{name}-complete", False))}
     return {
         "id": ids.vertices[index],
-        "slotSharingGroupId": hex_id(ids.job, "slots"),
+        "slotSharingGroupId": hash_to_id(ids.job, "slots"),
         "name": operator.name,
         "maxParallelism": operator.max_parallelism,
         "parallelism": p,
         "status": task,
-        "start-time": view.running_ms if alive else -1,
+        "start-time": details.running_ms if alive else -1,
         "end-time": -1,
-        "duration": view.running_for_ms if alive else -1,
+        "duration": details.running_for_ms if alive else -1,
         "tasks": {state: p if state == task else 0 for state in TASK_STATES},
         "metrics": {**io, **dict.fromkeys(TIME_METRICS, 0)},
     }
 
 
-def plan_reply(spec: JobSpec, ids: Ids, parallelism: Sequence[int | str]) -> dict[str, object]:
+def build_plan_reply(spec: JobSpec, ids: Ids, parallelism: Sequence[int | str]) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/plan``: nodes from the sinks up, as Flink lists them."""
     position = {operator.name: index for index, operator in enumerate(spec.operators)}
     nodes = []

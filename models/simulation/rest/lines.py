@@ -10,13 +10,13 @@ import numpy as np
 from include.flink.endpoints import job_metrics_path, job_path, vertex_metrics_path
 from include.flink.raw_format import Kind
 from models.simulation.fleet import Fleet
-from models.simulation.rest.events import exceptions_reply, overview_reply
-from models.simulation.rest.job_reply import hole_values, hollow_view, job_reply, plan_reply
-from models.simulation.rest.metrics import BUSY, aggregate, metric_ids, metrics_template
-from models.simulation.rest.template import HOLE, Ids, dumps, template
-from models.simulation.rest.views import JobTimeline, Origin
+from models.simulation.rest.events import build_exceptions_reply, build_overview_reply
+from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, build_plan_reply, list_hole_values
+from models.simulation.rest.job_timeline import JobTimeline, Origin
+from models.simulation.rest.metrics import BUSY, aggregate_metrics, build_metrics_template, list_metric_ids
+from models.simulation.rest.template import HOLE, Ids, build_template, dumps
 from models.simulation.samples import Samples
-from models.simulation.state import Event
+from models.simulation.state import Restart
 
 NAN_AFTER_START_S = 20.0
 SLOTS_PER_TASKMANAGER = 4
@@ -39,15 +39,15 @@ class LineWriter:
     Args:
         fleet: the jobs of ``samples``.
         samples: polls of these jobs.
-        events: restarts of these jobs, job indices as in ``fleet``, of the whole run up to the last poll.
+        restarts: of these jobs, job indices as in ``fleet``, of the whole run up to the last poll.
         origin: calendar and cluster.
     """
 
-    def __init__(self, fleet: Fleet, samples: Samples, events: Sequence[Event], origin: Origin) -> None:
+    def __init__(self, fleet: Fleet, samples: Samples, restarts: Sequence[Restart], origin: Origin) -> None:
         self._fleet, self._samples, self._origin = fleet, samples, origin
         self._ids = [Ids.of(origin.cluster, spec) for spec in fleet.specs]
-        self._jobs = [JobTimeline(fleet, samples, events, origin, job) for job in range(len(fleet.specs))]
-        self._values = aggregate(fleet, samples)
+        self._jobs = [JobTimeline(fleet, samples, restarts, origin, job) for job in range(len(fleet.specs))]
+        self._values = aggregate_metrics(fleet, samples)
 
     def hour(self, polls: range, *, cluster_wide: bool) -> Iterator[str]:
         """Yield the lines of the polls of one hour: the cluster's (if wanted), then job by job.
@@ -85,7 +85,7 @@ class LineWriter:
             "vertex_id": None if ids is None or vertex < 0 else ids.vertices[vertex],
             "status": 200,
         }
-        written = template(record) if at_ms == HOLE else dumps(record)
+        written = build_template(record) if at_ms == HOLE else dumps(record)
         return f'{written[:-1]},"body":{dumps(body)}}}'
 
     def _overview(self, poll: int) -> str:
@@ -94,35 +94,39 @@ class LineWriter:
         total, running = managers * SLOTS_PER_TASKMANAGER, int((~self._samples.down[poll]).sum())
         at_ms = self._origin.ms(float(self._samples.at_s[poll]))
         return self._line(
-            at_ms, Kind.OVERVIEW, "/overview", None, dumps(overview_reply(managers, total, total - slots, running))
+            at_ms,
+            Kind.OVERVIEW,
+            "/overview",
+            None,
+            dumps(build_overview_reply(managers, total, total - slots, running)),
         )
 
     def _job_lines(self, job: int, poll: int, templates: _Templates, *, first: bool, quarter: bool) -> Iterator[str]:
         spec, ids, timeline = self._fleet.specs[job], self._ids[job], self._jobs[job]
         at_ms = self._at_ms(job, poll)
-        view = timeline.view(poll, at_ms)
-        if view.state == "RUNNING":
-            yield templates.job % (at_ms, *hole_values(view))
+        details = timeline.details(poll, at_ms)
+        if details.state == "RUNNING":
+            yield templates.job % (at_ms, *list_hole_values(details))
         else:
-            yield self._line(at_ms, Kind.JOB, job_path(ids.job), job, dumps(job_reply(spec, ids, view)))
+            yield self._line(at_ms, Kind.JOB, job_path(ids.job), job, dumps(build_job_reply(spec, ids, details)))
         if quarter:
             checkpoints = dumps(timeline.checkpoints(poll, ids.job))
             yield self._line(at_ms + 2, Kind.CHECKPOINTS, job_path(ids.job, "checkpoints"), job, checkpoints)
-        if first and view.state == "RUNNING":
-            plan = dumps(plan_reply(spec, ids, view.parallelism))
+        if first and details.state == "RUNNING":
+            plan = dumps(build_plan_reply(spec, ids, details.parallelism))
             yield self._line(at_ms + 3, Kind.PLAN, job_path(ids.job, "plan"), job, plan)
         if first:
             metrics = dumps(timeline.job_metrics(poll, at_ms))
             yield self._line(at_ms + 4, Kind.JOB_METRICS, job_metrics_path(ids.job), job, metrics)
         if first or timeline.failed_since_last_poll(poll):
-            exceptions = dumps(exceptions_reply(timeline.failures(poll)))
+            exceptions = dumps(build_exceptions_reply(timeline.failures(poll)))
             yield self._line(at_ms + 5, Kind.EXCEPTIONS, job_path(ids.job, "exceptions"), job, exceptions)
 
     def _templates(self, job: int) -> _Templates:
         """Write the lines that repeat: the job's, and each vertex's with, without and lacking a measured busy time."""
         spec, ids = self._fleet.specs[job], self._ids[job]
-        hollow = job_reply(spec, ids, hollow_view(spec, self._origin.submitted_ms[job]))
-        names = [metric_ids(operator) for operator in spec.operators]
+        hollow = build_job_reply(spec, ids, build_hollow_details(spec, self._origin.submitted_ms[job]))
+        names = [list_metric_ids(operator) for operator in spec.operators]
 
         def lines(bodies: Sequence[str]) -> tuple[str, ...]:
             return tuple(
@@ -133,9 +137,9 @@ class LineWriter:
             )
 
         return _Templates(
-            job=self._line(HOLE, Kind.JOB, job_path(ids.job), job, template(hollow)),
-            measured=lines([metrics_template(own, True) for own in names]),
-            unmeasured=lines([metrics_template(own, False) for own in names]),
+            job=self._line(HOLE, Kind.JOB, job_path(ids.job), job, build_template(hollow)),
+            measured=lines([build_metrics_template(own, True) for own in names]),
+            unmeasured=lines([build_metrics_template(own, False) for own in names]),
             nothing=lines(["[]"] * len(names)),
             metrics=tuple(len(own) for own in names),
         )

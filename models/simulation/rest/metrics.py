@@ -11,9 +11,10 @@ import re
 import numpy as np
 
 from include.flink.endpoints import AGGREGATES, SOURCE_METRICS, VERTEX_METRICS
+from models.arrays import Floats
 from models.simulation.fleet import Fleet
 from models.simulation.samples import Samples
-from models.simulation.spec import FloatArray, OperatorSpec
+from models.simulation.spec import OperatorSpec
 
 # Weeks of replies: of the gauges beside the counters only busy time is kept, whose "NaN" readers must cope with.
 _LEFT_OUT = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
@@ -24,7 +25,7 @@ _GAUGES = slice(BUSY, BUSY + 1)
 _WHOLE = [METRICS.index(name) for name in METRICS if not name.endswith("PerSecond")]
 
 
-def metric_ids(operator: OperatorSpec) -> tuple[str, ...]:
+def list_metric_ids(operator: OperatorSpec) -> tuple[str, ...]:
     """Return the ids that Flink gives to a vertex's metrics; the backlog is a source operator's own metric."""
     if operator.upstream:
         return POLLED
@@ -32,7 +33,7 @@ def metric_ids(operator: OperatorSpec) -> tuple[str, ...]:
     return POLLED + tuple(f"{prefix}.{name}" for name in SOURCE_METRICS)
 
 
-def metrics_template(ids: tuple[str, ...], measured: bool) -> str:
+def build_metrics_template(ids: tuple[str, ...], measured: bool) -> str:
     """Return a %-template of a reply for five numbers per metric, in the order of ``AGGREGATES``.
 
     Args:
@@ -50,7 +51,7 @@ def metrics_template(ids: tuple[str, ...], measured: bool) -> str:
     return f"[{','.join(entries)}]"
 
 
-def _spread(fleet: Fleet, parallelism: FloatArray) -> FloatArray:
+def _compute_spread(fleet: Fleet, parallelism: Floats) -> Floats:
     """Return (K, J, O) relative distance of the extreme subtasks from the mean, 0 for one subtask."""
     own = np.zeros(fleet.shape)
     for j, spec in enumerate(fleet.specs):
@@ -58,7 +59,7 @@ def _spread(fleet: Fleet, parallelism: FloatArray) -> FloatArray:
     return own * (1.0 - 1.0 / parallelism)
 
 
-def aggregate(fleet: Fleet, samples: Samples) -> FloatArray:
+def aggregate_metrics(fleet: Fleet, samples: Samples) -> Floats:
     """Return the aggregates of every metric, (K, J, O, metrics, 5), metrics in the order of :data:`METRICS`.
 
     Counters, times and the backlog are whole numbers per subtask as in Flink.  ``skew`` is Flink's mean absolute
@@ -69,7 +70,7 @@ def aggregate(fleet: Fleet, samples: Samples) -> FloatArray:
     busy = np.round(1000.0 * np.clip(samples.busy, 0.0, 1.0))
     times = [np.floor(1000.0 * total) for total in (samples.busy_s, samples.idle_s, samples.backpressured_s)]
     mean = np.stack([*counts, busy, *times, np.floor(samples.pending) / p], axis=-1)
-    spread = _spread(fleet, p)[..., None]
+    spread = _compute_spread(fleet, p)[..., None]
     result = np.empty((*mean.shape, len(AGGREGATES)))
     result[..., 0], result[..., 1] = mean * (1.0 - spread), mean * (1.0 + spread)
     result[..., _WHOLE, :2] = np.round(result[..., _WHOLE, :2])

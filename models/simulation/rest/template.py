@@ -17,12 +17,12 @@ def dumps(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def template(value: object) -> str:
+def build_template(value: object) -> str:
     """Write JSON as a %-template in which every :data:`HOLE` takes an integer, in the order of writing."""
     return dumps(value).replace("%", "%%").replace(_WRITTEN_HOLE, "%d")
 
 
-def hex_id(*parts: str) -> str:
+def hash_to_id(*parts: str) -> str:
     """Return a stable id of 32 hex digits, as Flink's job and vertex ids look."""
     return hashlib.blake2b("/".join(parts).encode(), digest_size=16).hexdigest()
 
@@ -38,5 +38,6 @@ class Ids:
     def of(cls, cluster: str, spec: JobSpec) -> Ids:
         """Derive the ids from cluster, job name and operator names."""
         return cls(
-            hex_id(cluster, spec.name), tuple(hex_id(cluster, spec.name, operator.name) for operator in spec.operators)
+            hash_to_id(cluster, spec.name),
+            tuple(hash_to_id(cluster, spec.name, operator.name) for operator in spec.operators),
         )

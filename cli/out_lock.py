@@ -1,0 +1,65 @@
+"""One command at a time writes below a folder: a second one is told who does."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cli.arguments import UsageError, require_writable
+from include.utc import format_utc
+
+FILE = "command.lock"
+
+
+class OutInUseError(UsageError):
+    """Another command writes there; the message says which, and since when."""
+
+
+@contextmanager
+def hold_folder(out: Path, command: str, file: str = FILE) -> Iterator[None]:
+    """Hold a folder, which is made if needed, for one command.
+
+    The kernel lets go when the process ends, however it ends; the file stays and is of no importance.
+
+    Args:
+        out: the folder.
+        command: its name, for whoever comes second.
+        file: name of the lock file in the folder.
+
+    Raises:
+        OutInUseError: another process holds it.
+        UsageError: nothing can be written there.
+    """
+    require_writable(out)
+    handle = os.open(out / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutInUseError(
+                f"argument --out: '{out}' is in use by {_holder(handle)}: wait for its end or pass another"
+            ) from error
+        holder = {
+            "command": command,
+            "pid": os.getpid(),
+            "started": format_utc(datetime.now(UTC).replace(microsecond=0)),
+        }
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(holder).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _holder(handle: int) -> str:
+    """Return who holds the lock, as the holder wrote it down."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        found = json.loads(os.pread(handle, 4096, 0))
+        return f"`{found['command']}` (process {found['pid']}, since {found['started']})"
+    return "another process"  # which has not written its name yet

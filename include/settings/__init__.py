@@ -1,0 +1,42 @@
+"""One settings tree for every stage: built-in defaults, then a TOML file, then environment variables.
+
+The file is ``tidewise.toml`` in the working directory or the one named by ``TIDEWISE_SETTINGS``.  A variable such as
+``TIDEWISE__PATHS__LAKE`` overrides ``lake`` in ``[paths]``.  What cannot be used is refused when the settings are
+loaded; ``docs/settings.md`` has every key.
+"""
+
+from include.settings.clusters import Cluster, Ingest
+from include.settings.environment import PREFIX as ENV_PREFIX
+from include.settings.learning import Forecast, Training
+from include.settings.loading import PROJECT, SETTINGS_FILE_VARIABLE, check_settings, load_settings, settings_file
+from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
+from include.settings.stages import Apply, Backtest, Profiling, Schedules
+from include.settings.storage import Mlflow, Paths, Spark
+from include.settings.tree import Settings, SettingsError
+
+__all__ = [
+    "ENV_PREFIX",
+    "PROJECT",
+    "SETTINGS_FILE_VARIABLE",
+    "Apply",
+    "Backtest",
+    "Capacity",
+    "Cluster",
+    "Costs",
+    "Forecast",
+    "Ingest",
+    "Mlflow",
+    "Paths",
+    "Planner",
+    "Profiling",
+    "Reactive",
+    "Schedules",
+    "Settings",
+    "SettingsError",
+    "Spark",
+    "Timing",
+    "Training",
+    "check_settings",
+    "load_settings",
+    "settings_file",
+]

@@ -1,0 +1,114 @@
+"""Flink clusters, and how their raw files become observations."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from include.settings.section import DAY_S, HOUR_S, NAME, SLOTS_MAX, Section, Text, WholeSeconds
+
+_WRITE = "write http://jobmanager:8081, say"
+
+
+def _rest_url(text: str) -> str:
+    try:
+        found = urlsplit(text)
+        port = found.port
+    except ValueError as error:
+        raise ValueError(f"is no URL ({error}); {_WRITE}") from error
+    if found.scheme not in {"http", "https"}:
+        raise ValueError(f"must begin with http:// or https://; {_WRITE}")
+    if not found.hostname or not re.fullmatch(r"[A-Za-z0-9._:-]+", found.hostname) or port == 0:
+        raise ValueError(f"names no host and port; {_WRITE}")
+    if found.username is not None or found.password is not None:
+        raise ValueError(f"must not hold credentials, which logs would show; {_WRITE}")
+    if found.query or found.fragment:
+        raise ValueError(f"must end with the path; {_WRITE}")
+    return text
+
+
+class Cluster(Section):
+    """One Flink cluster; without a REST address it is only known from files of raw payloads."""
+
+    rest_url: Annotated[Text, AfterValidator(_rest_url)] | None = Field(
+        None, description="address of the JobManager's REST API; unset: raw files come from elsewhere"
+    )
+    window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
+    poll_every_s: float = Field(60.0, gt=0, le=HOUR_S, description="s; between two polls of the REST API")
+    slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots that a plan may give to one job")
+    slots_total: int | None = Field(
+        None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
+    )
+    apply_mode: Literal["dry-run", "auto"] | None = Field(None, description="overrides apply.mode for this cluster")
+
+    @model_validator(mode="after")
+    def _windows_fit(self) -> Cluster:
+        if HOUR_S % self.window_s:
+            raise ValueError(f"window_s = {self.window_s} does not divide an hour; write 300, say")
+        if self.rest_url is not None and self.poll_every_s > self.window_s:
+            raise ValueError(
+                f"window_s = {self.window_s} is shorter than poll_every_s = {self.poll_every_s:g}, so windows would be "
+                f"without a poll; write poll_every_s = {self.window_s} or less"
+            )
+        if self.apply_mode == "auto" and self.rest_url is None:
+            raise ValueError('apply_mode = "auto" needs rest_url, to which steps are sent; write rest_url as well')
+        return self
+
+
+def check_cluster_name(name: str) -> str:
+    """Refuse a name that cannot be a folder of the raw files.
+
+    Raises:
+        ValueError: with what a name is made of.
+    """
+    if not re.fullmatch(NAME, name) or len(name) > 200:
+        raise ValueError(
+            f"{name!r} cannot name a cluster, whose raw files are in the folder cluster=<name>; "
+            "write letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return name
+
+
+def check_job_key(key: str, *, cluster_alone: bool = False) -> str:
+    """Refuse what is no ``cluster/job``.
+
+    Args:
+        key: as written.
+        cluster_alone: whether a cluster's name will do.
+
+    Raises:
+        ValueError: with what to write.
+    """
+    cluster, slash, job = key.partition("/")
+    if slash and job.strip() and job.isprintable():
+        check_cluster_name(cluster)
+    elif slash or not cluster_alone:
+        wanted = '"cluster" or "cluster/job"' if cluster_alone else '"cluster/job"'
+        raise ValueError(
+            f'{key!r} must be {wanted}; write "{cluster if re.fullmatch(NAME, cluster) else "prod"}/orders", say'
+        )
+    else:
+        check_cluster_name(cluster)
+    return key
+
+
+ClusterName = Annotated[str, AfterValidator(check_cluster_name)]
+JobKey = Annotated[str, AfterValidator(check_job_key)]
+ClusterOrJob = Annotated[str, AfterValidator(lambda key: check_job_key(key, cluster_alone=True))]
+
+
+class Ingest(Section):
+    """How raw payloads become observations."""
+
+    late_allowance_h: int = Field(2, ge=0, le=8760, description="h; a line later than this is quarantined as too_late")
+    max_clock_skew_s: WholeSeconds = Field(300, description="s; beyond it a line is quarantined as clock_jump")
+    settle_s: int = Field(
+        30, ge=0, le=DAY_S, description="s; windows count as disturbed until this long after a restart"
+    )
+    max_value: float = Field(1e15, gt=0, le=1e18, description="a metric value above this is quarantined as value_huge")
+    caught_up_lag_s: float = Field(
+        5.0, gt=0, le=DAY_S, description="s; backlog in seconds of input below which a job has caught up"
+    )

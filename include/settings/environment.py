@@ -1,0 +1,149 @@
+"""Settings from environment variables: ``TIDEWISE__SECTION__KEY=value``.
+
+Sections and keys are written in any case; names that are the user's own (clusters, jobs) exactly as in the file.  A
+value is read as its key's type asks for; lists and tables are JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+
+from include.settings.refusals import Fault, key_paths, model_in, nearest_key, shown
+from include.settings.section import Section
+
+PREFIX = "TIDEWISE__"
+_NEAR = 0.9  # a Kubernetes service "tidewise" brings variables such as TIDEWISE_SERVICE_HOST, which are none of ours
+
+
+class EnvironmentFaultError(ValueError):
+    """A variable that cannot be used; carries the fault."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(str(fault))
+
+
+def read_environment(
+    variables: Mapping[str, str], root: type[Section], names: Mapping[str, Mapping[str, object]]
+) -> dict[str, Any]:
+    """Return the settings that variables give, nested as in the file.
+
+    Args:
+        variables: of the process.
+        root: the whole tree.
+        names: table of sections -> its names in the file, as ``clusters``.
+
+    Raises:
+        EnvironmentFaultError: a variable that names no key, or nearly one.
+    """
+    found: dict[str, Any] = {}
+    for variable in sorted(variables):
+        if variable.startswith(PREFIX):
+            _put(found, variable, variables[variable], root, names)
+        else:
+            _refuse_near_miss(variable, root)
+    return found
+
+
+def _put(
+    found: dict[str, Any],
+    variable: str,
+    value: str,
+    root: type[Section],
+    names: Mapping[str, Mapping[str, object]],
+) -> None:
+    parts, at, place = variable.removeprefix(PREFIX).split("__"), found, list[str]()
+    kind: type[BaseModel] = root
+    while True:
+        part = parts.pop(0).lower()
+        if part not in kind.model_fields:
+            meant = nearest_key(part, place, list(kind.model_fields), root)
+            what = "key" if place else "section"
+            raise EnvironmentFaultError(Fault(variable, f"there is no such {what} {part!r}; write {_variable(meant)}"))
+        place.append(part)
+        annotation = kind.model_fields[part].annotation
+        inside = model_in(annotation)
+        if parts and get_origin(annotation) is dict:
+            own = _own_name(variable, parts.pop(0), part, names.get(part, {}))
+            place.append(own)
+            at = at.setdefault(part, {})
+            part, annotation = own, get_args(annotation)[1]
+            if get_origin(annotation) is dict and parts:  # a policy's parameters
+                at, annotation = at.setdefault(part, {}), Any
+                part = parts.pop(0).lower()
+                while parts:
+                    at, part = at.setdefault(part, {}), parts.pop(0).lower()
+        if not parts:
+            if inside is not None and model_in(annotation) is not None and get_origin(annotation) is None:
+                raise EnvironmentFaultError(
+                    Fault(
+                        variable,
+                        f"names a section, not a key; write {variable}__{next(iter(inside.model_fields)).upper()}",
+                    )
+                )
+            at[part] = _value(variable, value, annotation)
+            return
+        if inside is None:
+            raise EnvironmentFaultError(
+                Fault(variable, f"{'.'.join(place)} is a key and has none below it; write {_variable('.'.join(place))}")
+            )
+        at, kind = at.setdefault(part, {}), inside
+
+
+def _own_name(variable: str, name: str, table: str, known: Mapping[str, object]) -> str:
+    """Return a name of the user's own; one that differs from a known one in its case alone is a slip."""
+    same = [one for one in known if one.lower() == name.lower()]
+    if same and name not in known:
+        right = variable.replace(f"__{name}__", f"__{same[0]}__", 1)
+        raise EnvironmentFaultError(
+            Fault(variable, f"{table} has {same[0]!r}, not {name!r}: capitals count in its names; write {right}")
+        )
+    return name
+
+
+def _value(variable: str, text: str, annotation: Any) -> Any:
+    if annotation is Any:  # a parameter: its class says later of which type it is
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    if not _is_composed(annotation):
+        return None if text == "" and type(None) in get_args(annotation) else text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        example = '["planner"]' if get_origin(annotation) is tuple else '{"cluster/job": "planner"}'
+        raise EnvironmentFaultError(
+            Fault(variable, f"is no JSON ({error}); write '{example}', say", shown(text))
+        ) from error
+
+
+def _is_composed(annotation: Any) -> bool:
+    return get_origin(annotation) in {dict, tuple, list} or model_in(annotation) is not None
+
+
+def _variable(path: str) -> str:
+    return PREFIX + path.upper().replace(".", "__") if path.replace(".", "_").isidentifier() else path
+
+
+def _refuse_near_miss(variable: str, root: type[Section]) -> None:
+    """Refuse a variable that was probably meant to be one of ours."""
+    if not variable.upper().startswith("TIDEWISE") or variable in {"TIDEWISE_SETTINGS", "TIDEWISE_CONTTUNE_REAL_JOBS"}:
+        return
+    meant = {_plain(_variable(path)): _variable(path) for path in key_paths(root) if "<" not in path}
+    meant["TIDEWISE_SETTINGS"] = "TIDEWISE_SETTINGS"
+    plain = _plain(variable)
+    for table in ("CLUSTERS", "POLICIES"):
+        if plain.startswith(f"TIDEWISE_{table}_"):
+            rest = variable.upper().partition(table)[2].lstrip("_")
+            raise EnvironmentFaultError(Fault(variable, f"is not read; write {PREFIX}{table}__{rest}, say"))
+    if near := get_close_matches(plain, meant, n=1, cutoff=_NEAR):
+        raise EnvironmentFaultError(Fault(variable, f"is not read; write {meant[near[0]]}"))
+
+
+def _plain(variable: str) -> str:
+    return "_".join(part for part in variable.upper().split("_") if part)

@@ -1,0 +1,69 @@
+"""What models and forecasts are made from, and when a new model is accepted."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field, model_validator
+
+from include.settings.clusters import ClusterOrJob
+from include.settings.section import DAY_S, HOUR_S, Days, Section, Share
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"{name!r} is no IANA time zone; write Europe/Berlin, say") from error
+    return name
+
+
+class Training(Section):
+    """What the models learn from and when a new one is accepted."""
+
+    lookback_days: Days = Field(28, description="days of observations that a training reads")
+    recent_per_parallelism: int = Field(
+        5, ge=1, le=100_000, description="latest windows kept per parallelism: K of ContTune's mean reversion"
+    )
+    min_busy_share: float = Field(
+        0.15, ge=0, lt=1, description="windows with a lower busy share are left out: they overestimate the true rate"
+    )
+    holdout_share: float = Field(
+        0.2, gt=0, lt=1, description="share of the observations held out, with which the gate compares"
+    )
+    gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
+    promotion: Literal["gate", "manual"] = Field(
+        "gate", description="gate: a challenger that passes becomes champion; manual: somebody sets the alias"
+    )
+
+
+class Forecast(Section):
+    """How source rates are predicted."""
+
+    horizon_h: int = Field(24, ge=1, le=168, description="h; how far a forecast reaches; whole bins")
+    bin_s: int = Field(300, ge=10, le=DAY_S, description="s; time step of a forecast; divides a day")
+    history_days: Days = Field(28, description="days of history that a forecast reads")
+    backtest_origins: int = Field(7, ge=1, le=1000, description="rolling origins with which methods are compared")
+    champion_margin: Share = Field(
+        0.02, description="another method must have an error smaller by this share to become champion"
+    )
+    time_zones: dict[ClusterOrJob, Annotated[str, AfterValidator(_zone)]] = Field(
+        default_factory=dict,
+        description='"cluster" or "cluster/job" = IANA time zone whose clock the load follows; else UTC',
+    )
+    holidays: dict[ClusterOrJob, tuple[date, ...]] = Field(
+        default_factory=dict, description='"cluster" or "cluster/job" = days that are like Sundays'
+    )
+
+    @model_validator(mode="after")
+    def _whole_bins(self) -> Forecast:
+        if DAY_S % self.bin_s:
+            raise ValueError(f"bin_s = {self.bin_s} does not divide a day; write 300, 600 or 900, say")
+        if self.horizon_h * HOUR_S % self.bin_s:
+            raise ValueError(
+                f"horizon_h = {self.horizon_h} is no whole number of bins of bin_s = {self.bin_s}; "
+                f"write horizon_h = {max(self.bin_s // HOUR_S, 1)}, say, or a shorter bin_s"
+            )
+        return self

@@ -1,0 +1,86 @@
+"""Loading: built-in defaults, then a TOML file, then environment variables."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from include.settings.environment import EnvironmentFaultError, read_environment
+from include.settings.refusals import faults_of
+from include.settings.tree import Settings, SettingsError
+
+SETTINGS_FILE_VARIABLE = "TIDEWISE_SETTINGS"
+PROJECT = Path(__file__).resolve().parents[2]  # the checkout; meaningless inside a zip
+_FILE = "tidewise.toml"
+_TOO_DEEP = "values are nested too deeply; write sections and keys of docs/settings.md"
+
+
+def settings_file() -> Path:
+    """Return the settings file in force (it need not exist unless named explicitly).
+
+    A named file that is not there is looked for in the working directory: YARN and Kubernetes put shipped files there.
+    Without a name it is ``tidewise.toml`` of the working directory, else of the project.
+    """
+    named = os.environ.get(SETTINGS_FILE_VARIABLE)
+    candidates = [Path(named), Path(Path(named).name)] if named else [Path(_FILE), PROJECT / _FILE]
+    return next((path for path in candidates if path.is_file()), candidates[0])
+
+
+def load_settings() -> Settings:
+    """Load and check the settings.
+
+    Raises:
+        SettingsError: a named file is missing, or a key is unknown or cannot be used; one line.
+    """
+    path = settings_file()
+    if SETTINGS_FILE_VARIABLE in os.environ and not path.is_file():
+        raise SettingsError(
+            f"{SETTINGS_FILE_VARIABLE} names {path}, which does not exist; write the path of a TOML file"
+        )
+    written = _read_file(path) if path.is_file() else {}
+    tables = {table: written[table] for table in ("clusters", "policies") if isinstance(written.get(table), Mapping)}
+    try:
+        given = read_environment(os.environ, Settings, tables)
+        return check_settings(_merged(written, given))
+    except EnvironmentFaultError as error:
+        raise SettingsError(f"settings refused: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path}: {_TOO_DEEP}") from error
+
+
+def check_settings(values: Mapping[str, Any]) -> Settings:
+    """Return settings from nested values.
+
+    Raises:
+        SettingsError: a key is unknown or cannot be used; one line.
+    """
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        faults = "; ".join(str(fault).replace("\n", " ") for fault in faults_of(error, root=Settings))
+        raise SettingsError(f"settings refused: {faults}") from error
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise SettingsError(f"{path}: {_TOO_DEEP}") from error
+    except (ValueError, OSError) as error:
+        raise SettingsError(
+            f"{path} is no TOML file: {' '.join(str(error).split())}; write [section] and key = value"
+        ) from error
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one tree of two; where both have a key that is no section, ``above`` has it."""
+    made = dict(below)
+    for key, value in above.items():
+        old = made.get(key)
+        made[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return made

@@ -1,0 +1,149 @@
+"""How forecasts and models become steps, and what is done between two plans."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from include.settings.clusters import JobKey
+from include.settings.section import DAY_S, HOUR_S, Hours, Seconds, Section, Share, Text, Weight, WholeSeconds
+
+
+class Capacity(Section):
+    """How far an operator's capacity model is trusted."""
+
+    lower_bound_z: float = Field(
+        1.28, ge=0, le=10, description="lower bound of a capacity = posterior mean - z x standard deviation"
+    )
+    target_utilisation: float = Field(
+        0.85, gt=0, le=1, description="required rate / capacity that a static configuration is sized for"
+    )
+    trust_region: int = Field(
+        3, ge=0, le=1000, description="parallelism around an observed one within which the Gaussian process is believed"
+    )
+    fleet_prior: bool = Field(
+        True, description="operators seen at few parallelisms borrow how operators of their kind scale in the fleet"
+    )
+
+
+class Costs(Section):
+    """What slots, lateness and rescales cost in one unit, and how often failures and overload are expected."""
+
+    resource_weight: Weight = Field(0.2, description="cost of a minute with all slots of the job")
+    late_weight: Weight = Field(0.4, description="cost of a late minute")
+    rescale_weight: Weight = Field(0.4, description="cost of a rescale")
+    rescale_margin: float = Field(
+        3.0, ge=1, le=1e6, description="a planned rescale must promise to save so many times its cost"
+    )
+    late_after_s: float = Field(60.0, gt=0, le=DAY_S, description="s; a job is late while a record waits for longer")
+    failures_per_day: float = Field(
+        1.0, ge=0, le=1000, description="failures of a job that are expected; catching up after them needs headroom"
+    )
+    failure_margin: float = Field(
+        2.0, ge=1, le=1e6, description="lateness after a failure counts so many times in a plan"
+    )
+    recovery_quantile: float = Field(
+        0.5, gt=0, lt=1, description="quantile of the load at which the recovery after a failure is judged"
+    )
+    overload_tolerance: float = Field(
+        0.0, ge=0, lt=1, description="load may exceed capacity by this share before a job counts as overloaded"
+    )
+    overload_late_share: float = Field(
+        0.06, gt=0, le=1, description="late share of an hour with overload, until the reactive controller ends it"
+    )
+    overload_slots_share: Share = Field(
+        0.3, description="share of all slots that the reactive controller adds for an hour to end an overload"
+    )
+
+
+class Timing(Section):
+    """When a planned step is sent."""
+
+    lead_margin_s: Seconds = Field(60.0, description="s; added to the lead time that the recovery model gives")
+    max_lead_s: WholeSeconds = Field(1800, description="s; a scale-up is sent at most this long ahead of its need")
+    apply_every_s: int = Field(
+        300, ge=1, le=30 * DAY_S, description="s; between two rounds of due steps; set by the cron in schedules.apply"
+    )
+
+
+class Reactive(Section):
+    """The reactive controller: what it does from what is measured between two plans."""
+
+    utilisation_max: float = Field(
+        1.05, gt=0, le=1000, description="utilisation above which a planned job is scaled up, if records wait as well"
+    )
+    lag_s: Seconds = Field(15.0, description="s; records that wait for longer than this count as waiting")
+    overload: float = Field(
+        1.1, gt=0, le=1000, description="utilisation above which a planned job is scaled up without waiting for lag"
+    )
+    hold_s: WholeSeconds = Field(
+        0, description="s; after a scale-up of a planned job no scale-down is sent for so long"
+    )
+    utilisation_target: float = Field(
+        0.9, gt=0, le=1, description="utilisation that the scale-up of a planned job aims at"
+    )
+    rescales_for_catch_up: bool = Field(
+        True, description="scale a job up for as long as it works off a backlog, if that is cheaper"
+    )
+    rescales_while_restarting: bool = Field(True, description="the same already while the job restarts after a failure")
+    unplanned_utilisation_target: float = Field(
+        0.85, gt=0, le=1, description="utilisation that a rescale of a job without a plan aims at"
+    )
+    unplanned_utilisation_max: float = Field(
+        0.95, gt=0, le=1, description="utilisation above which a job without a plan is scaled up"
+    )
+    scale_down_margin: float = Field(
+        1.0, ge=0, le=1e6, description="a job without a plan is scaled down once that had saved so many x two rescales"
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Reactive:
+        for low, high in (
+            ("utilisation_max", "overload"),
+            ("utilisation_target", "utilisation_max"),
+            ("unplanned_utilisation_target", "unplanned_utilisation_max"),
+        ):
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(
+                    f"{low} = {getattr(self, low):g} is above {high} = {getattr(self, high):g}, "
+                    f"so every rescale would ask for the next; write {low} = {getattr(self, high):g} or less"
+                )
+        return self
+
+
+class Planner(Section):
+    """How forecasts and models become steps."""
+
+    policy: Text = Field("planner", description="policy of every job that `policies` does not name")
+    policies: dict[JobKey, Text] = Field(
+        default_factory=dict, description='policies of single jobs: "cluster/job" = "policy"'
+    )
+    horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
+    bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")
+    load_quantile: float = Field(
+        0.9, gt=0.5, lt=1, description="quantile of the forecast load that steps are explained and placed with"
+    )
+    observed_h: Hours = Field(2.0, description="h; a policy that observes is shown the windows of so many hours")
+    max_input_age_h: Hours = Field(3.0, description="h; with metrics or forecasts older than this a plan is refused")
+    max_model_age_h: Hours = Field(72.0, description="h; with a champion older than this a plan is refused")
+    capacity: Capacity = Capacity()
+    costs: Costs = Costs()
+    timing: Timing = Timing()
+    reactive: Reactive = Reactive()
+
+    @model_validator(mode="after")
+    def _whole_bins(self) -> Planner:
+        if self.horizon_h * HOUR_S % self.bin_s:
+            raise ValueError(
+                f"horizon_h = {self.horizon_h} is no whole number of bins of bin_s = {self.bin_s}; "
+                "write a bin_s that divides an hour, 600, say"
+            )
+        return self
+
+    @property
+    def policies_in_use(self) -> frozenset[str]:
+        """Names of the policies that some job may have."""
+        return frozenset({self.policy, *self.policies.values()})
+
+    def policy_of(self, cluster: str, job: str) -> str:
+        """Return the name of a job's policy."""
+        return self.policies.get(f"{cluster}/{job}", self.policy)

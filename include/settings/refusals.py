@@ -1,0 +1,163 @@
+"""Faults in settings as one line each: the key, its value, why it cannot be used, and what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from include.policy_catalogue import nearest
+from include.policy_parameters import read_parameters
+
+_LONGEST = 120  # of a value that is shown
+_SECRET = re.compile(r"//[^/@\s]+@")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One key that cannot be used.
+
+    Attributes:
+        key: with its sections; empty for the whole tree.
+        reason: why, with what to write.
+        value: as it was written; None where it is part of the reason.
+    """
+
+    key: str
+    reason: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        """Return the line."""
+        shown = self.key if self.value is None else f"{self.key} = {self.value}"
+        return f"{shown}: {self.reason}" if shown else self.reason
+
+
+def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseModel] | None = None) -> list[Fault]:
+    """Return the faults of a validation, in order; none for another error.
+
+    Args:
+        error: what pydantic raised.
+        within: sections that the locations are within.
+        root: model that the locations start from; None for the parameters of the policy that ``within`` names.
+    """
+    if not isinstance(error, ValidationError):
+        return []
+    found = []
+    for one in error.errors(include_url=False):
+        place = [part for part in one["loc"] if part != "[key]"]
+        if root is None:
+            place = place[1:]  # parameters are validated within a tuple
+        found.append(_fault(one, [*within, *place], root))
+    return found
+
+
+def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
+    """Return the faults of a policy's parameters."""
+    place = f"policies.{policy}"
+    found = faults_of(error, ("policies", policy)) or [Fault(place, str(error))]
+    see = f"; write what docs/settings.md allows under [{place}]"
+    told = ("; write", "; remove")
+    return [one if any(map(one.reason.__contains__, told)) else replace(one, reason=one.reason + see) for one in found]
+
+
+def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
+    key = ".".join(map(_written, place))
+    kind, value = one["type"], shown(one.get("input"))
+    if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
+        siblings = keys_at(place[:-1], root)
+        return Fault(
+            key, f"there is no such key; write {nearest_key(str(place[-1]), place[:-1], siblings, root)}", value
+        )
+    message = str(one["msg"]).removeprefix("Value error, ")
+    if kind == "value_error" and isinstance(one.get("input"), Mapping | BaseModel):  # several keys together
+        return Fault(key, message)
+    message = message.replace("Input should be", "must be").replace("String should", "must")
+    if kind in {"model_type", "dict_type"}:
+        message = f"must be a section; write [{key}] and its keys below"
+    return Fault(key, message if "; write" in message else message + _instead(place, root), value)
+
+
+def _instead(place: Sequence[Any], root: type[BaseModel] | None) -> str:
+    """Return what to write instead: the default."""
+    default = _defaults(place[:-1], root).get(str(place[-1])) if place else None
+    if default is None:
+        return "; remove it" if place else ""
+    return f"; write {shown(default)}, say"
+
+
+def shown(value: object) -> str:
+    """Return a value as TOML writes it, on one line, shortened and without passwords."""
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, str):
+        text = '"' + value.encode("unicode_escape").decode("ascii") + '"'
+    elif isinstance(value, Enum):
+        text = shown(value.value)
+    elif isinstance(value, tuple | list):
+        text = f"[{', '.join('[...]' if isinstance(one, tuple | list) else shown(one) for one in value[:20])}]"
+    elif isinstance(value, Mapping):
+        text = "{...}" if value else "{}"
+    else:
+        text = repr(value)
+    text = _SECRET.sub("//...@", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _written(part: object) -> str:
+    text = str(part)
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else shown(text)
+
+
+def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root: type[BaseModel] | None) -> str:
+    """Return the key that was probably meant: of the same section, or of that name in another one."""
+    elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
+    if elsewhere:
+        return elsewhere[0]
+    found = nearest(key, siblings)
+    return ".".join([*map(_written, section), found]) if found in siblings else found
+
+
+def keys_at(section: Sequence[Any], root: type[BaseModel] | None) -> list[str]:
+    """Return the keys of a section."""
+    return list(_defaults(section, root))
+
+
+def _defaults(section: Sequence[Any], root: type[BaseModel] | None) -> Mapping[str, Any]:
+    """Return key -> default of a section; None for a key whose default cannot be written down."""
+    if root is None:
+        made: Any = read_parameters(str(section[1]), {})
+        for part in section[2:]:
+            made = getattr(made, str(part), None)
+        settable = [one for one in fields(made) if one.metadata.get("setting", True)] if is_dataclass(made) else []
+        return {one.name: getattr(made, one.name) for one in settable}
+    model: type[BaseModel] | None = root
+    for part in section:
+        field = model.model_fields.get(str(part)) if model else None
+        if field is not None:
+            model = model_in(field.annotation)
+    found = model.model_fields if model else {}
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in found.items()}
+    return {name: None if isinstance(one, BaseModel | Mapping) else one for name, one in defaults.items()}
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a key holds, alone or in a table of them; None for any other key."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for one in get_args(annotation) if (model := model_in(one))), None)
+
+
+def key_paths(model: type[BaseModel], within: str = "") -> Iterator[str]:
+    """Yield all keys of a tree with their sections; a table of sections has ``<name>`` in the place of each."""
+    for name, field in model.model_fields.items():
+        path = f"{within}{name}"
+        inside = model_in(field.annotation)
+        if inside is None:
+            yield path
+        else:
+            yield from key_paths(inside, f"{path}." if inside is field.annotation else f"{path}.<name>.")

@@ -1,0 +1,129 @@
+"""Profiling, backtest, applying, and when the DAGs run."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from include.settings.cron import check_cron, interval_s, shortest_interval_s
+from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Days, Hours, Seconds, Section, Text
+
+Cron = Annotated[str, AfterValidator(check_cron)]
+
+
+def _adapter(text: str) -> str:
+    if text != "simulated" and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
+        raise ValueError('must be "simulated" or "module:function" of an adapter; write "simulated", say')
+    return text
+
+
+class Profiling(Section):
+    """How a job is profiled (Phoebe III-C), and on what."""
+
+    adapter: Annotated[Text, AfterValidator(_adapter)] = Field(
+        "simulated", description='"simulated", or "module:function" of an adapter to a real cluster'
+    )
+    scale_out_min: int = Field(
+        2, ge=1, le=SLOTS_MAX, description="smallest scale-out profiled; the largest is the cluster's slots_max"
+    )
+    scale_outs: int = Field(8, ge=3, le=1000, description="deployments that run side by side")
+    rate_steps: int = Field(
+        20, ge=2, le=10_000, description="steps up to slots_max times the highest load seen on one worker"
+    )
+    rate_steps_max: int = Field(
+        60, ge=2, le=10_000, description="the replay ends after so many steps though some deployment still keeps up"
+    )
+    settle_s: int = Field(300, ge=0, le=DAY_S, description="s; a step settles for so long before it is measured")
+    window_s: int = Field(120, ge=10, le=DAY_S, description="s; for so long a step is measured")
+
+    @model_validator(mode="after")
+    def _enough_steps(self) -> Profiling:
+        if self.rate_steps > self.rate_steps_max:
+            raise ValueError(
+                f"rate_steps = {self.rate_steps} is above rate_steps_max = {self.rate_steps_max}, so the replay would "
+                f"end before the highest load; write rate_steps_max = {self.rate_steps} or more"
+            )
+        return self
+
+
+class Backtest(Section):
+    """How policies are compared on a job's own history."""
+
+    days: Days = Field(7, description="last days of the history, which are scored")
+    learning_days: float = Field(
+        1.0, ge=0, le=3660, description="days replayed before them, in which policies learn from a cold start"
+    )
+    history_days_min: float = Field(2.0, gt=0, le=3660, description="days; a job with less history is left out")
+    policies: tuple[Text, ...] = Field(
+        (
+            "planner",
+            "need_vector",
+            "conttune_a3",
+            "ds2",
+            "flink_autoscaler_tuned",
+            "phoebe",
+            "reactive",
+        ),
+        min_length=1,
+        description="policies that are compared",
+    )
+    margin: float = Field(
+        0.01, ge=0, lt=1, description="share of its cost that another policy must save to be recommended"
+    )
+
+
+class Apply(Section):
+    """How steps reach Flink. Nothing is sent unless the mode says ``auto``."""
+
+    mode: Literal["dry-run", "auto"] = Field("dry-run", description="auto: due steps are sent; dry-run: only recorded")
+    max_plan_age_h: Hours = Field(2.0, description="h; steps of an older plan are not sent")
+    cooldown_s: Seconds = Field(300.0, description="s; after a rescale of a job no further one is sent for so long")
+    load_band: float = Field(
+        0.5, gt=0, le=1000, description="a step is refused with a load outside q50 to q90 by more than this share"
+    )
+    confirm_timeout_s: float = Field(
+        180.0, gt=0, le=DAY_S, description="s; a rescale that is not seen within this is recorded as unconfirmed"
+    )
+    poll_every_s: float = Field(1.0, gt=0, le=HOUR_S, description="s; between two looks whether a rescale has happened")
+    watch: bool = Field(
+        True, description="the reactive controller reads the latest raw files before every round of due steps"
+    )
+    watch_span_s: int = Field(
+        900, ge=60, le=DAY_S, description="s; so far back raw files are read; at least two observation windows"
+    )
+
+    @model_validator(mode="after")
+    def _polls_in_time(self) -> Apply:
+        if self.poll_every_s > self.confirm_timeout_s:
+            raise ValueError(
+                f"poll_every_s = {self.poll_every_s:g} is above confirm_timeout_s = {self.confirm_timeout_s:g}, so no "
+                "rescale would be seen in time; write poll_every_s = 1, say"
+            )
+        return self
+
+
+class Schedules(Section):
+    """When each DAG runs: cron expressions in UTC, five fields."""
+
+    collect: Cron = Field("*/5 * * * *", description="raw files are collected")
+    ingest: Cron = Field("5 * * * *", description="raw files become tables")
+    train: Cron = Field("30 2 * * *", description="models are trained")
+    plan: Cron = Field("15 * * * *", description="forecasts and plans are made")
+    apply: Cron = Field("*/5 * * * *", description="rounds of due steps; sets planner.timing.apply_every_s")
+    backtest: Cron = Field("0 4 * * 0", description="policies are compared; after a night's training")
+
+    @model_validator(mode="after")
+    def _whole_hours(self) -> Schedules:
+        if shortest_interval_s(self.ingest) < HOUR_S:
+            raise ValueError(
+                f'ingest = "{self.ingest}" comes more often than every hour, and full hours are ingested; '
+                'write "5 * * * *", say'
+            )
+        return self
+
+    @property
+    def apply_every_s(self) -> int:
+        """Seconds between two rounds of due steps."""
+        return interval_s(self.apply)

@@ -1,0 +1,91 @@
+"""Where data and models live, and the Spark session that reads them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from include.settings.section import Section, Text
+
+_MASTERS = (
+    r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d{0,3})?\])?",
+    r"local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]",
+    r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*",
+    r"k8s://\S+",
+    r"yarn",
+)
+_BYTES = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_LEAST_MEMORY, _MOST_MEMORY = 512 * 2**20, 16 * 2**40  # Spark refuses to start with less
+_TRACKING = ("sqlite", "postgresql", "mysql", "mssql", "http", "https", "file", "databricks")
+
+
+def _master(text: str) -> str:
+    if not any(re.fullmatch(form, text) for form in _MASTERS):
+        raise ValueError(
+            "is no master of Spark; write local[*], local[2], spark://host:7077, yarn or k8s://https://host"
+        )
+    return text
+
+
+def _memory(text: str) -> str:
+    found = re.fullmatch(r"([1-9]\d{0,8})([kmgtKMGT])", text)
+    if found is None:
+        raise ValueError("is no size of memory as Java writes it; write 4g or 2048m, say")
+    if not _LEAST_MEMORY <= int(found[1]) * _BYTES[found[2].lower()] <= _MOST_MEMORY:
+        raise ValueError("must be from 512m, which Spark needs to start, to 16t; write 4g, say")
+    return text
+
+
+def _tracking_uri(text: str) -> str:
+    scheme, found, rest = text.partition(":")
+    if found and scheme.split("+")[0] not in _TRACKING:
+        raise ValueError(f"MLflow has no store of the scheme {scheme!r}; write sqlite:///out/mlflow.db, say")
+    if scheme == "sqlite" and not re.fullmatch(r"///[^?]+(\?.*)?", rest):
+        raise ValueError("names no file; write sqlite:///out/mlflow.db, say")
+    if scheme in {"http", "https"} and not re.match(r"//[^/\s]+", rest):
+        raise ValueError("names no host; write http://mlflow:5000, say")
+    return text
+
+
+def _registered_name(text: str) -> str:
+    if re.search(r"[/:]", text):
+        raise ValueError("MLflow allows neither / nor : in the name of a model; write tidewise-fleet, say")
+    return text
+
+
+class Paths(Section):
+    """Where data lives; the lake may be any URI that Spark and Delta reach."""
+
+    lake: Text = Field("out/lake", description="folder or URI of the Delta tables")
+    raw: Text = Field("out/raw", description="folder of the raw files")
+    out: Text = Field("out", description="folder of what is written besides: report, plans.json, pending steps")
+
+
+class Spark(Section):
+    """How a Spark session is started when the master's own configuration does not say."""
+
+    master: Annotated[Text, AfterValidator(_master)] = Field(
+        "local[*]", description="master URL: local[*], spark://host:7077, yarn, k8s://..."
+    )
+    driver_memory: Annotated[Text, AfterValidator(_memory)] = Field("4g", description="heap of the driver: 4g, 2048m")
+    shuffle_partitions: int = Field(4, ge=1, le=100_000, description="partitions after a shuffle")
+    jars_dir: Text = Field(".cache/jars", description="folder of Delta's jars")
+    package_zip: Text = Field("out/tidewise.zip", description="file that the code for the executors is packed into")
+    connection_id: Annotated[str, Field(pattern=r"^[\w#!()\-.:/\\]{1,200}$")] = Field(
+        "spark_default", description="Airflow connection of the Spark master"
+    )
+
+
+class Mlflow(Section):
+    """Where models are logged."""
+
+    tracking_uri: Annotated[Text, AfterValidator(_tracking_uri)] = Field(
+        "sqlite:///out/mlflow.db", description="MLflow's database or server"
+    )
+    artifact_root: Text = Field("out/mlartifacts", description="folder or URI of logged files")
+    experiment: Text = Field("tidewise", description="name of the experiment of the training runs")
+    registered_model: Annotated[Text, AfterValidator(_registered_name)] = Field(
+        "tidewise-fleet", description="name of the registered model"
+    )

@@ -1,0 +1,127 @@
+"""Observed capacities of a batch of operators as padded arrays.
+
+Several samples at one parallelism enter as count, mean and squared deviations: for a Gaussian process with Gaussian
+noise these are sufficient, so fifty samples at ten parallelisms cost as much as ten and give the same posterior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from models.arrays import Floats, Ints
+
+# Noise is taken as proportional to capacity, but not below this share of the operator's largest capacity: a tiny
+# capacity at p = 1 would otherwise be trusted without limit.
+MIN_NOISE_SCALE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Capacities of B operators at up to m parallelisms each; a count of 0 is padding.
+
+    Attributes:
+        parallelism: (B, m) where capacity was observed, ascending, padding last.
+        count: (B, m) samples there.
+        mean_per_s: (B, m) their mean, records/s; 0 in the padding.
+        squares: (B, m) sum of squared deviations from that mean, (records/s)^2.
+    """
+
+    parallelism: Floats
+    count: Floats
+    mean_per_s: Floats
+    squares: Floats
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """(B, m) which entries are not padding."""
+        return np.asarray(self.count > 0)
+
+    @property
+    def points(self) -> Ints:
+        """(B,) distinct parallelisms."""
+        return np.asarray(self.present.sum(axis=1), np.int64)
+
+    @property
+    def scale_per_s(self) -> Floats:
+        """(B,) largest mean capacity: capacities are divided by it before a fit."""
+        return np.asarray(self.mean_per_s.max(axis=1), float)
+
+    @property
+    def noise_scale(self) -> Floats:
+        """(B, m) what the noise is proportional to, in scaled capacity."""
+        return np.maximum(self.mean_per_s / self.scale_per_s[:, None], MIN_NOISE_SCALE)
+
+    @property
+    def relative_squares(self) -> Floats:
+        """(B,) squared deviations of single samples, relative to the noise scale, pooled over parallelisms."""
+        scaled = self.squares / self.scale_per_s[:, None] ** 2 / self.noise_scale**2
+        return np.asarray(np.where(self.present, scaled, 0.0).sum(axis=1), float)
+
+    def take(self, rows: npt.NDArray[np.bool_] | Ints) -> Samples:
+        """Return the samples of some operators."""
+        return Samples(self.parallelism[rows], self.count[rows], self.mean_per_s[rows], self.squares[rows])
+
+
+def pack(
+    owner: npt.ArrayLike, parallelism: npt.ArrayLike, count: npt.ArrayLike, mean: npt.ArrayLike, squares: npt.ArrayLike
+) -> Samples:
+    """Arrange one row per (operator, parallelism) into padded arrays.
+
+    Args:
+        owner: (rows,) operator 0..B-1 of each row; every operator has at least one.
+        parallelism: (rows,) unique per operator.
+        count: (rows,) samples, at least 1.
+        mean: (rows,) their mean, records/s, positive.
+        squares: (rows,) sum of their squared deviations from it.
+
+    Raises:
+        ValueError: a count or a mean is not positive.
+    """
+    order = np.lexsort((np.asarray(parallelism), np.asarray(owner)))
+    rows = np.asarray(owner, np.int64)[order]
+    columns = [np.asarray(values, float)[order] for values in (parallelism, count, mean, squares)]
+    if rows.size and (columns[1].min() < 1 or not columns[2].min() > 0):
+        raise ValueError("counts must be at least 1 and capacities positive; drop rows without a rate before a fit")
+    sizes = np.bincount(rows)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    padded = []
+    for values in columns:
+        block = np.zeros((len(sizes), int(sizes.max(initial=1))))
+        block[rows, place] = values
+        padded.append(block)
+    return Samples(*padded)
+
+
+def recent_means(
+    owner: Ints, parallelism: Ints, timestamp: Floats, capacity_per_s: Floats, *, keep: int
+) -> tuple[Ints, Ints, Ints, Floats, Floats]:
+    """Keep the most recent samples of each (operator, parallelism) and reduce them: mean reversion of ContTune.
+
+    The pipeline does the same in Spark; this is for data that is already in memory.
+
+    Args:
+        owner: (rows,) operator of each sample.
+        parallelism: (rows,) at which it was seen.
+        timestamp: (rows,) when; larger is later.
+        capacity_per_s: (rows,) records/s.
+        keep: K, samples kept per (operator, parallelism).
+
+    Returns:
+        owner, parallelism, count, mean and squared deviations, one row per (operator, parallelism): see :func:`pack`.
+    """
+    order = np.lexsort((-timestamp, parallelism, owner))
+    keys = np.stack((owner[order], parallelism[order]))
+    first = np.concatenate(([True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)))[: len(order)]
+    group = np.cumsum(first) - 1
+    age = np.arange(len(order)) - np.flatnonzero(first)[group]
+    kept, values = group[age < keep], capacity_per_s[order][age < keep]
+    count = np.asarray(np.bincount(kept), np.int64)
+    mean = np.asarray(np.bincount(kept, values) / count, float)
+    squares = np.asarray(np.bincount(kept, (values - mean[kept]) ** 2), float)
+    return np.asarray(keys[0][first]), np.asarray(keys[1][first]), count, mean, squares

@@ -1,0 +1,208 @@
+"""The nightly training of rows, from nothing but their own windows and downtimes.
+
+The rules are those of ``spark_jobs/train``: which windows are used for a capacity, which are held out, how downtimes
+shrink to their priors.  Deviation: there is no fleet to learn from and no gate, since each row is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.settings import Training
+from models.arrays import Bools, Floats, Ints
+from models.capacity.capacity_samples import pack, recent_means
+from models.capacity.curves import Curves, fit_curves, scaling_error, widen
+from models.evaluation.failures import Downtime
+from models.evaluation.window_recorder import WindowRecorder
+from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
+from models.latency import fit_windows
+from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_of_job
+
+RECENT_DOWNTIMES = 20  # per kind, as in the training stage
+_IDLE_SHARE = 0.8  # of an idle operator's busiest window, as in the training stage
+# Knuth's multiplicative hash: a window is held out or not for all rows alike, and independently of its neighbours.
+_MULTIPLIER, _MODULUS = 2_654_435_761, 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class JobShape:
+    """The facts of a job that training needs.
+
+    Attributes:
+        operators: (O,) names.
+        is_source: (O,).
+        limits: (O,) highest admissible parallelism.
+    """
+
+    operators: tuple[str, ...]
+    is_source: Bools
+    limits: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Capacities of n rows x O operators reduced per parallelism; see ``models.capacity.capacity_samples.pack``."""
+
+    owner: Ints
+    parallelism: Ints
+    count: Ints
+    mean_per_s: Floats
+    squares: Floats
+
+
+def find_held_out(numbers: Ints, share: float) -> Bools:
+    """Return (W,) which windows are held out of a fit, by a hash of their number since 1970."""
+    hashed = (numbers.astype(np.uint64) * np.uint64(_MULTIPLIER)) % np.uint64(_MODULUS)
+    return np.asarray(hashed < share * _MODULUS)
+
+
+def train(
+    job: JobShape,
+    recorder: WindowRecorder,
+    rows: Ints,
+    span: tuple[int, int],
+    *,
+    epoch_window: int,
+    downtimes: Sequence[Sequence[Downtime]],
+    before_s: float,
+    options: Training,
+    previous: Sequence[JobModels | None],
+) -> list[JobModels | None]:
+    """Train the models of some rows.
+
+    Args:
+        job: their job.
+        recorder: of all windows.
+        rows: (n,) whose models to train.
+        span: first window and the one after the last that training sees.
+        epoch_window: number since 1970 of the recorder's first window.
+        downtimes: of each of the n.
+        before_s: only downtimes over by then, seconds since the start, are used.
+        options: of the training stage.
+        previous: models of each of the n from the night before, whose length scales the fits start from.
+
+    Returns:
+        n models; None for a row that showed no capacity yet.
+    """
+    numbers, parallelism, measures, disturbed = recorder.stack(rows, *span)
+    used = ~disturbed & ~find_held_out(numbers + epoch_window, options.holdout_share)[:, None]  # (W, n)
+    points = _reduce_windows(parallelism, measures, used, numbers, options)
+    curves = _fit_curves(job, points, len(rows), previous)
+    selectivity = _fit_selectivity(job, measures, used, recorder)
+    found: list[JobModels | None] = []
+    for place in range(len(rows)):
+        if not curves[place]:
+            found.append(previous[place])
+            continue
+        over = [one for one in downtimes[place] if one.at_s + one.downtime_s < before_s]
+        models = JobModels(
+            capacity=curves[place],
+            selectivity=selectivity[place],
+            recovery=fit_recovery(over),
+            latency=_fit_latency(measures, used, place),
+        )
+        found.append(models)
+    return found
+
+
+def _reduce_windows(
+    parallelism: Ints, measures: Mapping[str, Floats], used: Bools, numbers: Ints, options: Training
+) -> _Points:
+    """Return the K most recent capacities per operator and parallelism, of windows that are busy enough."""
+    capacity, busy = measures["true_in_per_s"], measures["busy"]
+    usable = used[:, :, None] & (capacity > 0) & (busy > 0)
+    busiest = np.where(usable, busy, 0.0).max(axis=0, initial=0.0)
+    enough = np.where(busiest < options.min_busy_share, _IDLE_SHARE * busiest, options.min_busy_share)
+    window, row, operator = np.nonzero(usable & (busy >= enough))
+    owner = row * parallelism.shape[2] + operator
+    at = (window, row, operator)
+    timestamps = numbers[window].astype(float)
+    kept = recent_means(owner, parallelism[at], timestamps, capacity[at], keep=options.recent_per_parallelism)
+    return _Points(*kept)
+
+
+def _fit_curves(
+    job: JobShape, points: _Points, rows: int, previous: Sequence[JobModels | None]
+) -> list[dict[str, CapacityCurve]]:
+    """Return each row's operator -> capacity curve, widened beyond what was observed in that row."""
+    found: list[dict[str, CapacityCurve]] = [{} for _ in range(rows)]
+    if not len(points.owner):
+        return found
+    width = len(job.operators)
+    owners, place = np.unique(points.owner, return_inverse=True)
+    largest = np.zeros(rows)
+    np.maximum.at(largest, points.owner // width, points.parallelism)
+    samples = pack(place, points.parallelism, points.count, points.mean_per_s, points.squares)
+    start = np.array([_find_length_scale(previous[owner // width], job.operators[owner % width]) for owner in owners])
+    top = int(max(job.limits.max(), largest.max()))
+    curves = fit_curves(samples, largest[owners // width], top, start if np.isfinite(start).any() else None)
+    noise = curves.noise_share[place] / np.sqrt(points.count)
+    for row in range(rows):
+        mine = points.owner // width == row
+        if not mine.any():
+            continue
+        error = scaling_error(place[mine], points.parallelism[mine], points.mean_per_s[mine], noise[mine])
+        for index in np.unique(place[mine]).tolist():
+            operator = int(owners[index]) % width
+            own = place == index
+            grid = max(int(job.limits[operator]), int(largest[row]))
+            found[row][job.operators[operator]] = _build_curve(curves, index, points, own, grid=grid, error=error)
+    return found
+
+
+def _build_curve(curves: Curves, index: int, points: _Points, own: Bools, *, grid: int, error: float) -> CapacityCurve:
+    p = np.arange(1, grid + 1)
+    observed = points.parallelism[own]
+    mean, sd = curves.mean_per_s[index, :grid], curves.sd_per_s[index, :grid]
+    lowest, highest = np.full(grid, float(observed.min())), np.full(grid, float(observed.max()))
+    return CapacityCurve(
+        parallelism=p,
+        mean_per_s=mean,
+        sd_per_s=widen(mean, sd, p.astype(float), lowest=lowest, highest=highest, error=error),
+        observed=observed,
+        observed_per_s=points.mean_per_s[own],
+        slope_per_s=float(curves.slope_per_s[index]),
+        length_scale=float(curves.length_scale[index]),
+        signal_ratio=float(curves.signal_ratio[index]),
+        noise_share=float(curves.noise_share[index]),
+    )
+
+
+def _find_length_scale(models: JobModels | None, operator: str) -> float:
+    curve = None if models is None else models.capacity.get(operator)
+    return float("nan") if curve is None else curve.length_scale
+
+
+def _fit_selectivity(
+    job: JobShape, measures: Mapping[str, Floats], used: Bools, recorder: WindowRecorder
+) -> list[dict[str, float]]:
+    """Return each row's operator -> records out per record in; 1 for a source and where nothing flowed."""
+    rate = np.where(used[:, :, None], measures["in_per_s"], 0.0).sum(axis=0)
+    out = rate * recorder.selectivity
+    ratio = np.where(job.is_source | (rate <= 0), 1.0, np.divide(out, rate, out=np.ones(rate.shape), where=rate > 0))
+    return [dict(zip(job.operators, row, strict=True)) for row in ratio.tolist()]
+
+
+def _fit_latency(measures: Mapping[str, Floats], used: Bools, place: int) -> LatencyModel:
+    mine = used[:, place]
+    busy, latency = measures["busy"][mine, place], measures["latency_ms"][mine, place]
+    worst = np.where(np.isfinite(latency), latency, -np.inf).max(axis=1, initial=-np.inf)
+    known = np.isfinite(worst)
+    return fit_windows(busy.max(axis=1, initial=0.0)[known], worst[known])
+
+
+def fit_recovery(downtimes: Sequence[Downtime]) -> RecoveryModel:
+    """Return the recovery model of one row after its downtimes, oldest first; the priors without any."""
+    recent = {kind: [one for one in downtimes if one.kind == kind][-RECENT_DOWNTIMES:] for kind in DOWNTIME_PRIOR_S}
+    rescale, restart = (
+        typical_of_job([one.downtime_s for one in recent[kind]], DOWNTIME_PRIOR_S[kind]) for kind in _KINDS
+    )
+    ages = [one.checkpoint_age_s for one in recent["restart"]]
+    age_s, _ = typical_of_job(ages, CHECKPOINT_AGE_PRIOR_S)
+    return RecoveryModel(*rescale, *restart, age_s, sum(map(len, recent.values())))
+
+
+_KINDS: tuple[EventKind, EventKind] = ("rescale", "restart")

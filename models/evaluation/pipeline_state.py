@@ -1,0 +1,154 @@
+"""What the pipeline would know of each row at a time: its windows, the last night's models, the last forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from include.utc import DAY_S
+from models.arrays import Floats
+from models.evaluation.conditions import Conditions
+from models.evaluation.engine import Engine, EngineSetting
+from models.evaluation.forecasts import Forecasts
+from models.evaluation.nightly_training import JobShape, train
+from models.evaluation.random_draws import RandomDraws
+from models.evaluation.window_recorder import WindowRecorder
+from models.evaluation.workload import Workload, find_limits, find_sufficient
+from models.forecasting.base import Registry
+from models.job_models import JobModels, LatencyModel
+from models.recovery import UNTRAINED
+from models.scheduling.demand import SourceForecast
+
+# Utilisation in the first hour at the parallelism with which all rows begin.
+FIRST_UTILISATION = 0.7
+# Schedules.train of the settings: 02:30 UTC.
+TRAIN_AT_S = 9000
+
+
+class PipelineState:
+    """Simulated jobs, one a row, with what a pipeline of its own would know of each.
+
+    Args:
+        workload: job and load.
+        seeds: of the random draws.
+        candidates: number of candidate policies; each has a row with every seed, J in all.
+        conditions: of the run.
+        past_per_s: (B, S) mean rates of the windows before the first, which forecasts know; None without any.
+        methods: of forecasting; None for those of the forecast stage.
+
+    Attributes:
+        engine: the simulated jobs.
+        recorder: their windows.
+        row_seeds: (J,) the seed of each row.
+        graph, limits: of the job.
+        untrained: what is assumed of it before the first training.
+        arrivals_per_s: (W, S) mean rates of the windows.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        seeds: Sequence[int],
+        candidates: int,
+        conditions: Conditions,
+        *,
+        past_per_s: Floats | None = None,
+        methods: Registry | None = None,
+    ) -> None:
+        self.conditions, self.row_seeds = conditions, tuple(seeds) * candidates
+        cadence, spec = conditions.cadence, workload.spec
+        windows, width = len(workload.rates_per_s) // cadence.steps, len(spec.operators)
+        draws = [RandomDraws.from_seed(seed, windows, width, cadence, conditions.disturbances) for seed in seeds]
+        self.setting = EngineSetting(workload, cadence, conditions.disturbances, draws, conditions.prices.lag_target_s)
+        self.graph, self.limits = spec.graph(), find_limits(spec)
+        self.untrained = assume_untrained(self.graph)
+        first_hour = workload.rates_per_s[: 3600 // cadence.step_s].mean(axis=0)
+        seed_of_row = np.tile(np.arange(len(seeds)), candidates)
+        self.engine = Engine(self.setting, seed_of_row, find_sufficient(spec, first_hour, FIRST_UTILISATION))
+        self.arrivals_per_s = workload.compute_means(cadence.window_s)
+        is_source = np.array([operator.is_source for operator in self.graph.operators])
+        target = np.full((windows, width), np.nan)
+        target[:, is_source] = self.arrivals_per_s
+        self.recorder = WindowRecorder(
+            (len(self.row_seeds), width),
+            kept=conditions.training.lookback_days * DAY_S // cadence.window_s,
+            windows=windows,
+            start_s=workload.start_s,
+            window_s=cadence.window_s,
+            selectivity=np.array([operator.selectivity for operator in spec.operators]),
+            target_per_s=target,
+        )
+        self._shape = JobShape(self.graph.names, is_source, self.limits)
+        past = np.zeros((0, len(self.graph.sources))) if past_per_s is None else past_per_s
+        self._past = len(past)
+        self._forecasts = Forecasts(
+            self.graph.sources,
+            workload.start_s - len(past) * cadence.window_s,
+            np.concatenate([past, self.arrivals_per_s]),
+            cadence.plan_every_s,
+            conditions.forecast,
+            begin=len(past),
+            methods=methods,
+        )
+        self._trained: tuple[int, dict[int, JobModels | None]] = (0, {})
+        self._previous: dict[int, JobModels | None] = {}  # of the night before, for rows that read models
+
+    @property
+    def start_s(self) -> int:
+        """Epoch seconds of the beginning."""
+        return self.setting.workload.start_s
+
+    def name_job(self, row: int) -> str:
+        """Return the name of a row's job: the same for all candidates of a seed, so that they draw the same."""
+        return f"{self.setting.workload.spec.name}-{self.row_seeds[row]}"
+
+    def find_ingested_s(self, now_s: int) -> int:
+        """Return up to when, epoch seconds, the tables of the last plan hold windows."""
+        cadence = self.setting.cadence
+        return (now_s - cadence.plan_after_s) // cadence.plan_every_s * cadence.plan_every_s
+
+    def find_trained_s(self, now_s: int) -> int | None:
+        """Return the epoch second of the last nightly training; None before the first."""
+        at = (now_s - TRAIN_AT_S) // DAY_S * DAY_S + TRAIN_AT_S
+        return at if at > self.start_s else None
+
+    def find_forecast(self, ingested_s: int) -> SourceForecast | None:
+        """Return the forecast from all windows up to a time, epoch seconds; None before there is any."""
+        return self._forecasts.at(self._past + self.recorder.count_until(ingested_s))
+
+    def find_models(self, row: int, now_s: int) -> JobModels | None:
+        """Return a row's models of the last night; only rows that ask are trained."""
+        at = self.find_trained_s(now_s)
+        if at is None:
+            return None
+        night, found = self._trained
+        if night != at:
+            self._previous = {**self._previous, **found}
+            self._trained = (at, self._train(sorted({*self._previous, row}), at))
+        elif row not in found:
+            found.update(self._train([row], at))
+        return self._trained[1][row]
+
+    def _train(self, rows: Sequence[int], at_s: int) -> dict[int, JobModels | None]:
+        window_s, options = self.setting.cadence.window_s, self.conditions.training
+        last = self.recorder.count_until(at_s)
+        models = train(
+            self._shape,
+            self.recorder,
+            np.array(rows, np.int64),
+            (max(0, last - options.lookback_days * DAY_S // window_s), last),
+            epoch_window=self.start_s // window_s,
+            downtimes=[self.engine.downtimes[row] for row in rows],
+            before_s=float(at_s - self.start_s),
+            options=options,
+            previous=[self._previous.get(row) for row in rows],
+        )
+        return dict(zip(rows, models, strict=True))
+
+
+def assume_untrained(graph: JobGraph) -> JobModels:
+    """Return the models that are assumed before the first training: priors, and that records pass one for one."""
+    passing = dict.fromkeys(graph.names, 1.0)
+    return JobModels({}, passing, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))

@@ -1,0 +1,165 @@
+"""What a candidate policy can know of its job at one tick, as it would from the tables, the models and the REST API."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from include.settings import Planner
+from models.evaluation.pipeline_state import PipelineState
+from models.job_models import JobModels
+from models.policies.observations import Observations
+from models.policies.protocol import History, Situation
+from models.scheduling.demand import LEVELS, SourceForecast
+
+
+class TickSnapshot:
+    """What the driver of a row may read at one tick; what is not read is not computed.
+
+    Attributes:
+        now_s: epoch seconds.
+        plan_due: the plan DAG ran just before this tick.
+    """
+
+    def __init__(self, state: PipelineState, row: int, now_s: int, plan_due: bool) -> None:
+        self._state, self._row = state, row
+        self.now_s, self.plan_due = now_s, plan_due
+
+    @property
+    def graph(self) -> JobGraph:
+        """The job."""
+        return self._state.graph
+
+    @property
+    def slots_max(self) -> int:
+        """Most slots that the job may have."""
+        return self._state.setting.workload.spec.slots_max
+
+    @property
+    def options(self) -> Planner:
+        """The planner's settings."""
+        return self._state.conditions.planner
+
+    @cached_property
+    def running(self) -> Mapping[str, int]:
+        """Operator -> running parallelism; of a job that comes back, what it comes back with."""
+        return dict(zip(self.graph.names, self._state.engine.rows.parallelism[self._row].tolist(), strict=True))
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the job runs."""
+        return bool(self._state.engine.is_up[self._row])
+
+    @property
+    def is_restarting(self) -> bool:
+        """Whether the job failed and Flink has noticed: its adaptive scheduler takes new requirements meanwhile."""
+        return self._state.engine.is_restarting(self._row)
+
+    @property
+    def load_per_s(self) -> Mapping[str, float]:
+        """Source -> mean rate of the last window, what the REST API shows now; empty before the first window."""
+        count = self._state.recorder.count
+        if not count:
+            return {}
+        return dict(zip(self.graph.sources, self._state.arrivals_per_s[count - 1].tolist(), strict=True))
+
+    @property
+    def lag_s(self) -> float:
+        """Age of the oldest unprocessed record as metrics tell: backlog over arrivals, of the worst source."""
+        loads = np.array(list(self.load_per_s.values()), float)
+        backlog = self._state.engine.rows.backlog[self._row]
+        ages = np.divide(backlog, loads, out=np.zeros(len(backlog)), where=loads > 0) if len(loads) else np.zeros(1)
+        return float(ages.max())
+
+    @property
+    def ingested_s(self) -> int:
+        """Epoch seconds up to which the tables of the last plan hold windows."""
+        return self._state.find_ingested_s(self.now_s)
+
+    @property
+    def trained_s(self) -> int | None:
+        """Epoch seconds of the last nightly training; None before the first."""
+        return self._state.find_trained_s(self.now_s)
+
+    @property
+    def models(self) -> JobModels | None:
+        """As of the last training; None before the first that had anything to learn from."""
+        return self._state.find_models(self._row, self.now_s)
+
+    @property
+    def forecast(self) -> SourceForecast | None:
+        """Made from the windows up to the last full plan interval; None before there are any."""
+        return self._state.find_forecast(self.ingested_s)
+
+    def observations(self, hours: float, until_s: int | None = None) -> Observations:
+        """Return the windows that ended within some hours before now, or before ``until_s``."""
+        end_s = self.now_s if until_s is None else until_s
+        recorder = self._state.recorder
+        return recorder.observations(self._row, recorder.count_until(end_s - hours * 3600), recorder.count_until(end_s))
+
+    @property
+    def seed(self) -> int:
+        """From the job, the seed of the run and the time, as the plan stage makes it."""
+        return zlib.crc32(f"{self._state.name_job(self._row)}/{self.now_s}".encode())
+
+    def situation(self) -> Situation:
+        """Return what the plan stage would give to a policy now: tables up to the last ingestion.
+
+        Raises:
+            LookupError: there are no models or no forecast yet, for which the plan stage refuses a job.
+        """
+        models, forecast = self.models, self.forecast
+        if models is None or forecast is None:
+            raise LookupError("there are no models or no forecast yet; read TickSnapshot.models and .forecast first")
+        observations = self.observations(self.options.observed_h, self.ingested_s)
+        return Situation(
+            as_of_s=self.now_s,
+            graph=self.graph,
+            parallelism=self.running,
+            models=models,
+            forecast=forecast,
+            slots_max=self.slots_max,
+            options=self.options,
+            observations=observations,
+            seed=self.seed,
+        )
+
+    def live_situation(self, *, reads_models: bool = False) -> Situation:
+        """Return a situation with windows up to now, for a policy that reacts; without models and forecast too.
+
+        The forecast holds the load of the last window, and steps come without expectations.
+
+        Args:
+            reads_models: whether the policy reads the models; else those of an untrained job are used.
+        """
+        models = self.models if reads_models else None
+        loads = self.load_per_s
+        held = {name: np.full((len(LEVELS), 1), loads.get(name, 0.0)) for name in self.graph.sources}
+        return Situation(
+            as_of_s=self.now_s,
+            graph=self.graph,
+            parallelism=self.running,
+            models=self._state.untrained if models is None else models,
+            forecast=SourceForecast(self.now_s, 3600, held),
+            slots_max=self.slots_max,
+            options=self.options,
+            observations=self.observations(self.options.observed_h),
+            seed=self.seed,
+            expects=False,
+        )
+
+    def history(self) -> History:
+        """Return what a policy learns from by night: the windows up to the last training.
+
+        Raises:
+            LookupError: nothing was trained yet.
+        """
+        models, until_s = self.models, self.trained_s
+        if models is None or until_s is None:
+            raise LookupError("nothing was trained yet; read TickSnapshot.trained_s and .models first")
+        observations = self.observations(24.0 * self._state.conditions.training.lookback_days, until_s)
+        return History(until_s, self.graph, models, self.slots_max, self.options, observations)

@@ -1,0 +1,193 @@
+"""Forecast a batch of series: backtest every method, choose a champion per series, give calibrated quantiles."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from include.utc import HOUR_S
+from models.arrays import Bools, Floats, Ints
+from models.forecasting import blend, fallback
+from models.forecasting.base import Forecaster, Registry, registry
+from models.forecasting.boosting import Fit, GlobalBoosting
+from models.forecasting.calendar import Calendar
+from models.forecasting.champion import choose_champions
+from models.forecasting.contest import QUANTILES, Contest, hold_contest
+from models.forecasting.harmonic import HarmonicRidge
+from models.forecasting.rate_history import History, prepare
+from models.forecasting.seasonal_naive import SeasonalNaive
+from models.forecasting.weekday_profile import WeekdayProfile
+
+ORIGIN_SPACING_S = 6 * HOUR_S
+"""Distance of the past origins of the backtest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastSettings:
+    """Settings of a batch forecast.
+
+    Attributes:
+        horizon: bins to predict.
+        backtest_origins: past days of the backtest, with origins every ORIGIN_SPACING_S.
+        champion_margin: a method replaces the incumbent only when its loss is lower by this share.
+        history_days: days before an origin that a rolling forecast uses; a batch brings its own history.
+    """
+
+    horizon: int
+    backtest_origins: int = 7
+    champion_margin: float = 0.02
+    history_days: int = 28
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastBatch:
+    """Forecasts of n series over H bins, and the record of the M methods that competed.
+
+    Attributes:
+        quantiles: records/s at the levels of QUANTILES, shape (4, n, H), ordered and >= 0; NaN without any history.
+        methods: names of the methods that competed.
+        method: the method used for each series.
+        reason: why a series fell back, None when the champion of a backtest was used.
+        champion: index of the champion in ``methods``, -1 for a fallback, shape (n,).
+        origins: days that a method was scored on, shape (M, n).
+        mase: mean absolute error over that of repeating the day before, shape (M, n), NaN when unknown.
+        pinball_q90: over the mean rate, shape (M, n), NaN when unknown.
+        coverage_q90: share of bins at or below q90, shape (M, n), NaN when unknown.
+    """
+
+    quantiles: Floats
+    methods: tuple[str, ...]
+    method: list[str]
+    reason: list[str | None]
+    champion: Ints
+    origins: Ints
+    mase: Floats
+    pinball_q90: Floats
+    coverage_q90: Floats
+
+
+def default_registry(fits: Sequence[Fit] = ()) -> Registry:
+    """Return the methods that compete, with the global model when it was fitted."""
+    methods: list[Forecaster] = [SeasonalNaive(), HarmonicRidge(), WeekdayProfile()]
+    return registry([*methods, GlobalBoosting(tuple(fits))] if fits else methods)
+
+
+def forecast_batch(
+    rates_per_s: Floats,
+    calendar: Calendar,
+    settings: ForecastSettings,
+    *,
+    methods: Registry | None = None,
+    previous_champions: Sequence[str | None] | None = None,
+) -> ForecastBatch:
+    """Forecast the bins after the history.
+
+    Args:
+        rates_per_s: shape (n, T), NaN for gaps; negative and infinite values count as gaps.
+        calendar: of the T bins.
+        settings: horizon and backtest.
+        methods: those that compete, beside their blend; None for those that need no fit.
+        previous_champions: name of each series' champion so far, None for a new one.
+    """
+    candidate_policies = default_registry() if methods is None else methods
+    history = prepare(rates_per_s, calendar)
+    reasons = fallback.find_fallback_reasons(history)
+    learns = np.array([reason is None for reason in reasons], bool)
+    n = len(reasons)
+    previous: Sequence[str | None] = [None] * n if previous_champions is None else previous_champions
+    names = ((blend.NAME,) if len(candidate_policies) > 1 else ()) + tuple(candidate_policies)
+    batch = _empty_batch(n, settings.horizon, names, reasons)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
+        if learns.any():
+            _forecast_by_champion(
+                batch, _select_rows(history, learns), learns, candidate_policies, settings=settings, previous=previous
+            )
+        _fill_with_fallback(batch, history, settings.horizon)
+    return batch
+
+
+def _empty_batch(n: int, horizon: int, methods: tuple[str, ...], reasons: list[str | None]) -> ForecastBatch:
+    unknown = np.full((len(methods), n), np.nan)
+    return ForecastBatch(
+        quantiles=np.full((len(QUANTILES), n, horizon), np.nan),
+        methods=methods,
+        method=[fallback.NAME] * n,
+        reason=reasons,
+        champion=np.full(n, -1, np.int64),
+        origins=np.zeros((len(methods), n), np.int64),
+        mase=unknown,
+        pinball_q90=unknown.copy(),
+        coverage_q90=unknown.copy(),
+    )
+
+
+def _select_rows(history: History, rows: Bools) -> History:
+    return replace(history, observed=history.observed[rows], filled=history.filled[rows], begin=history.begin[rows])
+
+
+def _forecast_by_champion(
+    batch: ForecastBatch,
+    history: History,
+    rows: Bools,
+    methods: Registry,
+    *,
+    settings: ForecastSettings,
+    previous: Sequence[str | None],
+) -> None:
+    """Fill the rows of the batch that can be learnt from."""
+    days, now = settings.backtest_origins, history.bins
+    held = backtest(methods, history, settings)
+    rank = {name: index for index, name in enumerate(held.names)}
+    places = np.flatnonzero(rows)
+    incumbent = np.array([rank.get(previous[int(at)] or "", 0) for at in places], np.int64)
+    losses, absolute, pinball, covered = held.scores(now, days)
+    champion = choose_champions(losses, incumbent, settings.champion_margin)
+    batch.champion[rows] = champion
+    batch.quantiles[:, rows] = held.quantiles(len(held.at) - 1, champion)
+    mean = np.maximum(_row_mean(history.observed), np.finfo(float).tiny)
+    batch.origins[:, rows] = np.isfinite(absolute).sum(axis=1)
+    batch.mase[:, rows] = np.nanmean(absolute, axis=1) / _naive_error(history)
+    batch.pinball_q90[:, rows] = np.nanmean(pinball, axis=1) / mean
+    batch.coverage_q90[:, rows] = np.nanmean(covered, axis=1)
+    for at, chosen in zip(places, champion, strict=True):
+        batch.method[int(at)] = held.names[int(chosen)]
+
+
+def backtest(methods: Registry, history: History, settings: ForecastSettings) -> Contest:
+    """Forecast by every method from past origins and from the end of the history, which is the last origin."""
+    calendar, horizon, now = history.calendar, settings.horizon, history.bins
+    spacing, look_back = calendar.bins(ORIGIN_SPACING_S), settings.backtest_origins * calendar.day
+    at = np.arange(now, max(0, now - look_back - 1), -spacing, dtype=np.int64)[::-1]
+    predicted = np.stack([method.predict(history, at, horizon) for method in methods.values()])
+    unknown = np.full((len(history.begin), horizon), np.nan)
+    later = np.concatenate([history.observed, unknown], axis=1)
+    observed = np.stack([later[:, origin : origin + horizon] for origin in at])
+    return hold_contest(calendar, list(methods), predicted, observed=observed, at=at, look_back=look_back)
+
+
+def _fill_with_fallback(batch: ForecastBatch, history: History, horizon: int) -> None:
+    """Give the series without a complete forecast their recent level, and a reason when they have none yet."""
+    rest = np.asarray(~np.isfinite(batch.quantiles).all(axis=(0, 2)), bool)
+    if not rest.any():
+        return
+    batch.quantiles[:, rest] = fallback.hold_level(_select_rows(history, rest), np.array(QUANTILES), horizon)
+    batch.champion[rest] = -1
+    for at in np.flatnonzero(rest):
+        batch.method[at] = fallback.NAME
+        batch.reason[at] = batch.reason[at] or fallback.UNSCORED
+
+
+def _row_mean(values: Floats) -> Floats:
+    counted = np.isfinite(values).sum(axis=1)
+    return np.asarray(np.nansum(values, axis=1) / np.where(counted > 0, counted, np.nan))
+
+
+def _naive_error(history: History) -> Floats:
+    """Return the mean absolute error of repeating the day before, in sample: the scale of MASE, shape (n,)."""
+    day = history.calendar.day
+    scale = _row_mean(np.abs(history.observed[:, day:] - history.observed[:, :-day]))
+    return np.where(scale > 0, scale, np.nan)

@@ -1,0 +1,150 @@
+"""Input of the forecasters: cleaned rates of many series on one calendar.
+
+Zeros, resets and gaps are data errors before they are load: a poller that failed, a counter that restarted or a window
+without samples must not be learned as an absence of load.  They are set to NaN unless they last.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+from models.forecasting.calendar import Calendar
+
+NOTHING_SHARE = 0.01
+"""A rate below this share of the usual rate of its hour of day is treated as missing data."""
+SPIKE_FACTOR = 10.0
+"""A rate above this many times the busiest usual hour is treated as a counter reset."""
+OUTAGE_DAYS = 1.0
+"""A run this long is real load: the source has stopped, or grown."""
+SPIKE_BINS = 2
+MOST_PER_S = 1e15
+"""No source emits more: such a value is no rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Rates of n series in T bins, ready for the forecasters.
+
+    Attributes:
+        calendar: the bins.
+        observed: records/s, shape (n, T), NaN where there is no trustworthy measurement.
+        filled: the same with gaps filled from earlier bins only, zero before a series begins, shape (n, T).
+        begin: first observed bin of each series, T when there is none, shape (n,).
+    """
+
+    calendar: Calendar
+    observed: Floats
+    filled: Floats
+    begin: Ints
+
+    @property
+    def bins(self) -> int:
+        """Length T of the history."""
+        return int(self.observed.shape[1])
+
+
+def prepare(rates_per_s: Floats, calendar: Calendar) -> History:
+    """Clean and fill rates of shape (n, T); negative, infinite and impossible values count as missing."""
+    rates = np.asarray(rates_per_s, dtype=np.float64)
+    rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
+    observed = np.where(_find_errors(rates, calendar), np.nan, rates)
+    return History(calendar, observed, _fill_causally(observed, calendar), _first_observed_bin(observed))
+
+
+def append_rates(history: History, rates_per_s: Floats) -> History:
+    """Append bins that came later, shape (n, t), without cleaning the earlier ones again.
+
+    An error among them is found bin by bin by comparison with the usual rates before, so that an origin between them
+    does not depend on later bins: whether a source has stopped for good is decided at the next ``prepare``.
+    """
+    rates = np.asarray(rates_per_s, dtype=np.float64)
+    rates = np.where((rates >= 0) & (rates <= MOST_PER_S), rates, np.nan)
+    if history.bins:
+        usual = _usual_by_hour(history.observed, history.calendar)
+        day = history.calendar.day
+        known = np.zeros((len(rates), day))
+        known[:, : min(day, history.bins)] = usual[:, -day:] if history.bins >= day else usual
+        if history.bins >= day:
+            at = np.arange(rates.shape[1]) % day
+            nothing = (rates <= NOTHING_SHARE * known[:, at]) & (known[:, at] > 0)
+            busiest = usual.max(axis=1, keepdims=True, initial=0.0)
+            spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
+            rates = np.where(nothing | spike, np.nan, rates)
+    observed = np.concatenate([history.observed, rates], axis=1)
+    return History(
+        history.calendar, observed, _fill_causally(observed, history.calendar), _first_observed_bin(observed)
+    )
+
+
+def _first_observed_bin(observed: Floats) -> Ints:
+    """Return the first observed bin of each series, T when there is none, shape (n,)."""
+    after = np.ones((len(observed), 1), bool)
+    return np.asarray(np.argmax(np.concatenate([np.isfinite(observed), after], axis=1), axis=1), np.int64)
+
+
+def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
+    """Mark bins that read next to nothing, or absurdly much, against the usual hour; shape (n, T)."""
+    usual = _usual_by_hour(rates, calendar)
+    busiest = usual.max(axis=1, keepdims=True, initial=0.0)
+    nothing = rates <= NOTHING_SHARE * usual
+    nothing &= usual > 0
+    spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
+    if not (nothing.any() or spike.any()):
+        return nothing
+    # A gap inside an outage belongs to it, so unmeasured bins neither end a run nor make one.
+    missing = np.isnan(rates)
+    lasting = int(OUTAGE_DAYS * calendar.day)
+    return np.asarray(_short_runs(nothing | missing, lasting) & nothing | _short_runs(spike, SPIKE_BINS + 1))
+
+
+def _usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:
+    """Return the median over days of the mean rate in each hour of day, repeated for its bins, shape (n, T)."""
+    n, T = rates.shape
+    per_block = next(size for size in range(max(1, calendar.day // 24), 0, -1) if calendar.day % size == 0)
+    blocks_a_day = calendar.day // per_block
+    padding = -T % calendar.day
+    padded = np.concatenate([np.full((n, padding), np.nan), rates], axis=1).reshape(n, -1, blocks_a_day, per_block)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # blocks without any value stay NaN, which is meant
+        counted = np.isfinite(padded).sum(axis=3)
+        hourly = np.nansum(padded, axis=3) / np.where(counted > 0, counted, np.nan)
+        usual = np.nanmedian(hourly, axis=1)
+    usual = np.repeat(np.nan_to_num(usual, nan=0.0), per_block, axis=1)
+    return np.tile(usual, (1, padded.shape[1]))[:, padding:]
+
+
+def _short_runs(marked: Bools, limit: int) -> Bools:
+    """Keep the runs of marked bins that are shorter than ``limit``; shape (n, T)."""
+    n, T = marked.shape
+    edges = np.diff(np.concatenate([np.zeros((n, 1), bool), marked, np.zeros((n, 1), bool)], axis=1).astype(np.int8))
+    row, start = np.nonzero(edges == 1)
+    _, stop = np.nonzero(edges == -1)
+    short = (stop - start) < limit
+    delta = np.zeros((n, T + 1), np.int8)
+    delta[row[short], start[short]] = 1
+    delta[row[short], stop[short]] -= 1
+    return np.cumsum(delta, axis=1, dtype=np.int8)[:, :T] > 0
+
+
+def _fill_causally(observed: Floats, calendar: Calendar) -> Floats:
+    """Fill gaps with the bin a week before, else a day before, else the last value; shape (n, T).
+
+    Only earlier bins are used, so that one fill serves every origin of a backtest.
+    """
+    filled = observed.copy()
+    for season in (calendar.week, calendar.day):
+        for start in range(season, filled.shape[1], season):
+            block = filled[:, start : start + season]
+            before = filled[:, start - season : start - season + block.shape[1]]
+            np.copyto(block, before, where=np.isnan(block))
+    missing = np.isnan(filled)
+    if missing.any():
+        place = np.where(missing, -1, np.arange(filled.shape[1]))
+        place = np.maximum.accumulate(place, axis=1)
+        last = np.take_along_axis(filled, np.maximum(place, 0), axis=1)
+        filled = np.where(missing, np.where(place >= 0, last, 0.0), filled)
+    return filled

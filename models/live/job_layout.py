@@ -1,0 +1,95 @@
+"""The operators of a job in the order of its graph, by the names that every table uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from include.domain.graph import GraphError, JobGraph, Operator
+from models.live.job_replies import Node, Vertex
+
+_SOURCE_PREFIX = "Source: "  # how Flink names sources
+
+
+@dataclass(frozen=True, slots=True)
+class JobLayout:
+    """The operators of a job.
+
+    Attributes:
+        vertex_ids: in the order of the graph; of the reply while no graph is known.
+        operators: their names, same order.
+        is_source: whether nothing feeds them, same order; by name while no graph is known.
+        graph: None while no plan was seen, or when what was seen is no graph.
+        problem: why there is no graph; None when there is one or no plan was seen.
+    """
+
+    vertex_ids: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    is_source: tuple[bool, ...] = ()
+    graph: JobGraph | None = None
+    problem: str | None = None
+
+
+def name_operators(vertices: Sequence[Vertex]) -> dict[str, str]:
+    """Return vertex id -> operator: its name, with a piece of the id where several have the same, or it has none."""
+    namesakes = Counter(vertex.name for vertex in vertices)
+    named = {}
+    for vertex in vertices:
+        unique = bool(vertex.name) and namesakes[vertex.name] == 1
+        named[vertex.vertex_id] = vertex.name if unique else f"{vertex.name} ({vertex.vertex_id[:8]})".lstrip()
+    return named
+
+
+def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
+    """Return a job's operators.
+
+    Args:
+        vertices: of a ``job`` reply.
+        nodes: of its plan; none while it was not seen.
+    """
+    named = name_operators(vertices)
+    upstream = dict(nodes)
+    if nodes and set(upstream) != set(named):
+        return _without_graph(vertices, named, "the plan names other vertices than the job")
+    if not nodes:
+        return _without_graph(vertices, named, None)
+    depth = _depths(upstream)
+    key_groups = {vertex.vertex_id: vertex.max_parallelism for vertex in vertices}
+    in_order = sorted(upstream, key=lambda vertex_id: (depth[vertex_id], vertex_id))
+    try:
+        graph = JobGraph.from_operators(
+            [
+                Operator(named[vertex], tuple(named[feeder] for feeder in upstream[vertex]), key_groups[vertex])
+                for vertex in in_order
+            ]
+        )
+    except (GraphError, KeyError) as error:
+        return _without_graph(vertices, named, str(error))
+    by_name = {name: vertex_id for vertex_id, name in named.items()}
+    return JobLayout(
+        tuple(by_name[name] for name in graph.names),
+        graph.names,
+        tuple(operator.is_source for operator in graph.operators),
+        graph,
+    )
+
+
+def _without_graph(vertices: Sequence[Vertex], named: dict[str, str], problem: str | None) -> JobLayout:
+    ids = tuple(vertex.vertex_id for vertex in vertices)
+    names = tuple(named[vertex_id] for vertex_id in ids)
+    return JobLayout(ids, names, tuple(name.startswith(_SOURCE_PREFIX) for name in names), None, problem)
+
+
+def _depths(upstream: dict[str, tuple[str, ...]]) -> dict[str, int]:
+    """Return how many operators stand before each on its longest way; in a cycle it stops at their number."""
+    depth = dict.fromkeys(upstream, 0)
+    for _ in upstream:
+        deeper = {
+            vertex: max((min(depth.get(feeder, -1) + 1, len(upstream)) for feeder in feeding), default=0)
+            for vertex, feeding in upstream.items()
+        }
+        if deeper == depth:
+            break
+        depth = deeper
+    return depth

@@ -1,0 +1,224 @@
+"""Replies about a job as typed values: its state and vertices, its graph, checkpoints, failures and own metrics."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.live.faults import ReplyError, Rule, shorten
+
+RUNNING = "RUNNING"
+# States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
+STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
+_DEFAULT_KEY_GROUPS = 128
+# Bare NaN and Infinity are no JSON: they are read as the texts that they are.
+_DECODER = json.JSONDecoder(parse_constant=str)
+
+Node = tuple[str, tuple[str, ...]]
+"""A vertex of a graph and the ids of those that feed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A vertex as a ``job`` reply shows it; parallelism 0 where it is not told, name empty where it is missing."""
+
+    vertex_id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobReply:
+    """What ``/jobs/:jobid`` tells; times in epoch milliseconds.
+
+    Attributes:
+        running_ms: when it last came to run; None for never.
+        stopped_ms: its latest entries into states in which it does not process.
+    """
+
+    name: str
+    state: str
+    running_ms: int | None
+    stopped_ms: tuple[int, ...]
+    vertices: tuple[Vertex, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The task slots of a cluster as an ``overview`` reply shows them."""
+
+    total: int
+    free: int
+
+
+def decode(body: str) -> Any:
+    """Return what a body holds.
+
+    Raises:
+        ReplyError: it is empty or not JSON.
+    """
+    text = body.strip()
+    if not text:
+        raise ReplyError(Rule.EMPTY_BODY, "no body")
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise ReplyError(Rule.MALFORMED_JSON, f"{type(error).__name__}: {shorten(text)}") from error
+
+
+def read_job(found: object) -> JobReply:
+    """Read a ``job`` reply.
+
+    Raises:
+        ReplyError: it lacks name, state or vertices, or a vertex has no id of its own.
+    """
+    reply = _object(found)
+    times = reply.get("timestamps")
+    times = times if isinstance(times, dict) else {}
+    stopped = (_time_ms(times.get(state)) for state in STOPPED)
+    return JobReply(
+        name=_text(reply, "name"),
+        state=_text(reply, "state"),
+        running_ms=_time_ms(times.get(RUNNING)),
+        stopped_ms=tuple(at for at in stopped if at is not None),
+        vertices=tuple(
+            Vertex(
+                vertex_id=vertex["id"],
+                name=_encodable(vertex["name"]) if isinstance(vertex.get("name"), str) else "",
+                parallelism=_count(vertex.get("parallelism")),
+                max_parallelism=_count(vertex.get("maxParallelism")) or _DEFAULT_KEY_GROUPS,
+                state=str(vertex.get("status", "")),
+            )
+            for vertex in _with_ids(reply.get("vertices"), "vertices")
+        ),
+    )
+
+
+def read_plan(found: object) -> tuple[Node, ...]:
+    """Read the graph of a ``plan`` reply, or of the plan that a ``job`` reply of a real cluster holds.
+
+    Raises:
+        ReplyError: it has no nodes, or one of them has no id of its own.
+    """
+    plan = _object(found).get("plan")
+    if not isinstance(plan, dict):
+        raise ReplyError(Rule.MISSING_FIELD, "plan")
+    nodes = []
+    for node in _with_ids(plan.get("nodes"), "plan.nodes"):
+        inputs = node.get("inputs")
+        edges = inputs if isinstance(inputs, list) else ()
+        if not all(isinstance(edge, dict) and isinstance(edge.get("id"), str) for edge in edges):
+            raise ReplyError(Rule.WRONG_TYPE, f"inputs of vertex {shorten(node['id'])} without an id")
+        nodes.append((node["id"], tuple(edge["id"] for edge in edges)))
+    return tuple(nodes)
+
+
+def read_checkpoints(found: object) -> tuple[int, ...]:
+    """Return when the checkpoints that a reply lists were completed, epoch milliseconds.
+
+    Raises:
+        ReplyError: this is no object.
+    """
+    reply = _object(found)
+    latest, history = reply.get("latest"), reply.get("history")
+    listed = list(history) if isinstance(history, list) else []
+    if isinstance(latest, dict):
+        listed.append(latest.get("completed"))
+    done = [one for one in listed if isinstance(one, dict) and one.get("status") == "COMPLETED"]
+    times = (_time_ms(one.get("latest_ack_timestamp")) for one in done)
+    return tuple(at for at in times if at is not None)
+
+
+def read_failures(found: object) -> dict[int, str]:
+    """Return the failures that an ``exceptions`` reply lists: epoch milliseconds -> first line of the cause.
+
+    Raises:
+        ReplyError: this is no object.
+    """
+    history = _object(found).get("exceptionHistory")
+    entries = history.get("entries") if isinstance(history, dict) else None
+    causes: dict[int, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        at_ms = _time_ms(entry.get("timestamp")) if isinstance(entry, dict) else None
+        if at_ms is None:
+            continue
+        text = next((entry[key] for key in ("stacktrace", "exceptionName") if isinstance(entry.get(key), str)), "")
+        cause = _encodable(text.partition("\n")[0][:500])
+        causes[at_ms] = min(cause, causes.get(at_ms, cause))
+    return causes
+
+
+def read_job_metrics(found: object) -> dict[str, float]:
+    """Return a job's own metrics by name; those that are no number are left out.
+
+    Raises:
+        ReplyError: this is no list.
+    """
+    if not isinstance(found, list):
+        raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(found))}")
+    values: dict[str, float] = {}
+    for metric in found:
+        if not isinstance(metric, dict) or not isinstance(metric.get("id"), str):
+            continue
+        try:
+            value = float(metric["value"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(value):
+            values[metric["id"]] = value
+    return values
+
+
+def read_overview(found: object) -> Slots:
+    """Read an ``overview`` reply.
+
+    Raises:
+        ReplyError: it does not tell the slots.
+    """
+    reply = _object(found)
+    total, free = reply.get("slots-total"), reply.get("slots-available")
+    if type(total) is not int or type(free) is not int:
+        raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
+    return Slots(total, free)
+
+
+def _object(found: object) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise ReplyError(Rule.WRONG_TYPE, f"no object: {shorten(str(found))}")
+    return found
+
+
+def _text(reply: Mapping[str, Any], field: str) -> str:
+    value = reply.get(field)
+    if not isinstance(value, str) or not value:
+        raise ReplyError(Rule.MISSING_FIELD, field)
+    return _encodable(value)
+
+
+def _with_ids(found: object, field: str) -> list[Mapping[str, Any]]:
+    """Return a list of objects, each with an id of its own."""
+    if not isinstance(found, list):
+        raise ReplyError(Rule.MISSING_FIELD, field)
+    ids = [one.get("id") if isinstance(one, dict) else None for one in found]
+    if not all(isinstance(one, str) and one for one in ids) or len(set(ids)) < len(ids):
+        raise ReplyError(Rule.WRONG_TYPE, f"{field} without an id of their own")
+    return found
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and 1 <= value < 2**31 else 0
+
+
+def _time_ms(value: object) -> int | None:
+    """Return a time; None for 0 and below, Flink's "never", and for what is no time (the last is in the year 9999)."""
+    return value if type(value) is int and 0 < value <= 253_402_300_799_999 else None
+
+
+def _encodable(text: str) -> str:
+    """Return a text that can be written as UTF-8: JSON may hold half of a surrogate pair."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

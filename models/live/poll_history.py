@@ -1,0 +1,244 @@
+"""The last polls of all jobs of all clusters: replies go in, windows and states of all jobs come out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from include.flink.raw_format import Kind, RawRecord
+from models.live import job_replies
+from models.live.faults import Fault, ReplyError, Rule, shorten
+from models.live.job_layout import lay_out
+from models.live.job_replies import RUNNING, JobReply, Node, Slots
+from models.live.job_windows import JobWindows, Rows, by_job
+from models.live.metric_values import drop_outside, read_metrics, values_of
+from models.live.seen_job import JobRecord, SeenJob
+from models.live.vertex_arrays import VertexArrays
+from models.live.windows import row_windows
+
+_HEX_ID = re.compile(r"[0-9a-f]{32}\Z")
+_KINDS = frozenset(Kind)
+_FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
+_HTTP_OK = 200
+JobKey = tuple[str, str]
+"""Cluster and Flink's job id."""
+_Measured = tuple[int, RawRecord, list[float]]  # row, reply and its values
+
+
+class PollHistory:
+    """Takes in replies, poll by poll, and gives windows and states of all jobs.
+
+    Args:
+        window_s: cluster -> length of its windows, whole seconds.
+        other_window_s: of a cluster that is not named.
+        polls: how many polls of a vertex are kept.
+        max_value: a metric above it cannot be.
+        settle_s: how long after a start windows still count as disturbed.
+
+    Attributes:
+        slots: cluster -> its task slots by the last ``overview`` reply.
+    """
+
+    def __init__(
+        self,
+        window_s: Mapping[str, int],
+        *,
+        other_window_s: int = 300,
+        polls: int = 15,
+        max_value: float = 1e15,
+        settle_s: int = 30,
+    ) -> None:
+        self._window_s, self._other_window_s = dict(window_s), other_window_s
+        self._max_value, self._settle_s = max_value, settle_s
+        self._arrays = VertexArrays(polls)
+        self._jobs: dict[JobKey, JobRecord] = {}
+        self._rows: Rows | None = None  # None after a change of any job's operators
+        self.slots: dict[str, Slots] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the arrays, bytes."""
+        return self._arrays.nbytes
+
+    def add(self, records: Iterable[RawRecord]) -> list[Fault]:
+        """Take in replies of one or more polls, in any order; returns what cannot be used, which harms nothing else."""
+        faults: list[Fault] = []
+        measured: list[_Measured] = []
+        for record in sorted(records, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
+            try:
+                self._add_record(record, measured, faults)
+            except ReplyError as error:
+                faults.append(self._fault(record, error.rule, error.detail))
+        if measured:
+            self._add_measured(measured, faults)
+        return faults
+
+    def jobs(self) -> list[SeenJob]:
+        """Return what is seen of each job, in the order of :meth:`windows`."""
+        rows, samples = self._known_rows(), self._arrays.samples
+        measured_ms = np.zeros(len(self._jobs), np.int64)
+        np.maximum.at(measured_ms, rows.job, samples.last_times_ms(np.arange(samples.rows)))
+        return [
+            job.describe(*key, at_ms or None)
+            for (key, job), at_ms in zip(self._jobs.items(), measured_ms.tolist(), strict=True)
+        ]
+
+    def windows(self, now_s: float) -> JobWindows:
+        """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`."""
+        rows, arrays = self._known_rows(), self._arrays
+        found = row_windows(arrays.samples, arrays.parallelism, rows.window_s[rows.job], rows.is_source, now_s)
+        stops = [
+            (number, stop)
+            for number, job in enumerate(self._jobs.values())
+            if job.log.has_stops
+            for stop in job.log.stops()
+        ]
+        return by_job(found, rows, stops, self._settle_s, now_s)
+
+    def forget(self, before_ms: int) -> list[JobKey]:
+        """Forget the jobs whose last reply is older (epoch milliseconds); returns them."""
+        gone = [key for key, job in self._jobs.items() if job.polled_ms < before_ms]
+        if not gone:
+            return []
+        for key in gone:
+            del self._jobs[key]
+        kept = [row for job in self._jobs.values() for row in job.rows.values()]
+        self._arrays.keep_rows(np.array(kept, np.int64))
+        numbers = {row: number for number, row in enumerate(kept)}
+        for job in self._jobs.values():
+            job.rows = {vertex_id: numbers[row] for vertex_id, row in job.rows.items()}
+        self._rows = None
+        return gone
+
+    def _add_record(self, record: RawRecord, measured: list[_Measured], faults: list[Fault]) -> None:
+        if record.status != _HTTP_OK:
+            raise ReplyError(Rule.HTTP_ERROR, f"{record.status}: {shorten(record.body)}")
+        if record.kind not in _KINDS:
+            raise ReplyError(Rule.UNKNOWN_KIND, shorten(record.kind))
+        if record.kind == Kind.OVERVIEW:
+            self.slots[record.cluster] = job_replies.read_overview(job_replies.decode(record.body))
+            return
+        key = (record.cluster, _hex_id(record.job_id, "job_id"))
+        found = job_replies.decode(record.body)
+        if record.kind == Kind.JOB:
+            self._add_job(key, record, job_replies.read_job(found), faults)
+            if isinstance(found.get("plan"), dict):
+                self._add_plan(self._jobs[key], job_replies.read_plan(found))
+            return
+        job = self._jobs.get(key)
+        if job is None:
+            raise ReplyError(Rule.UNKNOWN_VERTEX, "of a job that no reply named")
+        match record.kind:
+            case Kind.PLAN:
+                self._add_plan(job, job_replies.read_plan(found))
+            case Kind.CHECKPOINTS:
+                job.log.add_checkpoints(job_replies.read_checkpoints(found))
+            case Kind.EXCEPTIONS:
+                job.log.add_failures(job_replies.read_failures(found))
+            case Kind.JOB_METRICS:
+                job.metrics = job_replies.read_job_metrics(found)
+            case _:
+                row = job.rows.get(_hex_id(record.vertex_id, "vertex_id"))
+                if row is None:
+                    raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
+                self._add_metrics(record, row, found, measured, faults)
+
+    def _add_job(self, key: JobKey, record: RawRecord, reply: JobReply, faults: list[Fault]) -> None:
+        job = self._jobs.setdefault(key, JobRecord(reply))
+        if record.observed_at_ms <= job.polled_ms:
+            raise ReplyError(Rule.NOT_NEWER, f"observed at {record.observed_at_ms}, the one before at {job.polled_ms}")
+        is_changed = not job.polled_ms or _named(reply) != _named(job.reply)
+        job.reply, job.polled_ms = reply, record.observed_at_ms
+        job.log.add_reply(record.observed_at_ms, reply)
+        if is_changed:
+            new = [vertex.vertex_id for vertex in reply.vertices if vertex.vertex_id not in job.rows]
+            job.rows.update(zip(new, self._arrays.add_rows(len(new)), strict=True))
+        for vertex in reply.vertices:
+            if not vertex.name:
+                faults.append(self._fault(record, Rule.MISSING_FIELD, f"name of vertex {shorten(vertex.vertex_id)}"))
+        if reply.state == RUNNING:
+            self._note_parallelism(job)
+        if is_changed:
+            self._lay_out(job)
+
+    def _note_parallelism(self, job: JobRecord) -> None:
+        now = {vertex.vertex_id: vertex.parallelism for vertex in job.reply.vertices}
+        if now == job.parallelism:
+            return
+        before, job.parallelism = job.parallelism, now
+        changed = [vertex for vertex in {**before, **now} if now.get(vertex, 0) != before.get(vertex, 0)]
+        rows = [job.rows[vertex] for vertex in changed]
+        self._arrays.push_parallelism(rows, job.polled_ms, [now.get(vertex, 0) for vertex in changed])
+
+    def _add_plan(self, job: JobRecord, nodes: tuple[Node, ...]) -> None:
+        if nodes and nodes != job.nodes:
+            job.nodes = nodes
+            self._lay_out(job)
+
+    def _lay_out(self, job: JobRecord) -> None:
+        """Put the operators in order anew.
+
+        Raises:
+            ReplyError: what was seen is no graph; the job is kept without one.
+        """
+        self._rows = None
+        job.layout = lay_out(job.reply.vertices, job.nodes)
+        if job.layout.problem is not None:
+            raise ReplyError(Rule.BAD_GRAPH, shorten(job.layout.problem))
+
+    def _add_metrics(
+        self, record: RawRecord, row: int, found: object, measured: list[_Measured], faults: list[Fault]
+    ) -> None:
+        read = read_metrics(found)
+        if read is None:  # a vertex that is being deployed: no measurement
+            return
+        values, unusable = read
+        faults += [self._vertex_fault(record, one.rule, one.detail) for one in unusable]
+        measured.append((row, record, values))
+
+    def _add_measured(self, measured: Sequence[_Measured], faults: list[Fault]) -> None:
+        records = [record for _, record, _ in measured]
+        values = values_of([value for _, _, value in measured])
+        for number, one in drop_outside(values, self._max_value):
+            faults.append(self._vertex_fault(records[number], one.rule, one.detail))
+        rows = np.array([row for row, _, _ in measured])
+        times_ms = np.array([record.observed_at_ms for record in records])
+        for number in self._arrays.push_metrics(rows, times_ms, values).tolist():
+            detail = f"observed at {records[number].observed_at_ms}"
+            faults.append(self._vertex_fault(records[number], Rule.NOT_NEWER, detail))
+
+    def _known_rows(self) -> Rows:
+        if self._rows is None:
+            self._rows = self._number_rows()
+        return self._rows
+
+    def _number_rows(self) -> Rows:
+        count = self._arrays.samples.rows
+        job_of, position, is_source = np.zeros(count, np.int64), np.full(count, -1), np.zeros(count, bool)
+        for number, job in enumerate(self._jobs.values()):
+            job_of[list(job.rows.values())] = number
+            at = [job.rows[vertex_id] for vertex_id in job.layout.vertex_ids]
+            position[at], is_source[at] = np.arange(len(at)), job.layout.is_source
+        lengths = [self._window_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs]
+        operators = [len(job.layout.operators) for job in self._jobs.values()]
+        return Rows(job_of, position, is_source, np.array(lengths, np.int64), np.array(operators, np.int64))
+
+    def _vertex_fault(self, record: RawRecord, rule: Rule, detail: str) -> Fault:
+        return self._fault(record, rule, f"vertex {record.vertex_id}: {detail}")
+
+    def _fault(self, record: RawRecord, rule: Rule, detail: str) -> Fault:
+        job = self._jobs.get((record.cluster, str(record.job_id)))
+        name = job.reply.name if job is not None else shorten(record.job_id or "")
+        return Fault(record.cluster, name, rule, f"{record.kind}: {detail}")
+
+
+def _hex_id(given: str | None, field: str) -> str:
+    if given is None or not _HEX_ID.match(given):
+        raise ReplyError(Rule.BAD_ID, f"{field} {shorten(str(given))}")
+    return given
+
+
+def _named(reply: JobReply) -> list[tuple[str, str, int]]:
+    return [(vertex.vertex_id, vertex.name, vertex.max_parallelism) for vertex in reply.vertices]

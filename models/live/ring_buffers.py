@@ -1,0 +1,87 @@
+"""The last values of many rows, each with a time: arrays of shape (rows, kept), the oldest overwritten first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+
+_FIRST_ROWS = 64
+
+
+class RingBuffers:
+    """Rows of ``kept`` entries of ``columns`` values.
+
+    Attributes:
+        counts: (rows,) entries that were ever put into each row.
+    """
+
+    def __init__(self, columns: int, kept: int) -> None:
+        if kept < 2:
+            raise ValueError("a difference takes two entries")
+        self._times_ms = np.zeros((_FIRST_ROWS, kept), np.int64)
+        self._values = np.full((columns, _FIRST_ROWS, kept), np.nan)
+        self.counts = np.zeros(_FIRST_ROWS, np.int64)
+        self.rows = 0
+
+    @property
+    def kept(self) -> int:
+        """Return how many entries a row keeps."""
+        return self._times_ms.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the arrays, bytes."""
+        return self._times_ms.nbytes + self._values.nbytes + self.counts.nbytes
+
+    def add_rows(self, number: int) -> range:
+        """Add empty rows; returns their numbers."""
+        first, self.rows = self.rows, self.rows + number
+        if self.rows > len(self.counts):
+            more = max(self.rows, 2 * len(self.counts)) - len(self.counts)
+            self._times_ms = np.pad(self._times_ms, ((0, more), (0, 0)))
+            self._values = np.pad(self._values, ((0, 0), (0, more), (0, 0)), constant_values=np.nan)
+            self.counts = np.pad(self.counts, (0, more))
+        return range(first, self.rows)
+
+    def keep_rows(self, kept: Ints) -> None:
+        """Keep some rows, which are numbered anew in their order."""
+        self._times_ms, self._values = self._times_ms[kept], self._values[:, kept]
+        self.counts, self.rows = self.counts[kept], len(kept)
+
+    def push(self, rows: Ints, times_ms: Ints, values: Floats) -> None:
+        """Put one entry into each of some rows.
+
+        Args:
+            rows: (n,) each once.
+            times_ms: (n,) above zero, later than the entries before.
+            values: (n, columns).
+        """
+        place = self.counts[rows] % self.kept
+        self._times_ms[rows, place] = times_ms
+        self._values[:, rows, place] = values.T
+        self.counts[rows] += 1
+
+    def last_times_ms(self, rows: Ints) -> Ints:
+        """Return (n,) the times of the last entries of some rows, 0 for rows without any."""
+        return np.asarray(self._times_ms[rows, (self.counts[rows] - 1) % self.kept])
+
+    def last_values(self, rows: Ints) -> Floats:
+        """Return (n, columns) the last entries of some rows, NaN for rows without any."""
+        return np.asarray(self._values[:, rows, (self.counts[rows] - 1) % self.kept].T)
+
+    def order(self) -> Ints:
+        """Return (rows, kept) where the entries stand from the oldest to the newest; empty ones come first."""
+        return np.asarray((self.counts[: self.rows, None] + np.arange(self.kept)) % self.kept)
+
+    def times_ms(self, order: Ints) -> Ints:
+        """Return (rows, kept) the times in an order, 0 where there is no entry."""
+        return np.take_along_axis(self._times_ms[: self.rows], order, axis=1)
+
+    def values(self, column: int, order: Ints) -> Floats:
+        """Return (rows, kept) one column in an order, NaN where there is no entry."""
+        return np.take_along_axis(self._values[column, : self.rows], order, axis=1)
+
+    def is_overwritten(self) -> Bools:
+        """Return (rows,) whether a row had more entries than it keeps."""
+        return np.asarray(self.counts[: self.rows] > self.kept)

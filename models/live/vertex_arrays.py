@@ -1,0 +1,97 @@
+"""The last metrics and changes of parallelism of all vertices, a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+from models.live.metric_values import COLUMNS, PLACE
+from models.live.ring_buffers import RingBuffers
+
+_RAN_MS = [PLACE[name] for name in ("busy_total_ms", "idle_total_ms", "backpressured_total_ms")]
+
+
+class VertexArrays:
+    """Rows of vertices.
+
+    Args:
+        polls: how many polls are kept of each.
+
+    Attributes:
+        samples: metrics by :data:`models.live.metric_values.COLUMNS`, only those that are a measurement.
+        parallelism: an entry per change.
+    """
+
+    def __init__(self, polls: int) -> None:
+        self.samples = RingBuffers(len(COLUMNS), polls)
+        self.parallelism = RingBuffers(1, polls)
+        self._received_ms = np.zeros(0, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of the arrays, bytes."""
+        return self.samples.nbytes + self.parallelism.nbytes + self._received_ms.nbytes
+
+    def add_rows(self, number: int) -> range:
+        """Add empty rows; returns their numbers."""
+        self.parallelism.add_rows(number)
+        self._received_ms = np.pad(self._received_ms, (0, number))
+        return self.samples.add_rows(number)
+
+    def keep_rows(self, kept: Ints) -> None:
+        """Keep some rows, which are numbered anew in their order."""
+        self.samples.keep_rows(kept)
+        self.parallelism.keep_rows(kept)
+        self._received_ms = self._received_ms[kept]
+
+    def push_parallelism(self, rows: Sequence[int], at_ms: int, parallelism: Sequence[int]) -> None:
+        """Put a change of some rows at one time; 0 where it is not known any more."""
+        values = np.array(parallelism, float).reshape(len(rows), 1)
+        self.parallelism.push(np.array(rows, np.int64), np.full(len(rows), at_ms), values)
+
+    def push_metrics(self, rows: Ints, times_ms: Ints, values: Floats) -> Ints:
+        """Put metrics of one or more polls.
+
+        Args:
+            rows: (n,) in order of time where a row stands several times.
+            times_ms: (n,)
+            values: (n, columns)
+
+        Returns:
+            Which of the n were not later than what was received before of their row, and were left out.
+        """
+        refused = []
+        for turn in _turns(rows):
+            newer = times_ms[turn] > self._received_ms[rows[turn]]
+            refused.append(turn[~newer])
+            some = turn[newer]
+            self._received_ms[rows[some]] = times_ms[some]
+            moved = some[~self._is_stale(rows[some], values[some])]
+            self.samples.push(rows[moved], times_ms[moved], values[moved])
+        return np.concatenate(refused) if refused else np.zeros(0, np.int64)
+
+    def _is_stale(self, rows: Ints, values: Floats) -> Bools:
+        """Whether tasks have not aged since the metrics before.
+
+        While a JobManager waits for a TaskManager that was lost, all metrics stand still.  The time that tasks have run
+        moves without load, too; where Flink does not tell it, nothing is stale.
+        """
+        before = self.samples.last_values(rows)
+        return np.asarray(_ran_ms(values) == _ran_ms(before))
+
+
+def _ran_ms(values: Floats) -> Floats:
+    return np.asarray(values[:, _RAN_MS].sum(axis=1))
+
+
+def _turns(rows: Ints) -> list[Ints]:
+    """Return places of rows, in order, so that no row stands twice in one turn."""
+    if not len(rows):
+        return []
+    order = np.argsort(rows, kind="stable")
+    begins = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    turn = np.empty(len(rows), np.int64)
+    turn[order] = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
+    return [np.flatnonzero(turn == number) for number in range(turn.max() + 1)]

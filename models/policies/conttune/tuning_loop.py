@@ -1,0 +1,156 @@
+"""ContTune's loop over windows: learn, let the controller judge the job, go through the Big and the Small phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from include.domain.graph import JobGraph
+from models.policies.conttune.capacity_history import History, largest
+from models.policies.conttune.controller import Provision, is_worth_restart, provision
+from models.policies.conttune.conttune_options import Options
+from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
+from models.policies.conttune.small import OperatorProblem, propose
+from models.policies.observations import Observations
+
+Phase = Literal["idle", "big", "small"]
+Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory of a job.
+
+    Attributes:
+        seen_until_s: end of the last window that was read; None before the first.
+        histories: operator -> what was observed of it.
+        p_max: reached by the Big phase; the histories may hold larger ones.
+        phase: of the tuning that has not settled yet; "idle" between tunings.
+    """
+
+    seen_until_s: float | None = None
+    histories: Mapping[str, History] = field(default_factory=dict)
+    p_max: int = 0
+    phase: Phase = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The decision of one step.
+
+    Attributes:
+        outcome: why.
+        parallelism: operator -> instances to run from now on; None when the job stays as it is.
+        began: whether a tuning began with this step.
+    """
+
+    outcome: Outcome
+    parallelism: Mapping[str, int] | None = None
+    began: bool = False
+
+
+def advance(
+    options: Options,
+    graph: JobGraph,
+    observations: Observations,
+    running: Mapping[str, int],
+    *,
+    limits: Mapping[str, int],
+    memory: Memory,
+) -> tuple[Step, Memory]:
+    """Return the step after the latest windows, and the memory after it: at most one reconfiguration.
+
+    Args:
+        options: the settings.
+        graph: the job, in whose order the observations are.
+        observations: windows; those before ``memory.seen_until_s`` are left out.
+        running: operator -> parallelism.
+        limits: operator -> highest admissible parallelism.
+        memory: of the job.
+    """
+    fresh = select_new_windows(observations, memory.seen_until_s)
+    histories = learn_histories(memory.histories, graph, fresh, options.keep)
+    p_max = max(memory.p_max, largest(histories.values()), *running.values())
+    until_s = (
+        float(observations.window_start_s[-1] + observations.window_s) if len(observations) else memory.seen_until_s
+    )
+    known = replace(memory, seen_until_s=until_s, histories=histories, p_max=p_max)
+    reading = read_windows(graph, fresh, running)
+    if reading is None:
+        return Step("no window"), known
+    state = _state(options, reading)
+    if state is Provision.BALANCED and memory.phase == "idle":
+        return Step("balanced"), known
+    # Rates that the Big phase has shown once stay known for the rest of the tuning.
+    hidden = not reading.arrivals_known or (options.always_big and memory.phase != "small")
+    if state is Provision.UNDER and hidden:
+        return _big(running, limits, known)
+    return _small(options, reading, running, limits, known)
+
+
+def _state(options: Options, reading: Reading) -> Provision:
+    """Return the controller's state of the job.
+
+    Deviation: a job whose operators are known to process less than arrives is under-provisioned too; a source that is
+    the bottleneck itself shows no backpressure.
+    """
+    if reading.arrivals_known and reading.short:
+        return Provision.UNDER
+    return provision(reading.backpressured, reading.cpu_usage, options.thresholds)
+
+
+def big_step(parallelism: Mapping[str, int], p_max: int, *, limit: int | None = None) -> tuple[dict[str, int], int]:
+    """Return what an under-provisioned job runs next, and p_max after it (lines 6-16 of Algorithm 1).
+
+    Args:
+        parallelism: operator -> running parallelism.
+        p_max: largest parallelism observed in the job.
+        limit: most that p_max may become.
+    """
+    bound = max(p_max, 1)
+    if all(running >= bound for running in parallelism.values()):
+        bound *= 2
+    bound = bound if limit is None else min(bound, limit)
+    # Deviation: no operator is scaled down by the phase that ends backpressure, should one run above p_max.
+    return {name: max(bound, running) for name, running in parallelism.items()}, bound
+
+
+def _big(running: Mapping[str, int], limits: Mapping[str, int], known: Memory) -> tuple[Step, Memory]:
+    """Double what can be tuned back later; an operator whose capacity was never observed keeps its parallelism."""
+    tunable = {name: count for name, count in running.items() if known.histories.get(name)}
+    if not tunable:
+        return Step("no window"), known
+    requested, p_max = big_step(tunable, known.p_max, limit=max(limits.values()))
+    wanted = {name: min(count, limits[name]) for name, count in requested.items()}
+    if all(wanted[name] <= running[name] for name in wanted):
+        return Step("limit"), replace(known, phase="idle")
+    return Step("big", wanted, known.phase == "idle"), replace(known, p_max=p_max, phase="big")
+
+
+def _small(
+    options: Options,
+    reading: Reading,
+    running: Mapping[str, int],
+    limits: Mapping[str, int],
+    known: Memory,
+) -> tuple[Step, Memory]:
+    problems = [
+        OperatorProblem(
+            history=known.histories[name],
+            required_per_s=reading.required_per_s[name],
+            parallelism=count,
+            capacity_per_s=reading.capacity_per_s[name],
+            p_max=min(known.p_max, limits[name]),
+        )
+        for name, count in running.items()
+    ]
+    suggestions = propose(problems, alpha=options.alpha, acquisition=options.acquisition)
+    wanted = {
+        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(running, suggestions, strict=True)
+    }
+    if wanted == dict(running):
+        return Step("settled"), replace(known, phase="idle")
+    if not is_worth_restart(running, wanted, options.thresholds.decision):
+        return Step("gate"), replace(known, phase="idle")
+    return Step("small", wanted, known.phase == "idle"), replace(known, phase="small")

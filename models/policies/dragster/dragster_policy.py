@@ -1,0 +1,57 @@
+"""Dragster as policies of Tidewise: one decision is one slot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.policies.dragster.dragster_inputs import measure_network, observe_slot
+from models.policies.dragster.dragster_memory import Memory
+from models.policies.dragster.dragster_options import Options, Target
+from models.policies.dragster.dragster_slot import advance
+from models.policies.immediate_change import hold, rescale_now
+from models.policies.protocol import Schedule, Situation
+from models.policies.window_means import NO_LOAD_PER_S
+from models.scheduling.need import upper_limits
+
+
+class Dragster:
+    """Tracks, operator by operator, the capacity that the load asks for, and learns which parallelism has it.
+
+    Sources keep their parallelism, as in the paper.
+
+    Args:
+        options: the settings.
+    """
+
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options or Options()
+
+    def first_memory(self) -> Memory:
+        """Return the memory of a job that was never decided on."""
+        return Memory()
+
+    def decide(self, situation: Situation, memory: Memory) -> tuple[Schedule, Memory]:
+        """Return the next slot's configuration.
+
+        Raises:
+            DemandError: the forecast, from which the expectation is made, cannot be used.
+        """
+        graph, observations = situation.graph, situation.observations
+        if memory.last_seen_s is not None:
+            observations = observations.since(memory.last_seen_s)
+        if not len(observations):
+            return hold(situation, "Dragster has no new window to learn from."), memory
+        limits = upper_limits(graph, situation.slots_max)
+        net = measure_network(graph, observations, situation.models.selectivity)
+        slot = observe_slot(net, observations, situation.parallelism, limits)
+        wanted, known = advance(self._options, net, slot, memory)
+        known = replace(known, last_seen_s=float(observations.window_start_s[-1] + observations.window_s))
+        if not any(rate >= NO_LOAD_PER_S for rate in slot.source_per_s.values()):
+            return hold(situation, "Dragster saw no records arrive and leaves the job as it is."), known
+        return rescale_now(situation, dict(wanted), self._reason(wanted, slot.tasks, known.slot)), known
+
+    def _reason(self, wanted: dict[str, int], tasks: object, slot: int) -> str:
+        if wanted == tasks:
+            return f"Dragster keeps the configuration in slot {slot}: it tracks the capacity that the load asks for."
+        how = "saddle point" if self._options.target is Target.SADDLE else "gradient"
+        return f"Dragster's {how} needs another capacity, or tries a new parallelism, in slot {slot}."

@@ -1,0 +1,133 @@
+"""The planner: forecast quantiles x capacity posteriors x recovery x rescale cost, solved exactly over the horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Floats, Ints
+from models.policies.immediate_change import rescale_now
+from models.policies.job_outlook import build_outlook
+from models.policies.protocol import Decision, Schedule, Situation
+from models.policies.tidewise.pending_steps import list_pending_steps
+from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job, learn_windows
+from models.policies.tidewise.snapshot import Snapshot, lag_s
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.scheduling.candidates import list_candidates
+from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
+from models.scheduling.demand import quantile_at_level
+from models.scheduling.expectation import Outlook
+from models.scheduling.need import Need
+from models.scheduling.reason import explain_step
+from models.scheduling.rescale_timing import JobConditions, place_steps
+from models.scheduling.segments import Segment
+from models.scheduling.shortest_path import Paths, solve
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleProblem:
+    """One job's problem.
+
+    Attributes:
+        outlook: demand, capacity and recovery.
+        configurations: (K, O) candidates, the running one first.
+        costs: of the candidates.
+        current, limits: (O,) running and highest admissible parallelism.
+    """
+
+    outlook: Outlook
+    configurations: Ints
+    costs: CostTables
+    current: Ints
+    limits: Ints
+
+    def solve(self, prices: Floats) -> Paths:
+        """Return the cheapest path."""
+        return solve(self.costs.cost_per_bin(prices)[None], self.costs.switch[None], np.zeros(1, np.int64))
+
+
+class Planner:
+    """Plans ahead with a usable forecast; else it follows the measured load, as the reactive controller does."""
+
+    def first_memory(self) -> ControllerMemory:
+        """Return the memory of a job that was never planned for."""
+        return ControllerMemory()
+
+    def decide(self, situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
+        """Return the steps of the horizon, and the memory with them for the evaluations until the next plan.
+
+        Raises:
+            DemandError: the forecast cannot be used.
+            GraphError: forecast and graph do not belong together.
+        """
+        if situation.forecast.fallback is not None:
+            return self._follow(situation, drop_plan(memory))
+        job = build_problem(situation)
+        prices = situation.slot_prices.of_job(situation.seed, job.outlook.demand.bins)
+        made = schedule(situation, job, prices)
+        known = learn_windows(memory, situation.graph, situation.observations)
+        return made, accept_plan(known, list_pending_steps(made, situation.forecast))
+
+    @staticmethod
+    def _follow(situation: Situation, memory: ControllerMemory) -> tuple[Schedule, ControllerMemory]:
+        decision, after = evaluate_job(take_snapshot(situation), memory)
+        reason = f"{situation.forecast.fallback}; {decision.reason}"
+        return rescale_now(situation, decision.wanted or {}, reason), after
+
+
+def take_snapshot(situation: Situation) -> Snapshot:
+    """Return the snapshot of a situation: a job that is planned for runs."""
+    return Snapshot(
+        now_s=situation.as_of_s,
+        graph=situation.graph,
+        running=situation.parallelism,
+        up=True,
+        observations=situation.observations,
+        slots_max=situation.slots_max,
+        options=situation.options,
+        recovery=situation.models.recovery,
+    )
+
+
+def build_problem(situation: Situation) -> ScheduleProblem:
+    """Return the problem of a job."""
+    job = build_outlook(situation)
+    configurations = list_candidates(job.outlook.demand, job.outlook.bounds, job.current, job.limits)
+    now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
+    costs = compute_costs(job.outlook, configurations, now, situation.options)
+    return ScheduleProblem(job.outlook, configurations, costs, job.current, job.limits)
+
+
+def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Schedule:
+    """Return the steps of the cheapest path under prices of slots, (T,) per slot and minute."""
+    path = job.solve(prices).choice[0]
+    options, required = situation.options, job.outlook.demand
+    chosen = job.configurations[path].T  # (O, T)
+    load = quantile_at_level(required.load_per_s, options.load_quantile)
+    highest = job.configurations[-1]
+    short = load > job.outlook.capacity_per_s(highest, slice(0, required.bins))
+    unmodelled = tuple(name for name in required.operators if name not in job.outlook.bounds)
+    need = Need(chosen, np.tile(short, (len(required.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
+    around = JobConditions(
+        job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.timing.apply_every_s
+    )
+    steps = place_steps(segments(path, job.configurations), around)
+    since = [0, *(step.begin for step in steps[:-1])]
+    reasons = [explain_step(step, first, around, load) for step, first in zip(steps, since, strict=True)]
+    short_of = [bool(prices[step.begin : step.end].max(initial=0.0) > 0) for step in steps]
+    reasons = [
+        f"{reason}; the cluster's slots are short then" if one else reason
+        for reason, one in zip(reasons, short_of, strict=True)
+    ]
+    return Schedule(situation.graph.names, tuple(map(Decision, steps, reasons)))
+
+
+def segments(path: Ints, configurations: Ints) -> list[Segment]:
+    """Return the stretches of one candidate, (T,) indices into (K, O); the running one is the first candidate."""
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(path)) + 1])
+    ends = np.append(begins[1:], len(path))
+    return [
+        Segment(int(begin), int(end), configurations[path[begin]], held=bool(begin == 0 and path[0] == 0))
+        for begin, end in zip(begins, ends, strict=True)
+    ]

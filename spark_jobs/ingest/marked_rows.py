@@ -1,0 +1,70 @@
+"""Parsed rows with the faults that only other rows show, and what of them reaches bronze and quarantine."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from include.flink.raw_format import Kind
+from include.tables import BRONZE_JOB_EVENTS
+from include.utc import Interval
+from spark_jobs.ingest.hours import LOOKBACK, read_hours
+from spark_jobs.ingest.quality import add_lines, quarantine_files, quarantine_rows
+from spark_jobs.lake import Lake
+from spark_jobs.raw_parsing import bronze_rows
+from spark_jobs.raw_parsing.raw_files import RawFile, read_contents
+from spark_jobs.raw_parsing.raw_lines import read_lines
+
+
+def find_known_vertices(lake: Lake, rows: DataFrame, hours: Interval) -> DataFrame:
+    """Return the vertices that a reply of these hours, or of the last before, named."""
+    return bronze_rows.find_known_vertices(
+        rows, read_hours(lake, BRONZE_JOB_EVENTS, hours.start - LOOKBACK, hours.start)
+    )
+
+
+def mark_rows(rows: DataFrame, known: DataFrame, repeated: DataFrame | None) -> DataFrame:
+    """Return all rows with every fault, and ``duplicate``."""
+    # Keys of unknown vertices may be repeated: rows that have a fault are passed over when repetitions are marked.
+    return _mark_duplicates(bronze_rows.mark_unknown(rows, known), repeated)
+
+
+def select_events(rows: DataFrame, repeated: DataFrame | None, hours: Interval) -> DataFrame:
+    """Return the rows of bronze.job_events; which vertices are known matters to metrics alone."""
+    is_event = ~F.col("kind").eqNullSafe(F.lit(str(Kind.VERTEX_METRICS)))
+    return bronze_rows.select_event_rows(_mark_duplicates(rows.where(is_event & _is_observed_in(hours)), repeated))
+
+
+def select_metrics(marked: DataFrame, hours: Interval) -> DataFrame:
+    """Return the rows of bronze.metrics.
+
+    A file of raw lines is read by one task and holds one hour: the tables' files stay few without a shuffle.
+    """
+    return bronze_rows.select_metrics_rows(marked.where(_is_observed_in(hours)))
+
+
+def select_own_rows(marked: DataFrame, interval: Interval) -> DataFrame:
+    """Return the rows of the interval's own directories: the others are another run's to judge."""
+    hour = F.col("dir_hour")
+    return marked.where((hour >= F.lit(interval.start)) & (hour < F.lit(interval.end)))
+
+
+def collect_quarantine(lake: Lake, own_files: list[RawFile], own_marked: DataFrame) -> DataFrame:
+    """Return the rows of ops.quarantine: each file, line and value that is refused, once."""
+
+    def lines(names: list[str]) -> DataFrame:
+        return read_lines(read_contents(lake.spark, [file for file in own_files if file.name in names]))
+
+    files = quarantine_files(lake.spark, own_files)
+    found = quarantine_rows(add_lines(own_marked, lines)).unionByName(files)
+    return found.distinct().repartition("date", "hour")  # one file for each hour
+
+
+def _mark_duplicates(rows: DataFrame, repeated: DataFrame | None) -> DataFrame:
+    if repeated is None:
+        return rows.withColumn("duplicate", F.lit(False))
+    return bronze_rows.mark_repeated(rows, repeated).localCheckpoint()
+
+
+def _is_observed_in(hours: Interval) -> Column:
+    return (F.col("observed_at") >= F.lit(hours.start)) & (F.col("observed_at") < F.lit(hours.end))

@@ -1,0 +1,83 @@
+"""The parsed lines that one run of ingestion needs: those of its own hours and those that belong to them.
+
+A row belongs to the hour in which it was observed; its file lies in the directory of the hour in which it was written.
+So the rows of ``[start, end)`` are found in the directories from one hour before ``start`` (a clock a little ahead) to
+``late_allowance_h`` hours after ``end``.  Rows of the interval's own directories that were observed before ``start``
+widen the interval: their hours are made again from all their files.  Thereby bronze is a function of the files alone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+
+from include.settings import Settings
+from include.utc import Interval, floor_hour
+from spark_jobs.ingest.quality import Counts
+from spark_jobs.lake import Lake
+from spark_jobs.raw_parsing import bronze_rows
+from spark_jobs.raw_parsing.parsed_lines import parse_lines
+from spark_jobs.raw_parsing.raw_files import RawFile, hour_range, list_files, read_contents
+
+
+def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[RawFile]:
+    """Return the raw files of the interval's own directories."""
+    return list_files(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
+
+
+def parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> DataFrame:
+    """Return the lines of the interval's own directories, and of those around what was observed in the interval."""
+    start, end = interval.start, interval.end
+    allowance = timedelta(hours=settings.ingest.late_allowance_h)
+    before = _read_files(lake, settings, start - _ahead(settings), start, observed=(start, end))
+    after = _read_files(lake, settings, end, end + allowance, observed=(None, end))
+    contents = read_contents(lake.spark, own_files).unionByName(before.unionByName(after))
+    return parse_lines(contents, settings.ingest)
+
+
+def widen_hours(interval: Interval, line_counts: Counts) -> Interval:
+    """Return the hours that are written: the interval, begun earlier where late rows belong to earlier hours."""
+    late = [found["first_late"] for found in line_counts.values() if found["first_late"] is not None]
+    starts = [floor_hour(timestamp.astimezone(interval.start.tzinfo)) for timestamp in late]
+    return Interval(min([interval.start, *starts]), interval.end)
+
+
+def parse_late_rows(lake: Lake, settings: Settings, interval: Interval, hours: Interval) -> DataFrame | None:
+    """Return the lines that belong to the hours by which the interval was widened; None when it was not."""
+    if hours.start == interval.start:
+        return None
+    first = hours.start - _ahead(settings)
+    return parse_lines(
+        _read_files(lake, settings, first, interval.start, observed=(hours.start, interval.start)), settings.ingest
+    )
+
+
+def add_late_rows(own_rows: DataFrame, late_rows: DataFrame | None) -> DataFrame:
+    """Return all rows."""
+    return own_rows if late_rows is None else own_rows.unionByName(late_rows)
+
+
+def find_repeated_keys(rows: DataFrame) -> DataFrame | None:
+    """Return the keys that stand more than once among rows without fault, kept; None without any, as is the rule."""
+    repeated = bronze_rows.find_repeated_keys(rows)
+    return None if repeated.isEmpty() else repeated.localCheckpoint()
+
+
+def add_late_repeated_keys(
+    own_repeated: DataFrame | None, rows: DataFrame, late_rows: DataFrame | None
+) -> DataFrame | None:
+    """Return the repeated keys of all rows; without late rows they are known already."""
+    return own_repeated if late_rows is None else find_repeated_keys(rows)
+
+
+def _ahead(settings: Settings) -> timedelta:
+    """Return how far ahead of its hour a file's clock may be, in whole directories."""
+    return timedelta(hours=1 if settings.ingest.max_clock_skew_s else 0)
+
+
+def _read_files(
+    lake: Lake, settings: Settings, start: datetime, end: datetime, observed: tuple[datetime | None, datetime | None]
+) -> DataFrame:
+    files = list_files(lake.spark, settings.paths.raw, hour_range(start, end))
+    return read_contents(lake.spark, files, *observed)

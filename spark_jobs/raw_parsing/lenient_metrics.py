@@ -1,0 +1,85 @@
+"""Vertex metrics that Arrow left: read by Spark's more lenient reader and checked by the value rules.
+
+A value that breaks a rule becomes null and is reported in ``value_faults`` with its text as received; the rest of the
+row is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType
+
+from include.flink.raw_format import Kind
+from include.tables import AGGREGATES
+from spark_jobs.raw_parsing.envelopes import FAULT, fault
+from spark_jobs.raw_parsing.metric_values import check_values
+from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
+
+VALUE_FAULTS = "ARRAY<STRUCT<reason: STRING, detail: STRING, raw: STRING>>"
+_TEXTS = AGGREGATES.replace("DOUBLE", "STRING")
+_CHECKED = {
+    "metrics": AGGREGATES,
+    "value_faults": VALUE_FAULTS,
+    "metric_values": "INT",
+    "not_measured": "INT",
+}
+
+
+def is_left() -> Column:
+    """Whether a row has metrics that Arrow did not read, or read with a value that breaks a rule."""
+    return F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS) & F.col("metrics").isNull()
+
+
+def read_left_metrics(left: DataFrame, max_value: float) -> DataFrame:
+    """Return rows of which :func:`is_left` holds, read: with ``_CHECKED`` columns, or with a ``fault``.
+
+    Args:
+        left: with the columns of :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
+        max_value: the largest value of any metric.
+    """
+    columns = {field.name: field.dataType.simpleString() for field in left.schema}
+    read = left.withColumn("texts", F.from_json("body", _TEXTS)).withColumn("fault", _metrics_fault().cast(FAULT))
+    # Spark hands a bare NaN or Infinity over in quotes of its own.
+    trimmed = read.withColumn("texts", _convert("texts", lambda text: F.btrim(text, F.lit('"'))))
+    typed = trimmed.withColumn("metrics", _convert("texts", lambda text: text.try_cast("DOUBLE")))
+    rows = typed.withColumn("place", F.concat_ws(" ", "job_id", "vertex_id"))
+    schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    checked = rows.mapInArrow(_checker(list(columns), max_value), schema)
+    return checked.withColumns(
+        {"body": F.lit(None).cast("STRING"), "line": F.when(F.col("fault").isNotNull(), F.col("line"))}
+    )
+
+
+def _metrics_fault() -> Column:
+    is_json = F.try_parse_json("body").isNotNull()
+    return F.when(F.col("texts").isNull() & ~is_json, fault("malformed_json", "body")).when(
+        F.col("texts").isNull() | F.exists("texts", lambda metric: metric["id"].isNull()),
+        fault("wrong_type", "body: no metrics"),
+    )
+
+
+def _convert(metrics: str, convert: Callable[[Column], Column]) -> Column:
+    """Return rows of metrics with every value converted."""
+    return F.transform(
+        metrics,
+        lambda metric: F.struct(
+            metric["id"].alias("id"), *[convert(metric[name]).alias(name) for name in AGGREGATIONS]
+        ),
+    )
+
+
+def _checker(columns: list[str], max_value: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    kinds = {name: to_arrow_type(DataType.fromDDL(kind)) for name, kind in _CHECKED.items()}
+
+    def check(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            checked = check_values(batch["metrics"], batch["texts"], batch["place"], max_value)
+            made = {name: getattr(checked, name).cast(kind) for name, kind in kinds.items()}
+            yield pa.RecordBatch.from_pydict({name: made.get(name, batch.column(name)) for name in columns})
+
+    return check

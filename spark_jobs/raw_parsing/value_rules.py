@@ -1,0 +1,110 @@
+"""The rules that values of metrics have to meet, and the one evaluator that applies them.
+
+Pure NumPy: it is given typed values and does not know whether Arrow or Spark read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Flags = npt.NDArray[np.bool_]
+
+AGGREGATIONS = ("min", "max", "avg", "sum", "skew")
+SUBTASK_AGGREGATIONS = ("min", "max", "avg")  # in the metric's own unit; of a time share they are ms per s
+TIME_SHARES = ("busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
+_IS_OF_SUBTASK = np.isin(AGGREGATIONS, SUBTASK_AGGREGATIONS)[:, np.newaxis]
+_IS_MEAN = np.isin(AGGREGATIONS, "avg")[:, np.newaxis]
+SHARE_LIMIT_MS = 1050.0  # ms per s of one subtask: Flink overshoots 1000 a little, more cannot be
+NO_RULE = -1
+"""Stands for a value that breaks no rule."""
+
+
+class Scope(StrEnum):
+    """For which values a rule holds."""
+
+    ALL = "every value"
+    OTHER_METRICS = "metrics other than time shares"
+    SUBTASK_SHARES = "least, largest and mean time share of a subtask"
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values of many metrics: a row for each of ``AGGREGATIONS``, a column for each metric.
+
+    Attributes:
+        is_share: whether the metric is a time share, one flag per column.
+        is_given: whether anything was received.
+        is_number: whether a number was read; NaN counts as one.
+        number: the number, NaN where there is none.
+    """
+
+    is_share: Flags
+    is_given: Flags
+    is_number: Flags
+    number: npt.NDArray[np.float64]
+
+    def are_in(self, scope: Scope) -> Flags:
+        """Whether each value is among those of a scope."""
+        match scope:
+            case Scope.ALL:
+                return np.ones(1, dtype=np.bool_)
+            case Scope.OTHER_METRICS:
+                return ~self.is_share
+            case Scope.SUBTASK_SHARES:
+                return self.is_share & _IS_OF_SUBTASK
+
+    @property
+    def are_not_measured(self) -> Flags:
+        """Whether each value is a time share that Flink did not measure: one for its five aggregations."""
+        return self.is_share & _IS_MEAN & self.is_number & np.isnan(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRule:
+    """One rule.
+
+    Attributes:
+        reason: the reason in ops.quarantine of a value that breaks it.
+        scope: for which values it holds.
+        condition: whether each value breaks it, given the largest value of any metric (setting ``max_value``).
+    """
+
+    reason: str
+    scope: Scope
+    condition: Callable[[Values, float], Flags]
+
+
+VALUE_RULES = (
+    ValueRule("wrong_type", Scope.ALL, lambda values, _: values.is_given & ~values.is_number),
+    # A NaN time share is none that Flink measured: no fault.
+    ValueRule("value_nan", Scope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
+    ValueRule("value_negative", Scope.ALL, lambda values, _: values.number < 0.0),
+    ValueRule("value_huge", Scope.ALL, lambda values, max_value: values.number > max_value),
+    ValueRule("value_huge", Scope.SUBTASK_SHARES, lambda values, _: values.number > SHARE_LIMIT_MS),
+)
+"""In order: the first rule that a value breaks gives the reason."""
+
+
+def is_time_share(metric: str | None) -> bool:
+    """Whether a metric is a time share; an operator may stand before its name (``Source__x.busyTimeMsPerSecond``)."""
+    return metric is not None and metric.rpartition(".")[2] in TIME_SHARES
+
+
+def find_broken_rules(values: Values, max_value: float) -> npt.NDArray[np.int8]:
+    """Return for each value the place in ``VALUE_RULES`` of the first rule that it breaks, ``NO_RULE`` without one.
+
+    Args:
+        values: of any number of metrics.
+        max_value: the largest value of any metric.
+    """
+    found = np.full(values.number.shape, NO_RULE, dtype=np.int8)
+    for place, rule in reversed(list(enumerate(VALUE_RULES))):
+        is_broken = rule.condition(values, max_value)
+        if is_broken.any():  # seldom
+            found[is_broken & values.are_in(rule.scope)] = place
+    return found

@@ -1,0 +1,155 @@
+"""One bundle from the fits, which come to the driver as one row per operator or job; there is no loop over jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from models.arrays import Floats, Ints
+from models.bundle import FleetBundle
+from models.capacity.curves import scaling_error, widen
+from models.capacity.kinds import KINDS
+from models.capacity.prior_learning import learn_prior
+from models.latency import pool_latency
+from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
+from spark_jobs.train.training_data import JOB, OPERATOR
+
+_RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_count")
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A bundle and the tables that it was made from.
+
+    Attributes:
+        bundle: the models.
+        operators: one row per operator, sorted; scalar columns of the fits.
+        events: the events with ``downtime_without_s``, the downtime that a model without the event expects.
+        scaling_error: see models.capacity.curves.
+    """
+
+    bundle: FleetBundle
+    operators: pd.DataFrame
+    events: pd.DataFrame
+    scaling_error: float
+
+
+def assemble(
+    model_version: str,
+    *,
+    known: pd.DataFrame,
+    selectivities: pd.DataFrame,
+    capacities: pd.DataFrame,
+    latencies: pd.DataFrame,
+    events: pd.DataFrame,
+) -> Assembled:
+    """Put a fleet's fits together.
+
+    Args:
+        model_version: of this training.
+        known: OPERATOR columns and ``kind`` of every operator of the latest job graphs.
+        selectivities: OPERATOR columns and ``selectivity``.
+        capacities: rows of fits.fit_capacities.
+        latencies: rows of training_fits.fit_latencies.
+        events: rows of training_data.recent_events.
+    """
+    keys = list(OPERATOR)
+    names = pd.concat([known[keys], selectivities[keys], capacities[keys]]).drop_duplicates()
+    operators = names.merge(selectivities, how="left", on=keys).merge(capacities, how="left", on=keys)
+    operators = operators.merge(known[[*keys, "kind"]], how="left", on=keys)
+    operators = operators.sort_values(keys, ignore_index=True)
+    # An operator through which nothing flowed yet: one record out per record in is assumed until it is measured.
+    operators["selectivity"] = operators["selectivity"].astype(float).fillna(1.0)
+    jobs = operators[list(JOB)].drop_duplicates(ignore_index=True)
+    recovery, scored = _recovery(jobs, events)
+    curve_arrays, error = _curves(operators)
+    arrays = {**curve_arrays, **_latency(jobs, latencies), "recovery": recovery}
+    arrays["operator_count"] = operators.groupby(list(JOB), sort=True).size().to_numpy(np.int64)
+    by_job = operators.groupby(list(JOB), sort=True)["operator"].agg(tuple).reset_index()
+    index = tuple(by_job.itertuples(index=False, name=None))
+    scalars = operators.drop(columns=list(_RAGGED))
+    return Assembled(FleetBundle(model_version, index, arrays), scalars, scored, error)
+
+
+def _flat(parts: Iterable[object]) -> Floats:
+    return np.concatenate([np.zeros(0), *(np.asarray(part, float) for part in parts if _is_list(part))])
+
+
+def _is_list(part: object) -> bool:
+    return isinstance(part, (list, np.ndarray))
+
+
+def _counts(parts: Iterable[object]) -> Ints:
+    return np.array([len(part) if isinstance(part, (list, np.ndarray)) else 0 for part in parts], np.int64)
+
+
+def _curves(operators: pd.DataFrame) -> tuple[dict[str, np.ndarray], float]:
+    """Return capacity curves, widened outside the observed range, with the kinds' priors; and the scaling error."""
+    grid_count, observed_count = _counts(operators["mean_per_s"]), _counts(operators["observed"])
+    mean, sd, observed, per_s, samples = (_flat(operators[name]) for name in _RAGGED)
+    owner = np.repeat(np.arange(len(operators)), observed_count)
+    noise = operators["noise_share"].to_numpy(float)
+    error = scaling_error(owner, observed.astype(np.int64), per_s, noise[owner] / np.sqrt(samples))
+    lowest, highest = np.full(len(operators), np.inf, np.float64), np.full(len(operators), -np.inf, np.float64)
+    np.minimum.at(lowest, owner, observed)
+    np.maximum.at(highest, owner, observed)
+    curve = np.repeat(np.arange(len(operators)), grid_count)
+    before = np.repeat(np.cumsum(grid_count) - grid_count, grid_count)
+    parallelism = np.asarray(np.arange(len(curve)) - before + 1.0, np.float64)
+    wide = widen(mean, sd, parallelism, lowest=lowest[curve], highest=highest[curve], error=error)
+    scalars = operators[["slope_per_s", "length_scale", "signal_ratio", "noise_share", "selectivity"]].to_numpy(float)
+    arrays = {
+        "grid_count": grid_count,
+        "observed_count": observed_count,
+        "scalars": scalars,
+        "mean_per_s": mean,
+        "sd_per_s": wide,
+        "observed": observed.astype(np.int64),
+        "observed_per_s": per_s,
+    }
+    # The capacity of an idle operator is uncertain, and one that has left the graph has no kind.
+    prior = learn_prior(
+        pd.Index(KINDS).get_indexer(pd.Index(operators["kind"])).astype(np.int64),
+        owner,
+        observed,
+        per_s,
+        length_scale=scalars[:, 1],
+        eligible=(operators["idle"] == False).to_numpy(),  # noqa: E712 - None where there is no curve
+    )
+    return {**arrays, **prior.to_arrays()}, error
+
+
+def _latency(jobs: pd.DataFrame, latencies: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the latency curves in the order of the jobs; a job without one has the fleet's."""
+    found = jobs.merge(latencies, how="left", on=list(JOB))
+    fleet = pool_latency(_flat(found["knots"]), _flat(found["latency_at_knots_ms"]))
+    missing = _counts(found["knots"]) == 0
+    knots = [fleet.knots if gap else own for gap, own in zip(missing, found["knots"], strict=True)]
+    values = [
+        fleet.latency_at_knots_ms if gap else own
+        for gap, own in zip(missing, found["latency_at_knots_ms"], strict=True)
+    ]
+    return {"knot_count": _counts(knots), "knots": _flat(knots), "latency_at_knots_ms": _flat(values)}
+
+
+def _recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd.DataFrame]:
+    """Return the (J, 6) recovery array and the events of known jobs with their left-out predictions."""
+    numbered = jobs.assign(number=np.arange(len(jobs)))
+    scored = events.merge(numbered, how="inner", on=list(JOB)).sort_values([*JOB, "started_at"], ignore_index=True)
+    cluster = jobs["cluster"].astype("category").cat.codes.to_numpy().astype(np.int64)
+    number = scored["number"].to_numpy(np.int64)
+    without, columns = np.zeros(len(scored)), []
+    for kind, prior_s in DOWNTIME_PRIOR_S.items():
+        mine = (scored["kind"] == kind).to_numpy()
+        typical = typical_duration(scored["downtime_s"].to_numpy(float)[mine], number[mine], cluster, prior_s)
+        without[mine] = typical.without_s
+        columns += [typical.centre_s, typical.sd_s]
+    age = scored["checkpoint_age_s"].to_numpy(float)
+    aged = np.isfinite(age)
+    checkpoint = typical_duration(age[aged], number[aged], cluster, CHECKPOINT_AGE_PRIOR_S)
+    counts = np.bincount(number, minlength=len(jobs)).astype(float)
+    recovery = np.column_stack([*columns, checkpoint.centre_s, counts])
+    return recovery, scored.assign(downtime_without_s=without).drop(columns="number")

@@ -1,0 +1,50 @@
+"""What a training was, in words for a person who opens its run or its model version in MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from include.settings import Training
+from include.utc import format_utc
+from spark_jobs.train.training_data import Inputs
+
+CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
+OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
+
+
+def describe_training(
+    inputs: Inputs, training: Training, result: Mapping[str, object], measured: Mapping[str, float], source: str
+) -> str:
+    """Return a training's description in Markdown.
+
+    Args:
+        inputs: what was read.
+        training: the settings.
+        result: the row of gold.model_versions without as_of, and ``curves``.
+        measured: metrics by name; NaN where there was nothing to measure.
+        source: path and Delta version of the observations.
+    """
+    held = f"{training.holdout_share:.0%}"
+    return f"""Models of {result["jobs"]} jobs in one bundle: a capacity curve for {result["curves"]} of
+{result["operators"]} operators, and each job's recovery time and latency.
+
+**Trained on** {result["observations"]:,} undisturbed observation windows from {result["trained_from"]} UTC up to
+{format_utc(inputs.as_of)}, from `{source}`; {held} of them were held back for the scores.
+
+**Gate**: {result["gate"]}; {result["gate_detail"]}. The gate compares the capacity error of this model (challenger)
+with that of the model in use (champion) on the same held-back observations; it lets a challenger pass whose error is
+not larger by more than `gate_tolerance`.
+
+**Errors on what was held back** (mean, relative): capacity {_percent(measured["capacity_mape"])} of
+{measured["capacity_held"]:,.0f} observations, {_percent(measured["capacity_coverage_80"])} of them inside the 80% band;
+recovery time {_percent(measured["recovery_mape"])} of {measured["recovery_events"]:,.0f} events; latency
+{_percent(measured["latency_mape"])}.
+
+**Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
+(predicted against seen), `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{OPERATOR_TABLE}` (a
+row for each operator), `{PRIOR_TABLE}` (what operators of one kind share).
+"""
+
+
+def _percent(share: float) -> str:
+    return "unknown" if share != share else f"{share:.1%}"  # noqa: PLR0124 - NaN alone differs from itself

@@ -1,0 +1,94 @@
+"""Tables and plots of a training for people."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from models.bundle import FleetBundle
+from models.capacity.fleet_prior import FleetPrior
+from models.job_models import CapacityCurve
+from spark_jobs.train.training_data import OPERATOR
+
+PANELS = 24
+_COLUMNS = 6
+_BAND_SD = 1.2816  # 80%
+_CURVE, _POINTS = "#2563a8", "#d1495b"
+
+
+def operator_table(bundle: FleetBundle, operators: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per operator: what it was fitted from, how, and its error on held-back rows."""
+    merged = operators.merge(scores, how="left", on=list(OPERATOR))
+    mean_error = merged["error"] / merged["held"]
+    table = merged[[*OPERATOR, "selectivity", "slope_per_s", "length_scale", "noise_share", "idle", "at_bound", "held"]]
+    arrays = bundle.arrays
+    ends = np.cumsum(arrays["observed_count"])
+    spans = list(zip(ends - arrays["observed_count"], ends, strict=True))
+    texts = [f"{p}: {per_s:.4g}/s" for p, per_s in zip(arrays["observed"], arrays["observed_per_s"], strict=True)]
+    seen = [", ".join(texts[begin:end]) for begin, end in spans]
+    return table.assign(held_out_error=mean_error, parallelisms=arrays["observed_count"], capacity_at_observed=seen)
+
+
+def prior_table(bundle: FleetBundle) -> pd.DataFrame:
+    """Return the prior of each kind of operators, one row per kind; no rows when it was learned from no operator."""
+    prior = FleetPrior.from_arrays(bundle.arrays)
+    return pd.DataFrame({"kind": prior.kinds, **prior.to_columns()} if prior else {"kind": []})
+
+
+def capacity_figure(bundle: FleetBundle) -> Figure:
+    """Draw the curves of the operators observed at the most parallelisms: band of 80%, line and points."""
+    order = np.argsort(-bundle.arrays["observed_count"], kind="stable")[:PANELS]
+    names = bundle.operators()
+    chosen = [names[row] for row in order if bundle.arrays["grid_count"][row]]
+    rows = max(1, math.ceil(len(chosen) / _COLUMNS))
+    figure = Figure(figsize=(3 * _COLUMNS, 2.4 * rows), layout="constrained")
+    axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
+    for axis, (cluster, job, operator) in zip(axes, chosen, strict=False):
+        _draw_curve(axis, bundle.for_job(cluster, job).capacity[operator])
+        axis.set_title(f"{job}\n{operator}"[:64], fontsize=7)
+    for axis in axes[len(chosen) :]:
+        axis.set_visible(False)
+    figure.supxlabel("parallelism")
+    figure.supylabel("capacity, records/s (band: 80%)")
+    return figure
+
+
+def _draw_curve(axis: Axes, curve: CapacityCurve) -> None:
+    shown = curve.parallelism <= max(4, 2 * int(curve.observed.max()))
+    at, mean, sd = curve.parallelism[shown], curve.mean_per_s[shown], curve.sd_per_s[shown]
+    axis.fill_between(at, np.maximum(mean - _BAND_SD * sd, 0), mean + _BAND_SD * sd, color=_CURVE, alpha=0.2, lw=0)
+    axis.plot(at, mean, color=_CURVE, lw=1.2)
+    axis.plot(curve.observed, curve.observed_per_s, ".", color=_POINTS, ms=5)
+    axis.tick_params(labelsize=6)
+    axis.set_ylim(bottom=0)
+
+
+def recovery_figure(recoveries: pd.DataFrame) -> Figure:
+    """Draw predicted against measured recovery; each event was predicted by a downtime learned without it."""
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axis = figure.subplots()
+    known = np.isfinite(recoveries[["seen_s", "predicted_s"]].to_numpy(float)).all(axis=1)
+    seen = recoveries[known]
+    for kind, colour in (("rescale", _CURVE), ("restart", _POINTS)):
+        mine = seen[seen["kind"] == kind]
+        axis.plot(mine["seen_s"], mine["predicted_s"], "o", color=colour, ms=4, label=f"{kind} ({len(mine)})")
+        earliest = np.maximum(mine["seen_s"] - mine["resolution_s"], 0)
+        axis.hlines(mine["predicted_s"], earliest, mine["seen_s"], color=colour, lw=0.6, alpha=0.4)
+    top = float(seen[["seen_s", "predicted_s"]].to_numpy(float).max(initial=1.0)) * 1.1
+    axis.plot([0, top], [0, top], color="grey", lw=0.8)
+    axis.set(
+        xlabel="measured recovery, s (line: true end lies between two samples)",
+        ylabel="predicted recovery, s",
+        xlim=(0, top),
+        ylim=(0, top),
+    )
+    axis.legend()
+    return figure

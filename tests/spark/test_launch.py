@@ -1,0 +1,74 @@
+"""Several stages in one application: each leaves its own counts; a failure names its stage and ends what follows."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import timedelta
+
+import pytest
+
+from cli.embedded import below
+from include.settings import SETTINGS_FILE_VARIABLE, SettingsError
+from spark_jobs import launch
+from spark_jobs.apply.stage import NoPlanError
+
+AS_OF = ["--as-of", "2026-11-20T19:00:00Z"]
+
+
+@pytest.fixture
+def stages(spark, tmp_path, monkeypatch):
+    """The folder with the counts of stages, on an empty lake."""
+    (tmp_path / "empty.toml").touch()
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "empty.toml"))
+    for name, value in below(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "stages"
+
+
+def test_each_stage_leaves_its_own_counts_and_seconds(stages, capsys):
+    began_s = time.monotonic()
+    assert launch.main(["forecast", "plan", "report", *AS_OF]) == 0
+    took_s = time.monotonic() - began_s
+    found = {path.stem: json.loads(path.read_text()) for path in stages.iterdir()}
+    assert set(found) == {"forecast", "plan", "report"}
+    assert (found["forecast"]["forecasts"], found["plan"]["jobs"], found["report"]["shown"]) == (0, 0, 0)
+    assert sum(counts["seconds"] for counts in found.values()) == pytest.approx(took_s, abs=1.0)
+    said = [line.split(":")[1] for line in capsys.readouterr().out.splitlines() if line.startswith("tidewise: stage")]
+    assert said == [f" stage {name} {what}" for name in ("forecast", "plan", "report") for what in ("starts", "done")]
+
+
+def test_a_failure_names_its_stage_and_begins_no_later_one(stages, capsys):
+    with pytest.raises(NoPlanError):
+        launch.main(["forecast", "apply", "report", *AS_OF])
+    assert {path.stem for path in stages.iterdir()} == {"forecast"}
+    printed = capsys.readouterr()
+    assert "tidewise: stage apply failed: NoPlanError:" in printed.err
+    assert "run it again: forecast apply report --as-of 2026-11-20T19:00:00Z" in printed.err
+    assert "report" not in printed.out
+
+
+def test_settings_that_cannot_be_used_are_the_first_stages_failure(stages, monkeypatch, capsys):
+    monkeypatch.setenv("TIDEWISE__FORECAST__HORIZON_H", "0")
+    with pytest.raises(SettingsError):
+        launch.main(["forecast", "plan", *AS_OF])
+    assert "tidewise: stage forecast failed: SettingsError:" in capsys.readouterr().err
+    assert not stages.exists()
+
+
+def test_what_is_sent_is_dated_by_its_own_stage(stages, monkeypatch):
+    """The clock of a stage starts with it and not with the application, at the same moment in both its readings."""
+    seen = []
+
+    class Recorded:
+        @staticmethod
+        def run(spark, settings, request):
+            time.sleep(0.2)
+            seen.append((request.stage, request.started_at, request.started_on_s))
+            return {}
+
+    monkeypatch.setattr(launch.importlib, "import_module", lambda name: Recorded)
+    launch.main(["plan", "apply", *AS_OF])
+    (_, first_at, first_s), (_, second_at, second_s) = seen
+    assert second_s - first_s >= 0.2
+    assert abs((second_at - first_at) - timedelta(seconds=second_s - first_s)) < timedelta(seconds=0.05)

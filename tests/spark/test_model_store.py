@@ -1,0 +1,56 @@
+"""What a person finds in MLflow: an experiment of training runs, and descriptions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.settings import Mlflow
+from models.bundle import FleetBundle
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from spark_jobs.model_store import NOTE_TAG, ModelStore
+
+KIND = ("mlflow.experimentKind", "custom_model_development")  # as MLflow's pages spell it
+NOTE = "Models of 1 job in one bundle."
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> ModelStore:
+    root = tmp_path_factory.mktemp("mlflow")
+    return ModelStore(Mlflow(tracking_uri=f"sqlite:///{root}/mlflow.db", artifact_root=str(root / "artifacts")))
+
+
+def bundle() -> FleetBundle:
+    grid = np.arange(1, 4)
+    curve = CapacityCurve(grid, 10.0 * grid, 0.1 * grid, grid[:1], 10.0 * grid[:1], 10.0, 2.5, 10.0, 0.03)
+    recovery, latency = RecoveryModel(30.0, 4.0, 60.0, 9.0, 10.0, 3), LatencyModel(np.zeros(0), np.zeros(0))
+    return FleetBundle.from_models("v1", {("c", "orders"): JobModels({"map": curve}, {"map": 1.0}, recovery, latency)})
+
+
+def test_an_experiment_holds_training_runs(store):
+    assert store.finished("none") is None
+    experiment = store.client.get_experiment_by_name(store.settings.experiment)
+    assert KIND in experiment.tags.items()
+
+
+def test_an_experiment_of_before_becomes_one_and_a_person_may_change_it(store):
+    older = ModelStore(store.settings.model_copy(update={"experiment": "older"}))
+    number = older.client.create_experiment("older")
+    assert older.finished("none") is None
+    assert KIND in older.client.get_experiment(number).tags.items()
+    older.client.set_experiment_tag(number, KIND[0], "finetuning")
+    assert older.finished("none") is None
+    assert older.client.get_experiment(number).tags[KIND[0]] == "finetuning"
+
+
+def test_run_version_and_model_have_descriptions(store):
+    with store.run("v1", {NOTE_TAG: NOTE}):
+        store.log_bundle(bundle())
+    run = store.finished("v1")
+    assert run.data.tags["mlflow.note.content"] == NOTE
+    number = store.register(run).number
+    name = store.settings.registered_model
+    assert store.client.get_model_version(name, str(number)).description == NOTE
+    assert "alias `champion` names the version that plans use" in " ".join(
+        store.client.get_registered_model(name).description.split()
+    )

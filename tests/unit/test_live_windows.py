@@ -1,0 +1,234 @@
+"""Polls to windows: one rule of silver.observations each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from live_replies import SOURCE, T0_S, WORK, Job
+
+from models.live.poll_history import PollHistory
+from models.policies.observations import Observations
+
+JOB = Job()
+MINUTE = {"c": 60}
+
+
+def history(*records, window_s=MINUTE, **options) -> PollHistory:
+    made = PollHistory(window_s, **options)
+    assert made.add([*JOB.start(), *records]) == []
+    return made
+
+
+def seen(made: PollHistory, until_s: float, job: int = 0) -> Observations:
+    return made.windows(T0_S + until_s).observations(job)
+
+
+def column(values: np.ndarray, operator: str = WORK) -> list[float | None]:
+    place = [SOURCE, WORK].index(operator)
+    return [None if np.isnan(value) else round(float(value), 9) for value in values[:, place]]
+
+
+def began(found: Observations) -> list[int]:
+    return [int(start) - T0_S for start in found.window_start_s]
+
+
+def test_rates_are_differences_of_counters_over_the_time_between_polls():
+    polls = [JOB.metrics(at, taken=10.0 * at, sent=5.0 * at) for at in (0, 20, 40, 70, 100)]
+    found = seen(history(*polls), 120)
+    assert began(found) == [0, 60]
+    assert column(found.processing_rate_per_s) == [10.0, 10.0]
+    assert column(found.output_rate_per_s) == [5.0, 5.0]
+    assert column(found.processing_rate_per_s, SOURCE) == [None, None]
+
+
+def test_a_source_processes_what_it_emits():
+    found = seen(history(*[JOB.metrics(at, SOURCE, taken=0.0, sent=7.0 * at) for at in (0, 30)]), 60)
+    assert column(found.processing_rate_per_s, SOURCE) == [7.0]
+
+
+def test_shares_of_time_and_true_rates():
+    polls = [
+        JOB.metrics(at, taken=100.0 * at, sent=50.0 * at, busy_ms=400 * at, idle_ms=350 * at, backpressured_ms=250 * at)
+        for at in (0, 30, 50)
+    ]
+    found = seen(history(*polls), 60)
+    assert column(found.busy_share) == [0.4]
+    assert column(found.idle_share) == [0.35]
+    assert column(found.backpressured_share) == [0.25]
+    assert column(found.true_processing_rate_per_s) == [250.0]
+    assert column(found.true_output_rate_per_s) == [125.0]
+
+
+def test_a_share_that_was_not_measured_is_unknown_and_gives_no_true_rate():
+    found = seen(history(*[JOB.metrics(at, taken=10.0 * at, busyTimeMsPerSecond="NaN") for at in (0, 30)]), 60)
+    assert column(found.busy_share) == [None]
+    assert column(found.true_processing_rate_per_s) == [None]
+
+
+def test_a_share_never_exceeds_one():
+    found = seen(history(*[JOB.metrics(at, taken=1.0 * at, busy_ms=1010.0 * at) for at in (0, 30)]), 60)
+    assert column(found.busy_share) == [1.0]
+
+
+def test_gauges_stand_in_where_no_counters_are():
+    polls = [JOB.metrics(at, numRecordsInPerSecond=float(at), busyTimeMsPerSecond=500.0) for at in (10, 30)]
+    found = seen(history(*polls), 60)
+    assert column(found.processing_rate_per_s) == [20.0]  # their mean
+    assert column(found.busy_share) == [0.5]
+
+
+def test_a_counter_that_fell_leaves_its_difference_out():
+    polls = [JOB.metrics(at, taken=taken) for at, taken in ((0, 0.0), (20, 200.0), (40, 10.0), (50, 60.0))]
+    found = seen(history(*polls), 60)
+    assert column(found.processing_rate_per_s) == [pytest.approx((200 + 50) / 30)]
+
+
+def test_one_counter_that_fell_leaves_out_all_of_the_reply():
+    polls = [JOB.metrics(0, taken=0.0, sent=900.0), JOB.metrics(30, taken=300.0, sent=1.0)]
+    found = seen(history(*polls), 60)
+    assert column(found.processing_rate_per_s) == [None]
+
+
+def test_a_difference_over_more_than_two_windows_is_left_out():
+    polls = [JOB.metrics(at, taken=10.0 * at) for at in (0, 30, 30 + 121, 30 + 121 + 20)]
+    found = seen(history(*polls), 180)
+    assert began(found) == [0, 120]
+    assert column(found.processing_rate_per_s) == [10.0, 10.0]
+    lone = seen(history(*polls[:3]), 180)
+    assert column(lone.processing_rate_per_s) == [10.0, None]
+
+
+def timed(at: float, ran_s: float, sent: float, **values: float):
+    spent = {"busy_ms": 500.0 * ran_s, "idle_ms": 500.0 * ran_s, "backpressured_ms": 0.0}
+    return JOB.metrics(at, SOURCE, sent=sent, **spent, **values)
+
+
+def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one():
+    moving = [timed(at, at, 100.0 * at, pending=50.0) for at in (0, 30, 60, 90)]
+    still = [timed(at, 90, 9000.0, pending=50.0) for at in range(120, 360, 30)]
+    idle = [timed(at, at, 9000.0, pending=0.0) for at in range(360, 480, 30)]
+    made = history(*moving, *still, *idle)
+    found = seen(made, 480)
+    assert dict(zip(began(found), column(found.target_data_rate_per_s, SOURCE), strict=True)) == {
+        0: 100.0,
+        60: 100.0,
+        360: 0.0,
+        420: 0.0,
+    }
+
+
+def test_what_is_seen_tells_when_metrics_stand_still():
+    made = history(*[timed(at, min(at, 90), 1.0) for at in range(0, 300, 30)])
+    assert made.jobs()[0].measured_at_ms == 1000 * (T0_S + 90)
+
+
+def test_target_data_rate_is_what_is_emitted_and_the_growth_of_the_backlog():
+    polls = [JOB.metrics(at, SOURCE, sent=50.0 * at, pending=20.0 * at) for at in (0, 20, 40)]
+    made = history(*polls)
+    found = seen(made, 60)
+    assert column(found.target_data_rate_per_s, SOURCE) == [70.0]
+    assert column(found.pending_records, SOURCE) == [800.0]
+    assert column(found.latency_ms, SOURCE) == [16_000.0]
+    assert column(found.target_data_rate_per_s, WORK) == [None]
+    assert not made.windows(T0_S + 60).lower_bounds(0).any()
+
+
+def test_a_backlog_that_shrinks_faster_than_records_are_emitted_leaves_no_target_below_zero():
+    polls = [JOB.metrics(at, SOURCE, sent=1.0 * at, pending=1000.0 - 20.0 * at) for at in (0, 20)]
+    assert column(seen(history(*polls), 60).target_data_rate_per_s, SOURCE) == [0.0]
+
+
+def test_an_empty_backlog_has_no_age_even_without_output():
+    polls = [JOB.metrics(at, SOURCE, sent=0.0, pending=0.0) for at in (0, 20)]
+    assert column(seen(history(*polls), 60).latency_ms, SOURCE) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("backpressured", "pending", "is_lower_bound"),
+    [(0.98, None, True), (0.11, None, True), (0.1, None, False), (0.0, None, False), (0.98, 500.0, False)],
+)
+def test_demand_above_what_a_backpressured_source_emitted_is_unknown(backpressured, pending, is_lower_bound):
+    """Without pendingRecords the target is what was emitted: under backpressure no more than a lower bound."""
+    shown = {} if pending is None else {"pending": pending}
+    polls = [
+        JOB.metrics(at, SOURCE, sent=100.0 * at, busy_ms=0.0, backpressured_ms=1000.0 * backpressured * at, **shown)
+        for at in (0, 30)
+    ]
+    made = history(*polls, *[JOB.metrics(at, taken=100.0 * at, backpressured_ms=980.0 * at) for at in (0, 30)])
+    assert column(seen(made, 60).target_data_rate_per_s, SOURCE) == [100.0]
+    assert made.windows(T0_S + 60).lower_bounds(0).tolist() == [[is_lower_bound, False]]
+
+
+def test_a_window_that_has_not_ended_is_not_given():
+    made = history(*[JOB.metrics(at, taken=1.0 * at) for at in (0, 30, 70)])
+    assert began(seen(made, 119.9)) == [0]
+    assert began(seen(made, 120)) == [0, 60]
+
+
+def test_a_window_that_lost_polls_is_not_given():
+    made = history(*[JOB.metrics(at, taken=1.0 * at) for at in range(10, 250, 20)], polls=5)
+    found = seen(made, 240)  # kept: 150, ..., 230; the poll at 130 is gone
+    assert began(found) == [180]
+    assert column(found.processing_rate_per_s) == [1.0]
+
+
+def test_windows_are_as_long_as_their_cluster_wants():
+    other = Job(job_id="b" * 32, cluster="d")
+    made = history(*[job.metrics(at, taken=1.0 * at) for at in range(0, 600, 60) for job in (JOB,)])
+    made.add([*other.start(), *[other.metrics(at, taken=2.0 * at) for at in range(0, 600, 60)]])
+    assert [job.cluster for job in made.jobs()] == ["c", "d"]
+    assert began(seen(made, 600)) == list(range(0, 600, 60))
+    assert began(seen(made, 600, 1)) == [0, 300]
+    assert column(seen(made, 600, 1).processing_rate_per_s) == [2.0, 2.0]
+
+
+def test_parallelism_is_that_at_the_end_of_the_window():
+    more = Job(parallelism={SOURCE: 1, WORK: 5})
+    waiting = Job(parallelism={SOURCE: 1, WORK: 1}).job(100, state="CREATED")
+    polls = [JOB.metrics(at, taken=1.0 * at) for at in range(0, 180, 20)]
+    made = history(*polls, waiting, more.job(120))  # seen at the very end of the second window: of the third
+    assert column(seen(made, 180).parallelism.astype(float)) == [2.0, 2.0, 5.0]
+
+
+def test_windows_of_a_job_are_one_array_for_all_of_its_operators():
+    made = history(JOB.metrics(10, SOURCE, sent=1.0), JOB.metrics(130, taken=1.0))
+    found = seen(made, 180)
+    assert began(found) == [0, 120]
+    assert found.parallelism.tolist() == [[1, 0], [0, 2]]
+
+
+def test_two_running_jobs_of_one_name_stay_two():
+    other = Job(job_id="b" * 32)
+    made = history(*[JOB.metrics(at, taken=1.0 * at) for at in (0, 30)])
+    assert made.add([*other.start(), *[other.metrics(at, taken=9.0 * at) for at in (0, 30)]]) == []
+    assert [(job.job, job.job_id) for job in made.jobs()] == [("orders", "a" * 32), ("orders", "b" * 32)]
+    assert column(seen(made, 60).processing_rate_per_s) == [1.0]
+    assert column(seen(made, 60, 1).processing_rate_per_s) == [9.0]
+
+
+def test_a_job_that_is_forgotten_leaves_the_others_as_they_are():
+    other = Job(job_id="b" * 32, name="rides")
+    made = history(*[JOB.metrics(at, taken=1.0 * at) for at in (0, 30)])
+    made.add([*other.start(), other.job(40), *[other.metrics(at, taken=9.0 * at) for at in (0, 30)]])
+    assert made.forget(1000 * T0_S) == [("c", "a" * 32)]
+    assert [job.job for job in made.jobs()] == ["rides"]
+    assert made.add([other.metrics(50, taken=450.0)]) == []
+    assert column(seen(made, 60).processing_rate_per_s) == [9.0]
+
+
+def test_nothing_gives_nothing():
+    made = PollHistory(MINUTE)
+    assert (made.add([]), made.jobs(), made.forget(0)) == ([], [], [])
+    assert len(made.windows(T0_S).window_start_s) == 0
+    assert len(seen(history(), 600)) == 0
+
+
+def test_arrays_grow_with_the_fleet():
+    made = PollHistory(MINUTE)
+    jobs = [Job(job_id=f"{number:032x}", name=f"job-{number}") for number in range(200)]
+    for at in (0, 30):
+        polled = [record for job in jobs for record in (job.job(at), job.plan(at + 1))]
+        assert made.add([*polled, *[job.metrics(at + 5, taken=at * n) for n, job in enumerate(jobs)]]) == []
+    found = made.windows(T0_S + 60)
+    assert [float(found.observations(n).processing_rate_per_s[0, 1]) for n in (0, 63, 64, 199)] == [0, 63, 64, 199]
+    assert made.nbytes > 0

@@ -1,0 +1,256 @@
+"""What candidate policies can read and do in a replay, and what it costs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.replay.fleet_prior_value import compare_with_prior, learn_prior_without
+from benchmarks.replay.replay_cases import CaseResult, ReplayCase, divide, merge, replay_case
+from benchmarks.replay.replay_jobs import JOBS
+from benchmarks.replay.replay_traces import Trace
+from include.policy_catalogue import Decides, catalogue
+from models.evaluation.ablations import FLEET
+from models.evaluation.candidate_policies import CandidatePolicy, build_candidates, list_deciding, list_names
+from models.evaluation.conditions import Conditions, Disturbances, Prices
+from models.evaluation.drivers import PlannedDriver
+from models.evaluation.nightly_training import find_held_out, fit_recovery
+from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
+from models.evaluation.scores import Ledger, compute_score, find_span
+from models.evaluation.tick_snapshot import TickSnapshot
+from models.evaluation.workload import Workload
+from models.policies.registry import policy
+from models.simulation.spec import JobSpec, OperatorSpec
+
+MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
+UNDISTURBED = Disturbances(failures_per_day=0, capacity_noise=0.0)
+LINE = JobSpec(
+    "line",
+    (
+        OperatorSpec("in", (), 1000.0, contention=0.0),
+        OperatorSpec("work", ("in",), 100.0, contention=0.02, selectivity=0.5),
+        OperatorSpec("out", ("work",), 500.0, contention=0.0, selectivity=0.0),
+    ),
+    slots_max=16,
+)
+
+
+def workload(days: float, start_s: int = MONDAY) -> Workload:
+    at = np.arange(round(days * 8640)) * 10.0
+    return Workload(LINE, start_s, 10, (500.0 + 250.0 * np.sin(2 * np.pi * at / 86400))[:, None])
+
+
+@dataclass
+class Probe:
+    """Keeps what it reads; asks for what it is given."""
+
+    wants: Mapping[int, int] = field(default_factory=dict)
+    snapshots: list[dict[str, Any]] = field(default_factory=list)
+
+    def first_memory(self) -> int:
+        return 0
+
+    def tick(self, snapshot: TickSnapshot, memory: int) -> tuple[Mapping[str, int] | None, int]:
+        latest = snapshot.observations(0.5)
+        self.snapshots.append(
+            {
+                "now": snapshot.now_s,
+                "due": snapshot.plan_due,
+                "up": snapshot.is_up,
+                "load": dict(snapshot.load_per_s),
+                "last": int(latest.window_start_s[-1] + 300) if len(latest) else None,
+                "models": snapshot.models,
+                "trained": snapshot.trained_s,
+                "forecast": snapshot.forecast,
+                "running": snapshot.running["work"],
+                "ingested": snapshot.ingested_s,
+            }
+        )
+        wanted = self.wants.get(memory)
+        return (None if wanted is None else {"work": wanted}), memory + 1
+
+
+def run(probe: Probe, days: float, **options: Any) -> ReplayResult:
+    given = workload(days, options.pop("start_s", MONDAY))
+    return ReplayRun(
+        given, [CandidatePolicy("probe", probe)], [0], Conditions(disturbances=UNDISTURBED, **options)
+    ).run()
+
+
+def test_a_snapshot_shows_nothing_from_later() -> None:
+    probe = Probe()
+    run(probe, 0.3)
+    for one in probe.snapshots[1:]:
+        assert one["last"] == one["now"]  # the last window has just ended
+        assert one["ingested"] <= one["now"] - 900
+        assert one["due"] == (one["now"] % 3600 == 900)
+    assert probe.snapshots[0]["last"] is None
+    assert probe.snapshots[0]["load"] == {}
+    assert all(one["models"] is None for one in probe.snapshots if one["now"] < MONDAY + 9000)
+    trained = [one for one in probe.snapshots if one["now"] >= MONDAY + 9000]
+    assert {one["trained"] for one in trained} == {MONDAY + 9000}
+    assert all(set(one["models"].capacity) == {"in", "work", "out"} for one in trained)
+    forecast = {one["now"]: one["forecast"] for one in probe.snapshots}
+    assert forecast[MONDAY + 3600] is None
+    assert forecast[MONDAY + 4500].start_s == MONDAY + 3600
+    assert forecast[MONDAY + 8000 // 300 * 300].start_s == MONDAY + 3600
+
+
+def test_a_trace_may_begin_between_hours() -> None:
+    probe = Probe()
+    run(probe, 0.15, start_s=MONDAY + 2400)
+    assert next(one["now"] for one in probe.snapshots if one["due"]) == MONDAY + 4500
+    known = [one for one in probe.snapshots if one["forecast"] is not None]
+    assert known[0]["now"] == MONDAY + 4500
+    assert known[0]["forecast"].start_s == MONDAY + 3600
+
+
+def test_models_are_learned_from_own_windows() -> None:
+    probe = Probe({n: 6 + n // 6 % 6 for n in range(200)})
+    run(probe, 0.5)
+    curve = probe.snapshots[-1]["models"].capacity["work"]
+    assert len(curve.observed) > 3
+    true = 100.0 * curve.parallelism / (1 + 0.02 * (curve.parallelism - 1))
+    middle = (curve.parallelism >= curve.observed.min()) & (curve.parallelism <= curve.observed.max())
+    np.testing.assert_allclose(curve.mean_per_s[middle], true[middle], rtol=0.06)
+    assert probe.snapshots[-1]["models"].selectivity["work"] == pytest.approx(0.5)
+    assert 25 < probe.snapshots[-1]["models"].recovery.downtime_rescale_s < 65
+
+
+def test_rescales_wait_for_the_job_and_the_cooldown() -> None:
+    probe = Probe({2: 11, 3: 10, 4: 99, 5: 0})
+    outcome = run(probe, 0.05, apply=Conditions().apply.model_copy(update={"cooldown_s": 600.0}))
+    assert outcome.ledger.rescales[:8, 0].tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
+    assert outcome.refused.tolist() == [2]
+    assert probe.snapshots[5]["running"] == 16  # clipped to the slots
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_only_the_reactive_controller_reaches_a_job_that_restarts(asks: bool) -> None:
+    disturbances = replace(UNDISTURBED, failures_per_day=1, failure_downtime_s=400.0, failure_downtime_sd=0.0)
+
+    @dataclass
+    class Rescuer(Probe):
+        def tick(self, snapshot: TickSnapshot, memory: int) -> tuple[Mapping[str, int] | None, int]:
+            super().tick(snapshot, memory)
+            return ({"work": 16} if snapshot.is_restarting else None), memory + 1
+
+    probe = Rescuer()
+    outcome = ReplayRun(
+        workload(1.0), [CandidatePolicy("probe", probe, asks)], [0], Conditions(disturbances=disturbances)
+    ).run()
+    down = [n for n, one in enumerate(probe.snapshots) if not one["up"]]
+    assert down
+    assert (outcome.ledger.rescales.sum() > 0) == asks
+    assert (outcome.refused.sum() > 0) != asks
+    assert (probe.snapshots[down[-1] + 1]["running"] == 16) == asks
+
+
+def test_the_running_configuration_is_no_rescale() -> None:
+    probe = Probe()
+    first = run(probe, 0.02).ledger.slots[0, 0]
+    again = Probe(dict.fromkeys(range(10), int(first)))
+    assert run(again, 0.02).ledger.rescales.sum() == 0
+
+
+def test_a_driver_that_raises_is_named_with_its_time() -> None:
+    class Broken(Probe):
+        def tick(self, snapshot: TickSnapshot, memory: int) -> tuple[None, int]:
+            raise ZeroDivisionError("no")
+
+    with pytest.raises(CandidateError, match=r"probe, line-0, day 0.000.*ZeroDivisionError"):
+        run(Broken(), 0.02)
+
+
+def test_cost_is_the_weighted_sum() -> None:
+    ledger = Ledger.empty(6, 1)
+    ledger.slots[:] = 8
+    ledger.rescales[2] = 1
+    ledger.late_s[3] = 120.0
+    found = compute_score(ledger, 0, slice(0, 6), window_s=300, slots_max=16, prices=Prices())
+    assert found.cost == pytest.approx(0.2 * 0.5 * 30 + 0.4 * 2 + 0.4)
+    assert found.slot_hours == pytest.approx(4.0)
+    assert found.late_minutes_per_day == pytest.approx(2 * 48)
+    expensive = compute_score(ledger, 0, slice(0, 6), window_s=300, slots_max=16, prices=replace(Prices(), late=4.0))
+    assert expensive.cost - found.cost == pytest.approx(3.6 * 2)
+
+
+def test_segments_are_the_first_day_and_the_last_third() -> None:
+    assert find_span("first_day", 900, 300) == slice(0, 288)
+    assert find_span("last_third", 900, 300) == slice(600, 900)
+    with pytest.raises(ValueError, match="no segment"):
+        find_span("noon", 900, 300)
+
+
+def test_training_holds_out_a_fifth() -> None:
+    assert find_held_out(np.arange(100_000), 0.2).mean() == pytest.approx(0.2, abs=0.01)
+
+
+def test_recovery_without_events_is_the_prior() -> None:
+    assert fit_recovery([]).downtime_rescale_s == pytest.approx(40.0)
+
+
+def test_planned_policies_apply_due_steps() -> None:
+    given = workload(1.2)
+    replay_run = ReplayRun(
+        given,
+        [CandidatePolicy("need_vector", PlannedDriver(policy("need_vector")))],
+        [0],
+        Conditions(disturbances=UNDISTURBED),
+    )
+    outcome = replay_run.run()
+    assert 2 <= outcome.ledger.rescales.sum() <= 12
+    assert outcome.ledger.late_s.sum() == 0.0
+    high, low = outcome.ledger.slots[72:96, 0], outcome.ledger.slots[200:240, 0]  # at the crest and in the trough
+    assert high.min() > low.max()
+
+
+TRACE = Trace("wave", MONDAY, workload(0.5).compute_means(300)[:, 0], ())
+
+
+def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
+    trace = replace(TRACE, values=TRACE.values[:48])
+    case = ReplayCase(trace, "wordcount", list_names(), (0,), Conditions())
+    rows = merge([replay_case(case)], case.policies).rows
+    assert {row["policy"] for row in rows} == {*catalogue(), "static_max", "static_mean", "clairvoyant"} - {"static"}
+    assert rows == merge([replay_case(case)], case.policies).rows
+    floor = [row for row in rows if row["policy"] == "clairvoyant"]
+    assert all(row["cost_vs_clairvoyant"] == 1.0 for row in floor)
+
+
+def test_candidates_share_random_draws_with_others_or_alone() -> None:
+    conditions = Conditions()
+    alone = replay_case(ReplayCase(TRACE, "nexmark-q3", ("need_vector",), (0, 1), conditions))
+    beside = replay_case(ReplayCase(TRACE, "nexmark-q3", ("ds2", "dragster_saddle", "need_vector"), (0, 1), conditions))
+    assert alone.rows == [row for row in beside.rows if row["policy"] == "need_vector"]
+
+
+def test_policies_are_divided_evenly() -> None:
+    parts = divide(list_names(), 2)
+    assert sorted(name for part in parts for name in part) == sorted(list_names())
+    assert len(divide(("ds2",), 4)) == 1
+    assert merge([CaseResult([], {"b": np.zeros(1)}, np.zeros((1, 1)), {"b": 1})], ("a", "b")).refused == {"b": 1}
+
+
+def test_unknown_policies_are_refused() -> None:
+    with pytest.raises(ValueError, match="no policy is called"):
+        build_candidates(["nothing"], workload(0.1), Conditions())
+    assert set(list_names()) >= set(list_deciding(Decides.AHEAD)) > set()
+
+
+def test_a_fleet_prior_never_uses_the_new_job_and_knows_more_than_one_window() -> None:
+    disturbances = Disturbances()
+    wordcount, eight = learn_prior_without("wordcount", disturbances), learn_prior_without("eight", disturbances)
+    operators = sum(len(make().spec.operators) for make in JOBS.values())
+    assert wordcount.operators.sum() == operators - 3
+    assert eight.operators.sum() == operators - 8
+    jobs = {name: make().spec for name, make in JOBS.items()}
+    errors, inside = compare_with_prior(jobs.pop("wordcount"), list(jobs.values()), disturbances)
+    assert errors[1].mean() < 0.7 * errors[0].mean()
+    assert inside[1].mean() >= 0.8
+    with pytest.raises(ValueError, match="needs a fleet"):
+        build_candidates([FLEET], workload(0.1), Conditions())

@@ -1,0 +1,161 @@
+"""What cannot work is refused when the settings are loaded, in one line: key, value, why, and what to write."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, check_settings, load_settings
+
+CLUSTER = {"rest_url": "http://jobmanager:8081", "window_s": 300}
+
+
+def nested(path: str, value: object) -> dict[str, object]:
+    made: object = value
+    for part in reversed(path.split(">")):
+        made = {part: made}
+    return made  # type: ignore[return-value]
+
+
+SINGLE = [
+    ("planner>costs>late_weight", float("inf"), "finite"),
+    ("planner>costs>late_weight", float("nan"), "must be"),
+    ("planner>costs>late_weight", 1e308, "less than or equal"),
+    ("ingest>max_value", 1e308, "less than or equal"),
+    ("planner>costs>resource_weight", -1, "greater than or equal"),
+    ("spark>shuffle_partitions", 10**30, "less than or equal"),
+    ("schedules>apply", "hello", "five"),
+    ("schedules>apply", "*/0 * * * *", "no cron expression"),
+    ("schedules>apply", "61 * * * *", "no cron expression"),
+    ("schedules>apply", "0 0 31 2 *", "never comes"),
+    ("schedules>plan", "", "five"),
+    ("schedules>train", "0 0 * * * *", "five"),
+    ("schedules>ingest", "*/20 * * * *", "every hour"),
+    ("clusters>a>rest_url", "ftp://jobmanager:8081", "http"),
+    ("clusters>a>rest_url", "file:///etc/passwd", "http"),
+    ("clusters>a>rest_url", "jobmanager:8081", "http"),
+    ("clusters>a>rest_url", "http://jobmanager:99999", "Port out of range"),
+    ("clusters>a>rest_url", "http://jobmanager:0", "host and port"),
+    ("clusters>a>rest_url", "http://:8081", "host and port"),
+    ("clusters>a>rest_url", "http://job manager:8081", "host and port"),
+    ("clusters>a>rest_url", "http://user:secret@jobmanager:8081", "credentials"),
+    ("clusters>a>rest_url", "http://jobmanager:8081/?a=b", "end with the path"),
+    ("clusters>", {}, "cannot name a cluster"),
+    ("clusters>a/b", {}, "cannot name a cluster"),
+    ("clusters>../x", {}, "cannot name a cluster"),
+    ("clusters>a>window_s", 7, "divide an hour"),
+    ("clusters>a>slots_max", 10**6, "less than or equal"),
+    ("paths>lake", "", "empty"),
+    ("paths>out", "  ", "empty"),
+    ("paths>raw", "a\0b", "control characters"),
+    ("spark>driver_memory", "lots", "Java"),
+    ("spark>driver_memory", "4", "Java"),
+    ("spark>driver_memory", "1m", "512m"),
+    ("spark>master", "local[0]", "master"),
+    ("spark>master", "localhost", "master"),
+    ("mlflow>tracking_uri", "ftp://x", "scheme"),
+    ("mlflow>tracking_uri", "sqlite://", "names no file"),
+    ("mlflow>registered_model", "a/b", "neither / nor :"),
+    ("mlflow>experiment", "", "empty"),
+    ("planner>policy", "conttune", "conttune_a3"),
+    ("planner>policies>c/j", "dss2", "ds2"),
+    ("planner>policies>orders", "ds2", "cluster/job"),
+    ("planner>policies>/orders", "ds2", "cluster"),
+    ("backtest>policies", ["planer"], "planner"),
+    ("backtest>policies", [], "at least 1"),
+    ("planner>horizon_h", 0, "greater than or equal"),
+    ("planner>bin_s", 7000, "whole number of bins"),
+    ("forecast>bin_s", 700, "divide a day"),
+    ("forecast>quantiles", [0.5, 0.1], "no such key"),
+    ("forecast>time_zones>a", "Mars/Olympus", "time zone"),
+    ("profiling>adapter", "mine", "module:function"),
+    ("planner>late_weight", 3, "planner.costs.late_weight"),
+    ("planner>net_rescues", False, "no such key"),
+    ("plannner>horizon_h", 3, "write planner"),
+    ("planner", 3, "section"),
+    ("apply>mode", "yes", "dry-run"),
+    ("policies>conttune_a3>alpha", -1, "greater than or equal"),
+    ("policies>conttune_a3>alhpa", 1, "policies.conttune_a3.alpha"),
+    ("policies>conttune_a3>thresholds>core_mn", 1, "policies.conttune_a3.thresholds.core_min"),
+    ("policies>conttune_a3>thresholds", {"core_min": 0.9, "core_max": 0.5}, "core_min <= core_max"),
+    ("policies>conttune", {"alpha": 3}, "conttune_a3"),
+    ("policies>planner", {"alpha": 3}, "no parameters"),
+    ("policies>ds2>policy_interval_s", 60, "no setting"),
+    ("policies>flink_autoscaler>utilization_max", 0.5, "utilization.max"),
+    ("policies>flink_autoscaler>excluded_periods", ["nonsense"], "excluded period"),
+    ("policies>mdp>weights", {"resources": 0.9}, "sum to 1"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "why"), SINGLE)
+def test_a_value_that_cannot_work_is_refused_in_one_line(path: str, value: object, why: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        check_settings(nested(path, value))
+    line = str(refused.value)
+    assert "\n" not in line
+    assert len(line) < 700
+    assert why in line
+    assert path.partition(">")[0] in line
+    assert "secret" not in line
+    assert "write" in line or "remove" in line
+
+
+PAIRS = [
+    ({"schedules": {"apply": "*/10 * * * *"}, "planner": {"timing": {"apply_every_s": 300}}}, "apply_every_s", "600 s"),
+    ({"clusters": {"a": CLUSTER | {"window_s": 15}}}, "poll_every_s", "without a poll"),
+    ({"clusters": {"a": {"apply_mode": "auto"}}}, "apply_mode", "rest_url"),
+    ({"planner": {"horizon_h": 48}}, "planner.horizon_h", "forecast.horizon_h"),
+    ({"planner": {"observed_h": 0.01}, "clusters": {"a": {}}}, "planner.observed_h", "window_s"),
+    ({"planner": {"max_input_age_h": 0.01}, "clusters": {"a": {}}}, "planner.max_input_age_h", "window_s"),
+    ({"planner": {"horizon_h": 1, "bin_s": 7200}}, "horizon_h", "bins"),
+    ({"forecast": {"horizon_h": 1, "bin_s": 43200}}, "horizon_h", "bins"),
+    ({"profiling": {"rate_steps": 61}}, "rate_steps", "rate_steps_max"),
+    ({"apply": {"poll_every_s": 200}}, "poll_every_s", "confirm_timeout_s"),
+    ({"planner": {"reactive": {"overload": 1.0}}}, "utilisation_max", "overload"),
+    ({"planner": {"reactive": {"unplanned_utilisation_max": 0.5}}}, "unplanned_utilisation_target", "unplanned"),
+]
+
+
+@pytest.mark.parametrize(("values", "key", "why"), PAIRS)
+def test_two_keys_that_contradict_each_other_are_both_named(values: dict[str, object], key: str, why: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        check_settings(values)
+    line = str(refused.value)
+    assert "\n" not in line
+    assert key in line
+    assert why in line
+    assert "write" in line or "remove" in line
+
+
+def test_due_steps_come_at_the_interval_of_their_schedule() -> None:
+    assert Settings().planner.timing.apply_every_s == 300
+    made = check_settings({"schedules": {"apply": "*/10 * * * *"}})
+    assert made.planner.timing.apply_every_s == 600
+    assert check_settings({"schedules": {"apply": "0 9-17 * * *"}}).planner.timing.apply_every_s == 3600
+    assert check_settings(json.loads(made.model_dump_json())) == made
+
+
+def test_a_deeply_nested_file_is_one_line(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "deep.toml"
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(path))
+    for text in (
+        "a = " + "[" * 5000 + "]" * 5000,
+        "x = " + "{a=" * 3000 + "1" + "}" * 3000,
+        "[" + "a." * 3000 + "a]\n",
+    ):
+        path.write_text(text)
+        with pytest.raises(SettingsError) as refused:
+            load_settings()
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 5000
+
+
+@pytest.mark.parametrize("text", ["[planner\n", "a = \n", "[a]\n[a]\n", "\udcff", "a = 'b"])
+def test_a_file_that_is_no_toml_is_one_line(tmp_path, monkeypatch, text: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(path))
+    with pytest.raises(SettingsError, match=r"bad\.toml") as refused:
+        load_settings()
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,45 @@
+"""The description of a training that MLflow shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from include.settings import Training
+from spark_jobs.train.description import describe_training
+from spark_jobs.train.training_data import Inputs
+
+RESULT = {
+    "jobs": 14,
+    "curves": 70,
+    "operators": 72,
+    "observations": 394_474,
+    "trained_from": "2026-10-30 20:00:00",
+    "gate": "passed",
+    "gate_detail": "capacity error 1.63% against the champion's 1.70% on 5,000 held-back observations",
+}
+MEASURED = {
+    "capacity_mape": 0.0163,
+    "capacity_held": 5000.0,
+    "capacity_coverage_80": 0.81,
+    "recovery_mape": float("nan"),
+    "recovery_events": 0.0,
+    "latency_mape": 0.079,
+}
+
+
+def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are():
+    inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, None, {})
+    note = describe_training(inputs, Training(), RESULT, MEASURED, "out/lake/silver/observations, Delta version 3")
+    text = " ".join(note.split())
+    for told in (
+        "Models of 14 jobs in one bundle: a capacity curve for 70 of 72 operators",
+        "394,474 undisturbed observation windows from 2026-10-30 20:00:00 UTC up to 2026-11-20T20:00:00Z",
+        "`out/lake/silver/observations, Delta version 3`; 20% of them were held back",
+        "**Gate**: passed; capacity error 1.63% against the champion's 1.70%",
+        "capacity 1.6% of 5,000 observations, 81.0% of them inside the 80% band",
+        "recovery time unknown of 0 events; latency 7.9%",
+        "`capacity_curves.png`",
+        "`recovery.png`",
+        "`operators.json`",
+    ):
+        assert told in text

@@ -1,0 +1,68 @@
+"""No worker process outlives its command, however that ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from include.settings import PROJECT
+
+POOL = """
+import multiprocessing, sys, time
+from cli.workers import end_with_parent, exit_on_sigterm
+exit_on_sigterm()
+context = multiprocessing.get_context("fork")
+with context.Pool(2, end_with_parent) as pool:
+    found = pool.map_async(time.sleep, [600.0, 600.0])
+    print("ready", flush=True)
+    found.get()
+"""
+EXECUTOR = """
+import multiprocessing, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.managers import SyncManager
+from cli.workers import end_with_parent, exit_on_sigterm, stop_workers
+if __name__ == "__main__":
+    exit_on_sigterm()
+    context = multiprocessing.get_context("spawn")
+    manager = SyncManager(ctx=context)
+    manager.start(end_with_parent)
+    with manager, ProcessPoolExecutor(2, mp_context=context, initializer=end_with_parent) as pool, stop_workers():
+        waiting = [pool.submit(time.sleep, 600.0) for _ in range(2)]
+        print("ready", flush=True)
+        waiting[0].result()
+"""
+WITHIN_S = 20.0
+
+
+def start(code, workers, tmp_path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """Start a command; returns it with its workers once they are all there."""
+    script = tmp_path / "command.py"
+    script.write_text(code)
+    environment = {"PYTHONPATH": str(PROJECT)}
+    child = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, env=environment, text=True)
+    assert child.stdout.readline() == "ready\n"
+    deadline = time.monotonic() + WITHIN_S
+    while len(found := psutil.Process(child.pid).children(recursive=True)) < workers:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return child, found
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["kill", "term", "int"])
+@pytest.mark.parametrize(("code", "workers"), [(POOL, 2), (EXECUTOR, 3)], ids=["pool", "executor"])
+def test_workers_end_with_their_command(code, workers, how, tmp_path):
+    child, found = start(code, workers, tmp_path)
+    child.send_signal(how)
+    code = child.wait(timeout=WITHIN_S)
+    assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: -2}[how]
+    gone, alive = psutil.wait_procs(found, timeout=WITHIN_S)
+    for one in alive:
+        one.kill()
+    assert not alive
+    assert len(gone) >= workers
