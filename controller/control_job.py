@@ -15,6 +15,8 @@ from models.control.limits import Limits
 from models.control.reconcile import SENDS, Action, Case, OutcomeCheck, Verb, reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism
 
+NOT_JUDGED = OutcomeCheck()
+
 
 class RequestRefusedError(Exception):
     """Flink has refused a request; the message has its reason."""
@@ -97,7 +99,7 @@ class Controller:
         job: str,
         desired: Intention | None,
         read_limits: Callable[[], Limits],
-        outcome: OutcomeCheck = OutcomeCheck(),
+        outcome: OutcomeCheck = NOT_JUDGED,
     ) -> Action:
         """Bring a job one step nearer to what is desired; returns the decision.
 

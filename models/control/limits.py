@@ -69,9 +69,8 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
         raise ValueError("limits need at least one level")
     combined = known[0]
     for level in known[1:]:
-        combined = replace(
-            combined, **{field.name: _strictest(field.name, combined, level) for field in fields(Limits)}
-        )
+        strictest: dict[str, Any] = {field.name: _strictest(field.name, combined, level) for field in fields(Limits)}
+        combined = replace(combined, **strictest)
     if combined.slots_min > combined.slots_max:
         raise ValueError(f"slots_min = {combined.slots_min} is above slots_max = {combined.slots_max}")
     return combined

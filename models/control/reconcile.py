@@ -133,9 +133,7 @@ def _follow_request(case: Case) -> Action | None:
 
 
 def _end_lost(request: Request) -> Action:
-    return Action(
-        Verb.REFUSE, "not_received", f"the request of step {request.step_id} was lost"
-    )
+    return Action(Verb.REFUSE, "not_received", f"the request of step {request.step_id} was lost")
 
 
 def _withdraw(case: Case, request: Request) -> Action:

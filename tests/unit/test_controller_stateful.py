@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field, replace
 
@@ -32,7 +33,7 @@ BASE = Limits(
     foreign_change_hold_s=HOUR_S,
     block_s=2 * HOUR_S,
 )
-# HYPOTHESIS_STEPS times HYPOTHESIS_EXAMPLES transitions; `make test-long` sets 100,000.
+# 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
 EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "40"))
 STEPS = int(os.environ.get("TIDEWISE_STATEFUL_STEPS", "50"))
 PHASES = tuple(phase for phase in Phase if phase is not Phase.shrink or "TIDEWISE_STATEFUL_SHRINK" in os.environ)
@@ -188,10 +189,8 @@ class ControllerMachine(RuleBasedStateMachine):
                     log.spend()
 
         controller = Controller(Dying(), log, self._check_lease, lambda: flink.now_s)
-        try:
+        with contextlib.suppress(Killed, RequestUnknownError, LeaseLostError):
             controller.control_job(JOB, self.desired, lambda: self.limits, self.outcome)
-        except (Killed, RequestUnknownError, LeaseLostError):
-            pass
         self._check_sent(history_before, sent_before)
 
     def _note_foreign_change(self, history: JobHistory) -> None:
@@ -225,10 +224,15 @@ class ControllerMachine(RuleBasedStateMachine):
                 assert max(target.values()) >= self.limits.slots_min
                 slots = max((observed.running or observed.requested).values())
                 assert max(target.values()) - slots <= self.limits.step_up_max_slots
-                own = [e.case.now_s for e in self.log.entries if e.action.request and not e.action.is_dry_run
-                       and e.action.verb in {"rescale", "roll_back"} and e.answer == "" and e is not entry]
-                if sum(at_s - t < HOUR_S for t in own) >= 4:
-                    print("DBG", at_s, own[-8:], before.request_times_s[-8:], [(e.case.now_s, str(e.action.verb), e.action.reason, e.answer) for e in self.log.entries[-9:]])
+                own = [
+                    e.case.now_s
+                    for e in self.log.entries
+                    if e.action.request
+                    and not e.action.is_dry_run
+                    and e.action.verb in {"rescale", "roll_back"}
+                    and e.answer == ""
+                    and e is not entry
+                ]
                 assert sum(at_s - t < HOUR_S for t in own) < self.limits.rescales_per_hour
                 assert sum(at_s - t < DAY_S for t in own) < self.limits.rescales_per_day
                 assert at_s - self.foreign_at_s >= self.limits.foreign_change_hold_s, "a foreign change is undone"
