@@ -1,0 +1,1 @@
+"""The controller between plans: one process without Spark that observes jobs, decides and sends."""

@@ -1,0 +1,45 @@
+"""Blackout windows: a cron expression says when one begins, in a time zone, and a duration how long it lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from croniter import croniter
+
+
+@dataclass(frozen=True, slots=True)
+class Blackout:
+    """Times in which nothing is sent.
+
+    Attributes:
+        cron: five fields, when a window begins.
+        duration_s: how long it lasts.
+        time_zone: IANA name, whose wall clock the cron expression follows.
+
+    Raises:
+        ValueError: the cron expression or the duration cannot be used.
+    """
+
+    cron: str
+    duration_s: float
+    time_zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if not croniter.is_valid(self.cron):
+            raise ValueError(f"blackout: {self.cron!r} is no cron expression; write 0 8 * * 1-5, say")
+        if not 0 < self.duration_s <= timedelta(days=7).total_seconds():
+            raise ValueError(f"blackout: duration_s = {self.duration_s:g} must lie between 0 and a week")
+
+    def covers(self, at: datetime) -> bool:
+        """Return whether a window is on; ``at`` has a time zone."""
+        local = at.astimezone(ZoneInfo(self.time_zone))
+        began = croniter(self.cron, local + timedelta(seconds=1)).get_prev(datetime)
+        return bool((local - began).total_seconds() < self.duration_s)
+
+
+def is_blackout(blackouts: Iterable[Blackout], at: datetime) -> bool:
+    """Return whether any window is on."""
+    return any(blackout.covers(at) for blackout in blackouts)

@@ -1,0 +1,123 @@
+"""How the controller's history of a job goes on after a decision; the log holds what is needed to make it again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.control.limits import DAY_S
+from models.control.reconcile import Action, Case, Verb
+from models.control.state import BlockedTarget, JobHistory, Parallelism, Request
+
+_LATE_KEPT = 8  # given-up targets that are remembered: a request is never that late
+
+
+def advance_history(case: Case, action: Action) -> JobHistory:
+    """Return the history after a decision.
+
+    For a decision that sends, this is the history from before the request leaves: it stands in the log by then, so a
+    controller that is killed at any moment finds its request in flight.
+    """
+    history = case.history
+    if case.outcome.is_worse is False:
+        history = replace(history, to_judge=None)
+    if action.verb is Verb.CONFIRM and action.request is not None:
+        return _confirm(history, action.request, case.now_s)
+    if action.request is not None and not action.is_dry_run:
+        return _send(history, case, action.request)
+    return _RECORDS.get(action.reason, lambda history, _: history)(history, case)
+
+
+def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> JobHistory:
+    """Return the history after Flink has refused the request in flight; its target is not tried again for a time."""
+    if history.in_flight is None:
+        return history
+    return _block(replace(history, in_flight=None), history.in_flight.target, now_s, block_s)
+
+
+def approve_step(history: JobHistory, step_id: str) -> JobHistory:
+    """Return the history after a person has said yes to a step."""
+    return replace(history, approved_steps=tuple(sorted({*history.approved_steps, step_id})))
+
+
+def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:
+    times_s = (*(at_s for at_s in history.request_times_s if case.now_s - at_s < DAY_S), case.now_s)
+    after = replace(history, in_flight=request, request_times_s=times_s, to_judge=None)
+    if not request.is_rollback:
+        good = request.running_before or history.last_good
+        return replace(after, last_good=good)
+    taken_back = history.in_flight or history.to_judge
+    if taken_back is None:
+        return after
+    return _block(_give_up(after, taken_back.target), taken_back.target, case.now_s, case.limits.block_s)
+
+
+def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
+    return replace(
+        history,
+        in_flight=None,
+        known_requested=request.target,
+        last_change_at_s=now_s,
+        to_judge=None if request.is_rollback else request,
+        confirmed_at_s=now_s,
+    )
+
+
+def _take_over(history: JobHistory, case: Case) -> JobHistory:
+    """Start anew with a new job id; how often the job may be rescaled goes by its name, and so do approvals."""
+    return JobHistory(
+        job_id=case.observed.job_id,
+        known_requested=case.observed.requested,
+        request_times_s=history.request_times_s,
+        approved_steps=history.approved_steps,
+    )
+
+
+def _accept_foreign_change(history: JobHistory, case: Case) -> JobHistory:
+    until_s = case.now_s + case.limits.foreign_change_hold_s
+    return _hold(_accept_requested(history, case), until_s, "somebody else changed the job")
+
+
+def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
+    """Take what Flink was asked for as it is; a request in flight has ended, and may still arrive."""
+    given_up = history if history.in_flight is None else _give_up(history, history.in_flight.target)
+    return replace(
+        given_up,
+        in_flight=None,
+        known_requested=case.observed.requested,
+        last_change_at_s=case.now_s,
+        to_judge=None,
+    )
+
+
+def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
+    if history.in_flight is None:
+        return history
+    given_up = _give_up(history, history.in_flight.target)
+    return replace(given_up, in_flight=None, known_requested=case.observed.requested)
+
+
+def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
+    until_s = case.now_s + case.limits.foreign_change_hold_s
+    return _hold(_accept_requested(history, case), until_s, "Flink did not fill a request")
+
+
+def _hold(history: JobHistory, until_s: float, because: str) -> JobHistory:
+    return replace(history, held_until_s=max(until_s, history.held_until_s), held_because=because)
+
+
+def _give_up(history: JobHistory, target: Parallelism) -> JobHistory:
+    return replace(history, late_targets=(*history.late_targets, dict(target))[-_LATE_KEPT:])
+
+
+def _block(history: JobHistory, target: Parallelism, now_s: float, block_s: float) -> JobHistory:
+    in_force = tuple(blocked for blocked in history.blocked if now_s < blocked.until_s)
+    return replace(history, blocked=(*in_force, BlockedTarget(dict(target), now_s + block_s)))
+
+
+_RECORDS = {
+    "new_job_id": _take_over,
+    "foreign_change": _accept_foreign_change,
+    "late_request": _accept_requested,
+    "not_received": _end_lost_request,
+    "not_filled": _end_unfilled_request,
+}

@@ -1,0 +1,162 @@
+"""What a decision is made from: the observed job, the intention, and the controller's own history of the job.
+
+Vertices are named by their id within a job id: names change with the operator chain and need not be unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Parallelism = Mapping[str, int]
+"""Vertex id -> parallelism."""
+
+RESTARTING_STATES = frozenset({"RESTARTING", "CREATED"})
+
+
+class Mode(StrEnum):
+    """How far the controller may go, from the strictest to the loosest."""
+
+    OFF = "off"
+    DRY_RUN = "dry-run"
+    APPROVE = "approve"
+    AUTO = "auto"
+
+
+class Origin(StrEnum):
+    """Where an intention comes from."""
+
+    PLAN = "plan"
+    REACTIVE = "reactive"
+    PIN = "pin"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedJob:
+    """What a cluster says of a job, asked just before a decision.
+
+    Attributes:
+        job_id: None when no job of that name runs.
+        state: Flink's job state.
+        running: of a job whose vertices all run; empty otherwise. Vertices that have finished are left out.
+        requested: upper bounds of its resource requirements; None where the scheduler has none.
+        max_parallelism: upper limit of each vertex.
+        slot_sharing_group: of each vertex; a vertex that is not named is in the default group.
+        free_slots: of the cluster; None when it does not tell.
+        is_elastic: whether the cluster adds TaskManagers by itself (native Kubernetes, YARN), so that slots that are
+            given back can be had again.
+        other_autoscaler: what else rescales the job; None when nothing was found.
+    """
+
+    job_id: str | None
+    state: str
+    running: Parallelism
+    requested: Parallelism | None
+    max_parallelism: Parallelism = field(default_factory=dict)
+    slot_sharing_group: Mapping[str, str] = field(default_factory=dict)
+    free_slots: int | None = None
+    is_elastic: bool = False
+    other_autoscaler: str | None = None
+
+    @property
+    def is_restarting(self) -> bool:
+        """Whether the job is being brought back after a failure."""
+        return self.state in RESTARTING_STATES
+
+    def slots_of(self, parallelism: Parallelism) -> int:
+        """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed."""
+        largest: dict[str, int] = {}
+        for vertex, count in parallelism.items():
+            group = self.slot_sharing_group.get(vertex, "default")
+            largest[group] = max(largest.get(group, 0), count)
+        return sum(largest.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Intention:
+    """What a job should run at, and why.
+
+    Attributes:
+        parallelism: of every vertex.
+        origin: plan, reactive controller or a person's pin.
+        step_id: of the planned step or the reactive decision.
+        reason: one sentence for a person.
+        valid_until_s: epoch seconds; later it is not acted on.
+        settle_s: time after confirmation in which the job catches up, from the recovery model.
+    """
+
+    parallelism: Parallelism
+    origin: Origin
+    step_id: str
+    reason: str
+    valid_until_s: float
+    settle_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that was sent to Flink, or was about to be when the controller stopped.
+
+    Attributes:
+        step_id: of the intention behind it.
+        job_id: of the job that it was sent for.
+        target: upper bounds that were asked for.
+        before: upper bounds in force until then.
+        running_before: what ran then.
+        sent_at_s, deadline_s: epoch seconds; without confirmation until the deadline it has failed.
+        settle_s: see :class:`Intention`.
+        is_rollback: whether it takes an earlier request back.
+    """
+
+    step_id: str
+    job_id: str
+    target: Parallelism
+    before: Parallelism
+    running_before: Parallelism
+    sent_at_s: float
+    deadline_s: float
+    settle_s: float = 300.0
+    is_rollback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedTarget:
+    """A parallelism that did harm and is not tried again for a time."""
+
+    parallelism: Parallelism
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobHistory:
+    """What the controller knows of its own doings on a job; a function of its log.
+
+    Attributes:
+        job_id: to which all of this belongs; another id starts a new history.
+        in_flight: the request without an end; at most one.
+        known_requested: bounds in force that the controller asked for or has accepted as somebody else's.
+        late_targets: targets of requests that were given up: one that arrives late is no foreign change.
+        request_times_s: of the last day, ascending.
+        last_change_at_s: last confirmed change or foreign change.
+        last_good: what ran undisturbed before the last own change.
+        to_judge: the confirmed request whose outcome is not judged yet.
+        confirmed_at_s: when that was confirmed.
+        blocked: targets not to be tried.
+        held_until_s, held_because: until then nothing is sent.
+        approved_steps: ids of steps to which a person has said yes, ascending.
+    """
+
+    job_id: str | None = None
+    in_flight: Request | None = None
+    known_requested: Parallelism | None = None
+    late_targets: tuple[Parallelism, ...] = ()
+    request_times_s: tuple[float, ...] = ()
+    last_change_at_s: float | None = None
+    last_good: Parallelism | None = None
+    to_judge: Request | None = None
+    confirmed_at_s: float | None = None
+    blocked: tuple[BlockedTarget, ...] = ()
+    held_until_s: float = 0.0
+    held_because: str = ""
+    approved_steps: tuple[str, ...] = ()
