@@ -126,12 +126,6 @@ def test_killed_before_its_write_it_leaves_nothing_behind(
     assert comparison_store(settings).client.search_experiments(filter_string="name = 'tidewise-backtest'") == []
 
 
-def test_an_unknown_policy_is_refused_before_anything_is_read(spark: SparkSession, settings: Settings) -> None:
-    wrong = settings.model_copy(update={"backtest": Backtest(policies=("plannr",))})
-    with pytest.raises(ValueError, match="plannr"):
-        backtest.run(spark, wrong, REQUEST)
-
-
 def test_without_a_champion_there_is_nothing_to_compare(
     spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
