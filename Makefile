@@ -76,7 +76,7 @@ mutate: setup  ## mutation score of the pure modules; ARGS="--module step_guard 
 	@nice -n 10 $(PY) -m cli.mutate $(ARGS)
 
 .PHONY: lint
-lint: setup  ## mend what ruff can mend, then show what remains for ruff, mypy and import-linter
+lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and import-linter
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs

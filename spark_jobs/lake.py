@@ -116,7 +116,7 @@ def planned_once(spark: SparkSession) -> Iterator[None]:
 
     With many small shuffles a query is then one Spark job instead of a dozen, and a checkpoint keeps what is known of
     its partitions, so that later groupings need no shuffle. As many partitions as there are cores at most: each task
-    writes the code of its projections anew. The settings are the whole session's.
+    writes the code of its projections again. The settings are the whole session's.
     """
     adaptive, partitions = spark.conf.get(_ADAPTIVE) or "true", spark.conf.get(_PARTITIONS) or "200"
     spark.conf.set(_ADAPTIVE, "false")

@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         run_stages(requests)
     except Exception:
-        print(f"tidewise: nothing half-written remains; after the mend run it again: {' '.join(argv)}", file=sys.stderr)
+        print(f"tidewise: nothing half-written remains; after the fix run it again: {' '.join(argv)}", file=sys.stderr)
         raise
     return 0
 

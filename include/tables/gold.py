@@ -144,7 +144,7 @@ PROFILES = Table(
         "throughput_per_s": "DOUBLE",  # that the sources emitted; T_max of Phoebe for capacity
         "latency_ms": "DOUBLE",  # end to end; null for capacity
         "adapter": "STRING",  # profiling.adapter: what ran the deployments
-        "model_version": "STRING",  # of the champion, from which the simulated adapter makes the job's twin
+        "model_version": "STRING",  # of the champion, from which the simulated adapter makes the replica
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },
@@ -237,7 +237,7 @@ BACKTESTS = Table(
         "recommended": "BOOLEAN",  # the cheapest; the one in use unless another is cheaper by backtest.margin
         "in_use": "BOOLEAN",
         "error": "STRING",  # of a policy that failed on this job; it has no figures
-        "model_version": "STRING",  # of the champion from which the job's twin was made
+        "model_version": "STRING",  # of the champion from which the simulated replica was made
         "code_version": "STRING",
         "date": "DATE",  # of as_of
     },

@@ -63,7 +63,7 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
 
 
 def _take_over(history: JobHistory, case: Case) -> JobHistory:
-    """Start anew with a new job id; how often the job may be rescaled goes by its name, and so do approvals."""
+    """Start again with a new job id; how often the job may be rescaled goes by its name, and so do approvals."""
     return JobHistory(
         job_id=case.observed.job_id,
         known_requested=case.observed.requested,

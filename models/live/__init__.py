@@ -2,7 +2,7 @@
 
 The windows are those of ``silver.observations``; ``tests/spark/test_live_windows.py`` compares the two.  What differs:
 
-- A job is known by its id: two running jobs of one name stay two, and a job submitted anew begins without a past.
+- A job is known by its id: two running jobs of one name stay two, and a job submitted again begins without a past.
 - Only windows that ended are given, and only while all their polls are kept.
 - A share of time that was not measured is NaN, and so is the target data rate of a source whose output was not.
 """

@@ -178,7 +178,7 @@ class PollHistory:
             self._lay_out(job)
 
     def _lay_out(self, job: JobRecord) -> None:
-        """Put the operators in order anew.
+        """Put the operators in order again.
 
         Raises:
             ReplyError: what was seen is no graph; the job is kept without one.

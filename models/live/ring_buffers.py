@@ -45,7 +45,7 @@ class RingBuffers:
         return range(first, self.rows)
 
     def keep_rows(self, kept: Ints) -> None:
-        """Keep some rows, which are numbered anew in their order."""
+        """Keep some rows, which are numbered again in their order."""
         self._times_ms, self._values = self._times_ms[kept], self._values[:, kept]
         self.counts, self.rows = self.counts[kept], len(kept)
 

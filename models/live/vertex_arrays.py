@@ -41,7 +41,7 @@ class VertexArrays:
         return self.samples.add_rows(number)
 
     def keep_rows(self, kept: Ints) -> None:
-        """Keep some rows, which are numbered anew in their order."""
+        """Keep some rows, which are numbered again in their order."""
         self.samples.keep_rows(kept)
         self.parallelism.keep_rows(kept)
         self._received_ms = self._received_ms[kept]

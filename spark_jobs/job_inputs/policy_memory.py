@@ -34,7 +34,7 @@ def newest_memories(memories: DataFrame, as_of: datetime, also: Collection[Stage
         as_of: the moment.
         also: stages that come before the asking one, whose memories of the very moment count too.
     """
-    # A profile is dear and its rows are few: it is not forgotten for want of plans.
+    # A profile is expensive and its rows are few: it is not forgotten for want of plans.
     known = within_lookback(as_of) | (F.col("stage") == F.lit(str(Stage.PROFILE)))
     earlier = F.col("as_of") < timestamp_column(as_of)
     of_now = (F.col("as_of") == timestamp_column(as_of)) & F.col("stage").isin(list(map(str, also)))

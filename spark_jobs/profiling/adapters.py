@@ -42,7 +42,7 @@ Adapter = Callable[[Subject], ProfilingCluster]
 
 
 def simulated_adapter(subject: Subject) -> ProfilingCluster:
-    """Return deployments of the job's twin.
+    """Return deployments of the simulated replica.
 
     Raises:
         SpecError: no operator of the job has a capacity model.

@@ -128,7 +128,7 @@ def test_the_job_survives_its_taskmanager_and_replays(flink_cluster):
 
 
 def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile(flink_cluster):
-    """What the safety net counts on: the change needs no stop of its own."""
+    """What the reactive controller counts on: the change needs no stop of its own."""
     client, job_id = flink_cluster.client, flink_cluster.job_id
     before = client.job_metrics(job_id)
     enrich = next(vertex["id"] for vertex in client.job(job_id)["vertices"] if vertex["name"] == ENRICH)

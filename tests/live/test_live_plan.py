@@ -110,7 +110,7 @@ def test_a_plan_from_live_metrics_is_applied_and_confirmed(world, overloaded):
         assert set(wanted) == {SOURCE, ENRICH, AGGREGATE, SINK}
         assert wanted[ENRICH] > 1
 
-        # Minutes of history make no season: the safety net sees more than the job can process, and steers it.
+        # Minutes of history make no season: the reactive controller sees more than the job can process, and steers it.
         tick = datetime.now(UTC).replace(microsecond=0)
         watched = stage(world, Stage.WATCH, at=tick)
         (looked,) = rows(world, "gold.looks")

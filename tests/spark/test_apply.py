@@ -321,7 +321,7 @@ def test_a_lost_reply_is_looked_into_before_anything_is_sent_again(
 
 
 def net_row(target: dict[str, int] = TARGET) -> dict[str, Any]:
-    """Return a step of the safety net's own, of the look of this moment."""
+    """Return a step of the reactive controller's own, of the look of this moment."""
     return {
         "as_of": NOW,
         "cluster": fleet.CLUSTER,

@@ -1,4 +1,4 @@
-"""The safety net's look in the DAGs: raw files of the last minutes -> what goes out now."""
+"""The reactive controller's look in the DAGs: raw files of the last minutes -> what goes out now."""
 
 from __future__ import annotations
 

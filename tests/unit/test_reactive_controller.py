@@ -1,4 +1,4 @@
-"""The safety net: overload that piles up, backlogs worth enlarging for, jobs without a plan."""
+"""The reactive controller: overload that piles up, backlogs worth enlarging for, jobs without a plan."""
 
 from __future__ import annotations
 
