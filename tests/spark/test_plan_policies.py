@@ -79,12 +79,3 @@ def test_the_same_moment_again_gives_the_same_plans_and_memories(
     before = [contents(lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)]
     plan.run(spark, by_policy, StageRequest(Stage.PLAN, LATER))
     assert [contents(lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)] == before
-
-
-def test_an_unknown_policy_stops_the_stage_with_the_known_names(
-    spark: SparkSession, settings: Settings, lake: Lake
-) -> None:
-    planner = settings.planner.model_copy(update={"policies": {"c5m/orders": "oracle"}})
-    wrong = settings.model_copy(update={"planner": planner})
-    with pytest.raises(ValueError, match=r"oracle.*need_vector"):
-        plan.run(spark, wrong, StageRequest(Stage.PLAN, fleet.AS_OF))

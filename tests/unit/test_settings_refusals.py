@@ -59,6 +59,7 @@ SINGLE = [
     ("mlflow>registered_model", "a/b", "neither / nor :"),
     ("mlflow>experiment", "", "empty"),
     ("planner>policy", "conttune", "conttune_a3"),
+    ("planner>policies", {"c5m/orders": "plannr"}, "planner"),
     ("planner>policies>c/j", "dss2", "ds2"),
     ("planner>policies>orders", "ds2", "cluster/job"),
     ("planner>policies>/orders", "ds2", "cluster"),
