@@ -22,7 +22,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on local[2] with Delta, shared by every Spark test."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Executors' Python workers import the project as the tests do.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    paths = [str(REPOSITORY), str(REPOSITORY / "tests" / "support"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     root = tmp_path_factory.mktemp("session")
     session = start_session(settings_below(root), "tests")
     yield session
