@@ -27,11 +27,11 @@ import airflow.sdk
 import airflow.providers.standard.operators.python
 import airflow.providers.apache.spark.operators.spark_submit
 before = set(sys.modules)
-started = time.perf_counter()
+started = time.process_time()  # CPU seconds: the suite runs beside other work
 spec = importlib.util.spec_from_file_location("dag_file", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-seconds = time.perf_counter() - started
+seconds = time.process_time() - started
 print(json.dumps({"seconds": seconds, "new": sorted(set(sys.modules) - before), "all": sorted(sys.modules)}))
 """
 
