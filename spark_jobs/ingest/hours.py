@@ -25,8 +25,9 @@ def hours_where(hours: Interval) -> str:
 
 
 def read_hours(lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
-    """Read the rows of the hours ``[start, end)`` of a table with day and hour partitions."""
-    return lake.read(table).where(hours_where(Interval(start, end)))
+    """Read the rows of the hours ``[start, end)`` of a table with day and hour partitions; none when it is empty."""
+    rows = lake.read(table)
+    return rows.where(hours_where(Interval(start, end))) if start < end else rows.where("false")
 
 
 def select_hours(rows: DataFrame, hours: Interval) -> DataFrame:
