@@ -55,8 +55,8 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 	@$(PY) -m benchmarks.replay $(ARGS)
 
 ##@ Work on it
-# Tests of live clusters and of whole processes mostly wait: a third worker keeps two cores busy meanwhile.
-WORKERS ?= 3
+# Two cores: with a third worker the live tests, which follow a cluster in real time, wait too long for their turn.
+WORKERS ?= 2
 .PHONY: test
 test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
 	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
