@@ -1,0 +1,187 @@
+"""What acts on one cluster: its lease, its actuator and its part of the log."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from controller.control_job import Actuator, Controller, JobTask, LeaseLostError, RequestUnknownError
+from controller.control_log import Provenance
+from controller.delta_log import DeltaControlLog
+from controller.evaluation import JobView
+from controller.flink_actuator import ObservedOnce
+from controller.leases import Lease
+from controller.limits_of_job import LimitsReader, LimitsSnapshot
+from controller.measure_outcome import measure
+from controller.rescale_outcomes import RescaleOutcome
+from models.control.limits import Limits
+from models.control.outcome import Measurements, judge_outcome
+from models.control.reconcile import OutcomeCheck
+from models.control.state import Intention, Mode, ObservedJob, Request
+
+log = logging.getLogger(__name__)
+
+
+class ClusterActuator(Actuator, Protocol):
+    """An actuator that can ask for many jobs at once."""
+
+    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
+        """Return what the cluster says of each job, or why it says nothing.
+
+        Raises:
+            RequestUnknownError: the cluster does not reply.
+        """
+
+
+class LimitsOnce:
+    """Limits of a job as they were when the tick began; every further call reads them anew, as before each request."""
+
+    def __init__(self, known: Limits, read: Callable[[], Limits]) -> None:
+        self._known: Limits | None = known
+        self._read = read
+
+    def __call__(self) -> Limits:
+        """Return the limits."""
+        known, self._known = self._known, None
+        return self._read() if known is None else known
+
+
+@dataclass(slots=True)
+class ClusterControl:
+    """Brings the jobs of a cluster to what is wanted of them.
+
+    Attributes:
+        name: of the cluster.
+        actuator: of the cluster.
+        log: of the cluster's decisions, which the controller writes.
+        lease: the right to write; one controller at a time has it.
+        limits: what people have set.
+        clock: epoch seconds.
+        late_after_s: records that wait for longer are late.
+        is_rehearsal: whether nothing may be sent, whatever the mode.
+        outcomes: rescales that were judged and are not written yet.
+    """
+
+    name: str
+    actuator: ClusterActuator
+    log: DeltaControlLog
+    lease: Lease
+    limits: LimitsReader
+    clock: Callable[[], float]
+    late_after_s: float
+    is_rehearsal: bool = False
+    outcomes: list[RescaleOutcome] = field(default_factory=list)
+    _before: dict[str, tuple[str, Measurements]] = field(default_factory=dict)
+    _has_lease: bool = False
+
+    def control(
+        self,
+        jobs: Mapping[str, JobView],
+        wanted: Mapping[str, Intention | None],
+        model_version: str | None,
+        *,
+        is_evaluation: bool,
+    ) -> tuple[Counter[str], str | None]:
+        """Deal with the jobs of the cluster; returns how many met each decision, and why it was left alone.
+
+        Between evaluations only the jobs are asked for of which something is wanted or not at its end.
+        """
+        try:
+            if not self._hold_lease():
+                holder = self.lease.holder()
+                return Counter(), f"{holder.owner if holder else 'another controller'} has its lease"
+            limits = self.limits.read()
+            tasks = [
+                self._task(job, view, wanted.get(job), limits, model_version)
+                for job, view in jobs.items()
+                if is_evaluation or wanted.get(job) is not None or self._is_open(job)
+            ]
+            if not tasks:
+                return Counter(), None
+            observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
+            actions = Controller(observed, self.log, self.lease.check, self.clock).control_jobs(tasks)
+        except RequestUnknownError as error:
+            return Counter(), str(error)
+        except LeaseLostError as error:
+            self._has_lease = False
+            return Counter(), str(error)
+        except Exception as error:  # a cluster's trouble is its own
+            log.exception("cluster %s", self.name)
+            return Counter(), f"{type(error).__name__}: {error}"
+        dry = {True: " (dry run)", False: ""}
+        return Counter(f"{one.verb} {one.reason}{dry[one.is_dry_run]}" for one in actions.values()), None
+
+    def release(self) -> None:
+        """Give the lease back, so that the next controller need not wait for its end."""
+        if self._has_lease:
+            self._has_lease = False
+            self.lease.release()
+
+    def _hold_lease(self) -> bool:
+        if self._has_lease:
+            self.lease.renew()
+            return True
+        self._has_lease = self.lease.take()
+        if self._has_lease:
+            self.log.load()
+        return self._has_lease
+
+    def _is_open(self, job: str) -> bool:
+        history = self.log.read_history(f"{self.name}/{job}")
+        return history.in_flight is not None or history.to_judge is not None
+
+    def _task(
+        self, job: str, view: JobView, wanted: Intention | None, limits: LimitsSnapshot, model_version: str | None
+    ) -> JobTask:
+        vertex_ids = view.seen.vertex_ids if view.seen is not None else {}
+
+        def read_limits() -> Limits:
+            return self._bound(self.limits.read_limits(self.name, job, vertex_ids))
+
+        return JobTask(
+            job=f"{self.name}/{job}",
+            desired=wanted,
+            read_limits=LimitsOnce(self._bound(limits.limits_of(self.name, job, vertex_ids)), read_limits),
+            outcome=self._judge(job, view),
+            provenance=Provenance(
+                operators={vertex_id: operator for operator, vertex_id in vertex_ids.items()},
+                plan_as_of_s=view.plan.as_of_s if view.plan is not None else None,
+                model_version=model_version,
+            ),
+        )
+
+    def _bound(self, limits: Limits) -> Limits:
+        """Return the limits, under which a rehearsal sends nothing."""
+        is_harmless = not self.is_rehearsal or limits.mode in {Mode.OFF, Mode.DRY_RUN}
+        return limits if is_harmless else replace(limits, mode=Mode.DRY_RUN)
+
+    def _judge(self, job: str, view: JobView) -> OutcomeCheck:
+        """Return what became of the last confirmed rescale of a job."""
+        history = self.log.read_history(f"{self.name}/{job}")
+        request = history.in_flight or history.to_judge
+        if request is None or view.seen is None:
+            self._before.pop(job, None)
+            return OutcomeCheck()
+        before = self._measure_before(job, view, request)
+        if history.to_judge is None or history.confirmed_at_s is None:
+            return OutcomeCheck()
+        after = measure(view.seen, view.observations, float("inf"), history.confirmed_at_s)
+        check = judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self.late_after_s)
+        if check.is_worse is not None and before is not None and after is not None:
+            self._note_outcome(job, history.to_judge, history.confirmed_at_s, before, after, check)
+        return check
+
+    def _measure_before(self, job: str, view: JobView, request: Request) -> Measurements | None:
+        """Return the measurements before a request; kept for longer than the windows."""
+        known = self._before.get(job)
+        if known is not None and known[0] == request.step_id:
+            return known[1]
+        if view.seen is None:
+            return None
+        found = measure(view.seen, view.observations, request.sent_at_s)
+        if found is not None:
+            self._before[job] = (request.step_id, found)
+        return found

@@ -1,0 +1,94 @@
+"""The controller's command line: one tick at a time in the past, one now, or ticks until a time."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from controller.loop import run_ticks, warm_up
+from controller.recent_files import list_clusters
+from controller.tick import TickSummary
+from controller.wiring import build_ticker
+from include.settings import Settings, SettingsError, load_settings
+from include.spark.submission import anchored
+from include.utc import IntervalError, format_utc, parse_utc
+
+EXIT_USAGE = 2
+FOREVER_S = float("inf")
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="controller", description=__doc__)
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--as-of", help="make one tick at this time (ISO 8601, UTC), without any request to a cluster")
+    when.add_argument("--once", action="store_true", help="make one tick now, from the raw files and the clusters")
+    when.add_argument("--until", help="go on until this time (ISO 8601, UTC); default: until it is stopped")
+    when.add_argument("--seconds", type=float, help="go on for so long")
+    parser.add_argument("--cluster", action="append", help="only this cluster; may be given several times")
+    return parser.parse_args(argv)
+
+
+def load_anchored() -> Settings:
+    """Return the settings as they are now, with paths that do not depend on the working directory."""
+    return anchored(load_settings())
+
+
+def choose_clusters(settings: Settings, asked: Sequence[str] | None) -> list[str]:
+    """Return the clusters to control: those that were asked for, else all that have an address or raw files.
+
+    Raises:
+        SettingsError: one that was asked for is not known.
+    """
+    known = sorted({*settings.clusters, *list_clusters(Path(settings.paths.raw))})
+    unknown = sorted(set(asked or ()) - set(known))
+    if unknown:
+        raise SettingsError(f"no cluster is called {', '.join(unknown)}; known are {', '.join(known) or 'none'}")
+    return [name for name in known if not asked or name in asked]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the controller; returns the exit code."""
+    options = _parse(argv)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stdout)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        settings = load_anchored()
+        clusters = choose_clusters(settings, options.cluster)
+        as_of = None if options.as_of is None else parse_utc(options.as_of)
+        until = None if options.until is None else parse_utc(options.until)
+    except (SettingsError, IntervalError) as error:
+        print(f"controller: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    if not clusters:
+        print("controller: no cluster has a rest_url or raw files: nothing to control")
+        return 0
+    clock = time.time if as_of is None else as_of.timestamp
+    owner = f"{socket.gethostname()}:{os.getpid()}"
+    ticker = build_ticker(load_anchored, clusters, owner, clock, is_rehearsal=as_of is not None)
+    replies = warm_up(ticker, settings, clusters, clock())
+    print(f"controller: {len(clusters)} clusters, {replies} replies of the last polls taken up", flush=True)
+    if options.once or as_of is not None:
+        show(ticker.tick(), clock())
+        ticker.release()
+        return 0
+    until_s = until.timestamp() if until is not None else FOREVER_S
+    if options.seconds is not None:
+        until_s = clock() + options.seconds
+    run_ticks(ticker, settings, clusters, until_s, clock=clock, stop=stop, on_tick=lambda one: show(one, clock()))
+    return 0
+
+
+def show(summary: TickSummary, now_s: float) -> None:
+    """Print what a tick did."""
+    print(f"controller: {format_utc(datetime.fromtimestamp(round(now_s), UTC))} {summary}", flush=True)

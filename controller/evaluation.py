@@ -1,0 +1,308 @@
+"""The evaluation of one job: its newest plan, its windows and its memory -> what it should run at.
+
+The step that a plan or the reactive controller wants stays wanted until the job runs so, it expires, or a later
+evaluation wants something else: nothing is taken as done because it was decided once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from controller.plan_tables import JobPlan, LoadBand
+from include.domain.graph import JobGraph
+from include.settings import Settings
+from models.control.state import Intention, Origin
+from models.job_models import RecoveryModel
+from models.live.seen_job import SeenJob
+from models.policies.observations import Observations
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
+from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.recovery import UNTRAINED
+
+EVALUATED = "planner"
+"""The policy whose jobs are evaluated between plans; the steps of other policies go out as planned."""
+FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
+LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean over at least this long
+HOUR_S = 3600.0
+log = logging.getLogger(__name__)
+
+
+class NotSeenError(Exception):
+    """Nothing fresh is known of a job; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a job should run at until something else is wanted, it expires, or the job runs so.
+
+    Attributes:
+        wanted: operator -> parallelism.
+        origin, step_id, reason, valid_until_s: see :class:`models.control.state.Intention`.
+    """
+
+    wanted: Mapping[str, int]
+    origin: Origin
+    step_id: str
+    reason: str
+    valid_until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a job from one evaluation to the next.
+
+    Attributes:
+        memory: of the reactive controller; None before the first evaluation.
+        plan_as_of_s: the newest plan that the memory knows.
+        standing: None to leave the job as it is.
+    """
+
+    memory: ControllerMemory | None = None
+    plan_as_of_s: float | None = None
+    standing: Standing | None = None
+
+    def is_changed_from(self, before: Kept) -> bool:
+        """Whether something differs that a controller which starts again cannot find out from windows and plans."""
+        return _without_measurements(self) != _without_measurements(before)
+
+
+def _without_measurements(kept: Kept) -> Kept:
+    memory = kept.memory
+    bare = None if memory is None else replace(memory, seen_until_s=None, histories={}, shares={})
+    return replace(kept, memory=bare)
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """What an evaluation of a job starts from.
+
+    Attributes:
+        cluster, job: its name.
+        seen: of the last polls; None when no poll of it is kept.
+        observations: its windows, in the order of its graph; None without any.
+        graph: as last ingested, for a job whose plan no kept reply holds.
+        plan: the newest one; None before the first.
+        plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
+            policy that is not evaluated.
+        recovery: how long its rescales take.
+    """
+
+    cluster: str
+    job: str
+    seen: SeenJob | None = None
+    observations: Observations | None = None
+    graph: JobGraph | None = None
+    plan: JobPlan | None = None
+    plan_memory: ControllerMemory | None = None
+    recovery: RecoveryModel = field(default=UNTRAINED)
+
+
+def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
+    """Return what the job should run at from now on, with the memory for the next evaluation.
+
+    One job's trouble is one job's: where its evaluation fails, the plan's due step stands as planned.
+    """
+    if settings.planner.policy_of(view.cluster, view.job) != EVALUATED:
+        return _follow_plan(view, kept, now_s)
+    memory = _meet_plan(view, kept, settings, now_s)
+    try:
+        snapshot = take_snapshot(view, settings, now_s)
+        told, after = evaluate_job(snapshot, memory)
+        running = snapshot.running
+    except NotSeenError as error:
+        log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
+        told, after = decide_without_windows(memory, now_s)
+        running = {}
+    except Exception as error:
+        log.exception("evaluation of %s/%s", view.cluster, view.job)
+        told, after = decide_without_windows(memory, now_s)
+        told, running = replace(told, reason=f"the evaluation failed ({type(error).__name__}); {told.reason}"), {}
+    valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
+    return Kept(_leave_due(told, after), _plan_as_of_s(view), _stand(view, told, running, valid_until_s))
+
+
+def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
+    """Return what is seen of a job.
+
+    Raises:
+        NotSeenError: its metrics are not fresh, or are not those of the graph that is known.
+    """
+    seen, oldest_s = view.seen, now_s - FRESH_TURNS * settings.planner.timing.apply_every_s
+    if seen is None or seen.polled_at_ms < 1000 * oldest_s:
+        raise NotSeenError("no poll of it lately")
+    graph = seen.graph or view.graph
+    if graph is None:
+        raise NotSeenError("its graph is not known")
+    if (seen.is_up or seen.restarting) and set(seen.running) != set(graph.names):
+        raise NotSeenError("its operators are not those of its graph")
+    observations = view.observations
+    if observations is None or observations.parallelism.shape[1] != len(graph):
+        observations = Observations.nothing(len(graph), settings.cluster(view.cluster).window_s)
+    return Snapshot(
+        now_s=now_s,
+        graph=graph,
+        running=seen.running,
+        up=seen.is_up,
+        restarting=seen.restarting,
+        observations=observations,
+        slots_max=settings.cluster(view.cluster).slots_max,
+        options=settings.planner,
+        recovery=view.recovery,
+    )
+
+
+def form_intention(
+    view: JobView, kept: Kept, settings: Settings, now_s: float, band: LoadBand | None
+) -> Intention | None:
+    """Return what is wanted of a job by vertex id; None when it is to stay as it is or its vertices are not known.
+
+    Args:
+        view: of the job.
+        kept: of its last evaluation.
+        settings: of the run.
+        now_s: epoch seconds.
+        band: of the forecast behind the plan for now, all sources; None without one.
+    """
+    standing = kept.standing
+    if standing is None or view.seen is None or now_s > standing.valid_until_s:
+        return None
+    vertex_ids = view.seen.vertex_ids
+    # An operator that the job does not have stays in under its name: the step is refused for it.
+    wanted = {vertex_ids.get(name, name): count for name, count in standing.wanted.items()}
+    for name in view.seen.finished:
+        wanted.pop(vertex_ids[name], None)
+    objection, detail = "", ""
+    if standing.origin is Origin.PLAN:
+        objection, detail = _object_to_step(view, settings, now_s, band)
+    return Intention(
+        parallelism=wanted,
+        origin=standing.origin,
+        step_id=standing.step_id,
+        reason=standing.reason,
+        valid_until_s=standing.valid_until_s,
+        settle_s=_settle_s(view, standing),
+        objection=objection,
+        objection_detail=detail,
+    )
+
+
+def measure_load_per_s(observations: Observations | None, graph: JobGraph | None) -> float:
+    """Return what the sources should emit, records/s: the mean over the last undisturbed windows, NaN when unknown."""
+    if observations is None or graph is None or not len(observations):
+        return math.nan
+    end_s = int(observations.window_start_s[-1]) + observations.window_s
+    recent = (observations.window_start_s + observations.window_s > end_s - LOAD_OVER_S) & ~observations.disturbed
+    of_sources = observations.target_data_rate_per_s[recent][:, [graph.position(name) for name in graph.sources]]
+    if not of_sources.size or np.isnan(of_sources).all(axis=0).any():
+        return math.nan
+    return float(np.nanmean(of_sources, axis=0).sum())
+
+
+def _meet_plan(view: JobView, kept: Kept, settings: Settings, now_s: int) -> ControllerMemory:
+    """Return the memory of the last evaluation, with a newer plan accepted."""
+    plan, of_plan, memory = view.plan, view.plan_memory, kept.memory
+    memory = memory or of_plan or ControllerMemory()
+    too_old = plan is None or now_s - plan.as_of_s > HOUR_S * settings.apply.max_plan_age_h
+    if plan is None or of_plan is None or not of_plan.planned or too_old:
+        return drop_plan(memory)
+    if kept.memory is not None and plan.as_of_s == kept.plan_as_of_s:
+        return memory
+    if (of_plan.seen_until_s or 0) > (memory.seen_until_s or 0):  # evaluations missed what ingestion has seen
+        memory = replace(memory, seen_until_s=of_plan.seen_until_s, histories=of_plan.histories)
+    return accept_plan(memory, of_plan.due)
+
+
+def _leave_due(told: ReactiveDecision, after: ControllerMemory) -> ControllerMemory:
+    """Return the memory with the step that was decided on still due, until the job runs so or it expires.
+
+    What was decided may not have been carried out.
+    """
+    return after if told.due is None else replace(after, due=(told.due, *after.due))
+
+
+def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], valid_until_s: float) -> Standing | None:
+    """Return what a decision wants; one of the reactive controller's own is valid until the next evaluation."""
+    if told.due is not None:
+        step_id, until_s = _id_of(view, told.due), float(told.due.valid_until_s)
+        return Standing(dict(told.due.parallelism), Origin.PLAN, step_id, told.reason, until_s)
+    if told.wanted is None or dict(told.wanted) == dict(running):
+        return None
+    step_id = name_step(view, running, told.wanted)
+    return Standing(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
+
+
+def _follow_plan(view: JobView, kept: Kept, now_s: int) -> Kept:
+    """Return the step of the plan that was due last, for as long as it is valid."""
+    plan = view.plan
+    due = [] if plan is None else [step for step in plan.steps if step.apply_at_s <= now_s]
+    if plan is None or not due:
+        return Kept(kept.memory, _plan_as_of_s(view))
+    last = max(due, key=lambda step: step.apply_at_s)
+    standing = Standing(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s)
+    return Kept(kept.memory, plan.as_of_s, standing)
+
+
+def _plan_as_of_s(view: JobView) -> float | None:
+    return None if view.plan is None else view.plan.as_of_s
+
+
+def _id_of(view: JobView, due: PendingStep) -> str:
+    """Return the id under which the newest plan has a step; one of its own for a step of an earlier plan."""
+    for step in view.plan.steps if view.plan is not None else ():
+        if step.apply_at_s == due.apply_at_s and dict(step.parallelism_to) == dict(due.parallelism):
+            return step.step_id
+    return name_step(view, {}, due.parallelism)
+
+
+def name_step(view: JobView, running: Mapping[str, int], wanted: Mapping[str, int]) -> str:
+    """Return the id of a step that no plan has: the same change has the same for as long as it is wanted.
+
+    A person who has said yes to it has said so until something else is wanted.
+    """
+    job_id = view.seen.job_id if view.seen is not None else ""
+    parts = (view.cluster, view.job, job_id, repr(sorted(running.items())), repr(sorted(wanted.items())))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _object_to_step(view: JobView, settings: Settings, now_s: float, band: LoadBand | None) -> tuple[str, str]:
+    """Return why a plan's step must not be sent now, and what is behind it; empty texts when it may be."""
+    plan = view.plan
+    if plan is None:
+        return "stale_plan", "the plan of this step is gone"
+    age_h, most_h = (now_s - plan.as_of_s) / HOUR_S, settings.apply.max_plan_age_h
+    if age_h > most_h:
+        return "stale_plan", f"the plan is {age_h:.1f} h old, more than apply.max_plan_age_h = {most_h:g}"
+    observed_s = max(_observed_until_s(view), plan.observations_until_s or 0)
+    age_h, most_h = (now_s - observed_s) / HOUR_S, settings.planner.max_input_age_h
+    if age_h > most_h:
+        return "stale_metrics", f"metrics are {age_h:.1f} h old, more than planner.max_input_age_h = {most_h:g}"
+    graph = view.seen.graph if view.seen is not None else None
+    load = measure_load_per_s(view.observations, graph or view.graph)
+    if band is not None and math.isfinite(load):
+        low, high, share = band.q50_per_s, band.q90_per_s, settings.apply.load_band
+        if not low * (1 - share) <= load <= high * (1 + share):
+            detail = f"load is {load:.0f}/s, the forecast for now q50 {low:.0f}/s, q90 {high:.0f}/s, band {share:g}"
+            return "load_outside_band", detail
+    return "", ""
+
+
+def _observed_until_s(view: JobView) -> float:
+    if view.observations is None or not len(view.observations):
+        return 0.0
+    return float(view.observations.window_start_s[-1]) + view.observations.window_s
+
+
+def _settle_s(view: JobView, standing: Standing) -> float:
+    """Return how long the job catches up after the rescale: the plan's expectation, else that of the recovery model."""
+    for step in view.plan.steps if view.plan is not None else ():
+        if step.step_id == standing.step_id and step.expected_recovery_s is not None:
+            return min(float(step.expected_recovery_s), HOUR_S)
+    return float(view.recovery.downtime_rescale_s + 3 * view.recovery.downtime_rescale_sd_s)

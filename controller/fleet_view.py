@@ -1,0 +1,116 @@
+"""What is known of every job at a tick: its last polls, its windows, its newest plan and its graph."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from controller.champion import ChampionReader
+from controller.evaluation import EVALUATED, JobView
+from controller.plan_tables import JobGraphRow, PlanMemory, PlanTables
+from include.domain.graph import GraphError, JobGraph, Operator
+from include.flink.endpoints import TERMINAL_STATES
+from models.live.poll_history import PollHistory
+from models.live.seen_job import SeenJob
+from models.policies.registry import memory_codec
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+
+JobName = tuple[str, str]
+"""Cluster and the job's name."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """All jobs at a tick.
+
+    Attributes:
+        jobs: what an evaluation starts from, by name.
+        seen: the jobs that have not ended, by name; several where running jobs share one.
+    """
+
+    jobs: Mapping[JobName, JobView]
+    seen: Mapping[JobName, Sequence[SeenJob]]
+
+    def of_cluster(self, cluster: str) -> dict[str, JobView]:
+        """Return the jobs of a cluster by name."""
+        return {name: view for (where, name), view in self.jobs.items() if where == cluster}
+
+
+class FleetViewer:
+    """Puts together what is known of the jobs of some clusters.
+
+    Args:
+        history: of the polls.
+        plans: reader of plans, what they left and graphs; each is read again only when its table has changed.
+        champion: reader of the recovery models.
+        clusters: names.
+    """
+
+    def __init__(
+        self, history: PollHistory, plans: PlanTables, champion: ChampionReader, clusters: frozenset[str]
+    ) -> None:
+        self._history, self._plans, self._champion, self._clusters = history, plans, champion, clusters
+        self._raw_memories: Mapping[JobName, PlanMemory] = {}
+        self._memories: dict[JobName, ControllerMemory] = {}
+        self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
+        self._graphs: dict[JobName, JobGraph] = {}
+
+    def take(self, now_s: float) -> FleetView:
+        """Return what is known now.
+
+        Of running jobs that share a name none is evaluated: nobody can say whose plan it is.
+        """
+        plans = self._plans.read_plans(now_s)
+        memories, graphs = self._read_memories(now_s), self._read_graphs(now_s)
+        listed, windows = self._history.jobs(), self._history.windows(now_s)
+        numbers: dict[JobName, list[int]] = defaultdict(list)
+        for number, job in enumerate(listed):
+            if job.state not in TERMINAL_STATES:
+                numbers[job.cluster, job.job].append(number)
+        views = {}
+        for name in sorted({*numbers, *plans}):
+            if name[0] not in self._clusters:
+                continue
+            found = numbers.get(name, [])
+            number = found[0] if len(found) == 1 else None
+            views[name] = JobView(
+                *name,
+                seen=None if number is None else listed[number],
+                observations=None if number is None else windows.observations(number),
+                graph=graphs.get(name),
+                plan=plans.get(name),
+                plan_memory=memories.get(name),
+                recovery=self._champion.recovery_of(*name),
+            )
+        return FleetView(views, {name: [listed[number] for number in found] for name, found in numbers.items()})
+
+    def _read_memories(self, now_s: float) -> dict[JobName, ControllerMemory]:
+        found = self._plans.read_memories(now_s)
+        if found is not self._raw_memories:
+            self._raw_memories = found
+            self._memories = {}
+            for name, row in found.items():
+                if row.policy == EVALUATED:
+                    try:
+                        self._memories[name] = memory_codec(EVALUATED).load(ControllerMemory, row.memory)
+                    except ValueError as error:
+                        log.warning("%s/%s: what its plan left cannot be read: %s", *name, error)
+        return self._memories
+
+    def _read_graphs(self, now_s: float) -> dict[JobName, JobGraph]:
+        found = self._plans.read_graphs(now_s)
+        if found is not self._raw_graphs:
+            self._raw_graphs, self._graphs = found, {}
+            for name, row in found.items():
+                try:
+                    self._graphs[name] = _graph_of(row)
+                except GraphError as error:
+                    log.warning("%s/%s: its graph cannot be used: %s", *name, error)
+        return self._graphs
+
+
+def _graph_of(row: JobGraphRow) -> JobGraph:
+    return JobGraph.from_operators([Operator(one.name, one.upstream, one.max_parallelism) for one in row.operators])

@@ -1,0 +1,64 @@
+"""The controller's process: polling beside ticks, until a time or a signal."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from controller.recent_files import read_recent
+from controller.tick import Ticker, TickSummary
+from include.flink.collection import collect_for
+from include.settings import Settings
+
+LEAVES_S = 30.0  # how long a poll at work is waited for at the end
+log = logging.getLogger(__name__)
+
+
+def warm_up(ticker: Ticker, settings: Settings, clusters: Sequence[str], now_s: float) -> int:
+    """Hand over what was polled before; returns the number of replies."""
+    as_of = datetime.fromtimestamp(now_s, UTC)
+    found = 0
+    for cluster in clusters:
+        records = read_recent(settings, cluster, as_of)
+        ticker.add_records(records)
+        found += len(records)
+    return found
+
+
+def run_ticks(
+    ticker: Ticker,
+    settings: Settings,
+    clusters: Sequence[str],
+    until_s: float,
+    *,
+    clock: Callable[[], float],
+    stop: threading.Event,
+    on_tick: Callable[[TickSummary], None],
+) -> None:
+    """Poll the clusters and make a tick every ``apply.tick_s`` until a time, or until ``stop`` is set.
+
+    A tick that fails is a line in the log: the next one starts from what the clusters say.
+    """
+    polled = settings.model_copy(update={"clusters": {name: settings.cluster(name) for name in clusters}})
+
+    def collect() -> None:
+        collect_for(polled, math.inf, clock, stop=stop, on_records=lambda _, records: ticker.add_records(records))
+
+    collector = threading.Thread(target=collect, name="collector", daemon=True)
+    collector.start()
+    try:
+        while not stop.is_set() and clock() < until_s:
+            try:
+                on_tick(ticker.tick())
+            except Exception:
+                log.exception("a tick failed; the next one starts afresh")
+            tick_s = settings.apply.tick_s
+            next_s = min(until_s, tick_s * (math.floor(clock() / tick_s) + 1))
+            stop.wait(max(0.0, next_s - clock()))
+    finally:
+        stop.set()
+        collector.join(LEAVES_S)
+        ticker.release()

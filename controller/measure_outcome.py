@@ -1,0 +1,62 @@
+"""Measurements of a job before and after a rescale, from its windows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from models.control.outcome import Measurements
+from models.live.seen_job import SeenJob
+from models.policies.observations import Observations
+
+WINDOWS = 3  # the last ones count: one alone varies too much
+
+
+def measure(
+    seen: SeenJob, observations: Observations | None, until_s: float, since_s: float = 0.0
+) -> Measurements | None:
+    """Return what a job did over its last undisturbed windows in ``[since_s, until_s]``; None without any.
+
+    Args:
+        seen: the job.
+        observations: its windows, in the order of its graph.
+        until_s: epoch seconds.
+        since_s: epoch seconds.
+    """
+    if observations is None or seen.graph is None or not len(observations):
+        return None
+    ends_s = observations.window_start_s + observations.window_s
+    inside = (ends_s <= until_s) & (observations.window_start_s >= since_s) & ~observations.disturbed
+    taken = np.flatnonzero(inside)[-WINDOWS:]
+    if not len(taken):
+        return None
+    sources = [seen.graph.position(name) for name in seen.graph.sources]
+    emitted, arriving, held_back, late_ms = (
+        values[np.ix_(taken, sources)]
+        for values in (
+            observations.output_rate_per_s,
+            observations.target_data_rate_per_s,
+            observations.backpressured_share,
+            observations.latency_ms,
+        )
+    )
+    return Measurements(
+        until_s=float(ends_s[taken[-1]]),
+        throughput_per_s=_mean_sum(emitted),
+        arriving_per_s=_mean_sum(arriving),
+        backpressured_share=_largest(np.nanmean(held_back, axis=0) if np.isfinite(held_back).any() else held_back[:1]),
+        lag_s=_largest(late_ms[-1:]) / 1000.0,
+        restarts=round(seen.metrics.get("numRestarts", 0.0) - seen.metrics.get("numRescales", 0.0)),
+    )
+
+
+def _mean_sum(values: np.ndarray) -> float:
+    """Return the mean over windows of the sum over sources; NaN where one was never measured."""
+    if np.isnan(values).all(axis=0).any():
+        return math.nan
+    return float(np.nanmean(values, axis=0).sum())
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.max(values[np.isfinite(values)], initial=0.0))

@@ -1,0 +1,69 @@
+"""Puts a controller together from the settings: readers, leases, actuators, one control per cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from controller.champion import ChampionReader
+from controller.cluster_control import ClusterActuator, ClusterControl
+from controller.delta_log import DeltaControlLog
+from controller.flink_actuator import open_actuator
+from controller.kept_memories import KeptMemories
+from controller.leases import Lease
+from controller.limits_of_job import open_limits
+from controller.memory_store import MemoryStore
+from controller.plan_tables import PlanTables
+from controller.recent_files import polls_kept
+from controller.recorded_actuator import RecordedActuator
+from controller.tick import Readers, Ticker
+from include.settings import Settings
+from models.live.poll_history import PollHistory
+
+Clock = Callable[[], float]
+
+
+def build_ticker(
+    load: Callable[[], Settings], clusters: Sequence[str], owner: str, clock: Clock, *, is_rehearsal: bool
+) -> Ticker:
+    """Return what makes the ticks of some clusters.
+
+    Args:
+        load: returns the settings as they are now.
+        clusters: names.
+        owner: of the leases: host and process.
+        clock: epoch seconds.
+        is_rehearsal: nothing is asked of a cluster and nothing sent, whatever the mode: jobs are as the raw files show.
+    """
+    settings = load()
+    lake = settings.paths.lake
+    history = PollHistory(
+        {name: one.window_s for name, one in settings.clusters.items()},
+        polls=polls_kept(settings),
+        max_value=settings.ingest.max_value,
+        settle_s=settings.ingest.settle_s,
+    )
+    readers = Readers(PlanTables(lake), KeptMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
+    ticker: list[Ticker] = []
+
+    def control(name: str) -> ClusterControl:
+        lease = Lease(lake, name, owner, clock)
+        log = DeltaControlLog(lake, name, lease, clock)
+        rest_url = settings.cluster(name).rest_url
+        actuator: ClusterActuator
+        if rest_url is None or is_rehearsal:
+            actuator = RecordedActuator(name, lambda: ticker[0].view.seen, history.slots)
+        else:
+            actuator = open_actuator(settings, name)
+        return ClusterControl(
+            name=name,
+            actuator=actuator,
+            log=log,
+            lease=lease,
+            limits=open_limits(settings, clock),
+            clock=clock,
+            late_after_s=settings.planner.costs.late_after_s,
+            is_rehearsal=is_rehearsal,
+        )
+
+    ticker.append(Ticker(load, history, readers, {name: control(name) for name in clusters}, clock))
+    return ticker[0]
