@@ -44,7 +44,7 @@ class LakeTable:
     def __init__(self, lake: str, table: Table) -> None:
         self._path = f"{lake.rstrip('/')}/{table.relative_path}"
         self._table = table
-        self._schema = pa.schema([(name, _KINDS[kind]) for name, kind in table.columns.items()])
+        self._schema = arrow_schema(table)
         self._delta: DeltaTable | None = None
         self._lock = threading.RLock()
 
@@ -84,17 +84,13 @@ class LakeTable:
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append rows in one commit, on disk when this returns; a column that a row lacks is null."""
-        listed = list(rows)
-        if not listed:
+        made = arrow_rows(self._table, list(rows))
+        if not len(made):
             return
-        made = {
-            field.name: pa.array([_arrow_value(row.get(field.name)) for row in listed], field.type)
-            for field in self._schema
-        }
         with self._lock:
             delta = self._ensure()
             before = delta.version()
-            write_deltalake(delta, pa.table(made, schema=self._schema), mode="append", schema_mode="merge")
+            write_deltalake(delta, made, mode="append", schema_mode="merge")
             self._sync(range(before + 1, delta.version() + 1))
 
     def _none(self, columns: Sequence[str]) -> pa.Table:
@@ -142,6 +138,18 @@ class LakeTable:
             data = [root / action["add"]["path"] for action in actions if "add" in action]
             for path in (*data, *{path.parent for path in data}, commit, commit.parent):
                 _sync_path(path)
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """Return the columns of a table as Arrow has them."""
+    return pa.schema([(name, _KINDS[kind]) for name, kind in table.columns.items()])
+
+
+def arrow_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as Arrow; a column that a row lacks is null."""
+    schema = arrow_schema(table)
+    made = {field.name: pa.array([_arrow_value(row.get(field.name)) for row in rows], field.type) for field in schema}
+    return pa.table(made, schema=schema)
 
 
 def _sync_path(path: Path) -> None:

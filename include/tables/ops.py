@@ -80,13 +80,13 @@ CONTROL_LOG = Table(
     partition_by=("date",),
     checks={
         "verb_known": "verb IN ('wait', 'rescale', 'confirm', 'roll_back', 'refuse')",
-        "a_reason_is_named": "length(reason) > 0",
+        "a_reason_is_named": "reason <> ''",
     },
 )
 
 CONTROLLER_MEMORY = Table(
-    # Append-only: what the reactive controller remembers of a job and what it wants the job to run at.  The newest row of
-    # the last hours counts; older ones are kept for a week, to look into a decision.
+    # Append-only: what the reactive controller remembers of a job and what it wants the job to run at.  The newest row
+    # of the last hours counts; older ones are kept for a week, to look into a decision.
     "ops.controller_memory",
     {
         "at": "TIMESTAMP",
