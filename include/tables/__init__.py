@@ -18,8 +18,9 @@ from include.tables.gold import (
     PLANS,
     POLICY_MEMORY,
     PROFILES,
+    RESCALE_OUTCOMES,
 )
-from include.tables.ops import QUALITY, QUARANTINE
+from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
 from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, RESCALES
 
@@ -29,6 +30,8 @@ __all__ = [
     "BACKTESTS",
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
+    "CONTROLLER_MEMORY",
+    "CONTROL_LOG",
     "FORECASTS",
     "FORECAST_SCORES",
     "INGESTED",
@@ -43,6 +46,7 @@ __all__ = [
     "QUALITY",
     "QUARANTINE",
     "RESCALES",
+    "RESCALE_OUTCOMES",
     "TABLES",
     "Table",
 ]
@@ -69,4 +73,7 @@ TABLES: tuple[Table, ...] = (
     LOOKS,
     APPLIED_STEPS,
     BACKTESTS,
+    CONTROL_LOG,
+    CONTROLLER_MEMORY,
+    RESCALE_OUTCOMES,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -126,13 +127,23 @@ class MemoryLog:
 
     entries: list = field(default_factory=list)
     histories: dict = field(default_factory=dict)
+    meanwhile: Callable[[], None] | None = None  # what happens between the next record of a request and its sending
     effects_left: int = 10**9
 
     def append(self, entry) -> None:
+        self.append_all([entry])
+
+    def append_all(self, entries) -> None:
         self.spend()
-        self.entries.append(entry)
-        self.histories[entry.job] = dump(entry.history)
+        self.entries.extend(entries)
+        self.histories |= {entry.job: dump(entry.history) for entry in entries}
         self.spend()
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None and any(entry.sends for entry in entries):
+            meanwhile()
+
+    def read_last(self, job: str):
+        return next((entry for entry in reversed(self.entries) if entry.job == job), None)
 
     def read_history(self, job: str) -> JobHistory:
         text = self.histories.get(job)
@@ -239,7 +250,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
     # what happens
 
-    @rule(effects=st.integers(0, 8))
+    @rule(effects=st.integers(0, 10))
     def tick_killed_somewhere(self, effects: int) -> None:
         self.tick(effects)
         self.flink.advance(TICK_S)
@@ -302,6 +313,29 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule(mode=st.sampled_from(list(Mode)), in_blackout=st.booleans(), is_held=st.booleans())
     def a_person_sets_limits(self, mode: Mode, in_blackout: bool, is_held: bool) -> None:
         self.limits = replace(self.limits, mode=mode, in_blackout=in_blackout, is_held=is_held)
+
+    @rule(
+        what=st.sampled_from(["hold", "blackout", "off", "lease", "silence", "rescale", "redeploy", "slots", "pause"]),
+        count=st.integers(1, 8),
+    )
+    def something_happens_between_record_and_request(self, what: str, count: int) -> None:
+        changes = {
+            "hold": lambda: self.a_person_sets_limits_now(is_held=True),
+            "blackout": lambda: self.a_person_sets_limits_now(in_blackout=True),
+            "off": lambda: self.a_person_sets_limits_now(mode=Mode.OFF),
+            "lease": lambda: setattr(self, "has_lease", False),
+            "silence": lambda: setattr(self.flink, "is_silent", True),
+            "rescale": lambda: self.flink.rescale_by_person(dict.fromkeys(VERTICES, count)),
+            "redeploy": self.the_job_is_redeployed,
+            "slots": lambda: setattr(self.flink, "slots", count),
+            "pause": lambda: self.flink.advance(count * TICK_S),
+        }
+        self.log.meanwhile = changes[what]
+        self.tick(10**9)
+        self.log.meanwhile = None
+
+    def a_person_sets_limits_now(self, **changes) -> None:
+        self.limits = replace(self.limits, **changes)
 
     @rule()
     def a_person_lifts_all_limits(self) -> None:
