@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from include.flink import endpoints
-from include.flink.transport import FlinkError, FlinkRefused, FlinkUnreachable, Transport
+from include.flink.faults import FlinkError, FlinkRefused, FlinkUnreachable
+from include.flink.transport import Transport
 
 __all__ = ["Confirmed", "FlinkClient", "FlinkError", "FlinkRefused", "FlinkUnreachable", "ParallelismNotReached"]
 
