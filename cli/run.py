@@ -129,7 +129,7 @@ def outcome(settings: Settings, progress: ProgressLog) -> dict[str, object]:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Do everything; returns the exit code."""
     progress = ProgressLog(console, PARTS)
-    os.environ.update(below(options.out) | {"TIDEWISE__APPLY__MODE": options.apply_mode})
+    os.environ.update(below(options.out) | {"TIDEWISE__LIMITS__MODE": options.apply_mode})
     settings = load_settings()
     out = Path(settings.paths.out)
     as_of = options.as_of or end_of_recording()

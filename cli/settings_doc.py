@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from enum import Enum
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -23,10 +24,10 @@ _HEAD = """# Settings
 
 <!-- Made by `make docs` from `include/settings` and the policies' parameters; edit those. -->
 
-Every key has a default. `tidewise.toml` in the working directory, or the file that `TIDEWISE_SETTINGS` names, overrides
-it, and a variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is `late_weight` in `[planner.costs]`.
-Names of clusters and jobs are written exactly, capitals included. What cannot be used is refused when the settings are
-loaded, in one line with the key, the value, why, and what to write.
+Every key has a default, unless its table says `required`. `tidewise.toml` in the working directory, or the file that
+`TIDEWISE_SETTINGS` names, overrides it, and a variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is
+`late_weight` in `[planner.costs]`. Names of clusters and jobs are written exactly, capitals included. What cannot be
+used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
 
 Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
 """
@@ -86,8 +87,8 @@ def sections(model: type[BaseModel], path: str = "") -> Iterator[str]:
 def _setting(name: str, field: FieldInfo) -> Key | None:
     if model_in(field.annotation) is not None:
         return None
-    default = field.get_default(call_default_factory=True)
-    return Key(name, _value(default), _allowed(field.annotation, field.metadata), field.description or "")
+    default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
+    return Key(name, default, _allowed(field.annotation, field.metadata), field.description or "")
 
 
 def parameter_classes() -> Iterator[tuple[str, type[Any], dict[str, PolicyEntry]]]:
@@ -139,10 +140,10 @@ def _allowed(annotation: Any, metadata: Iterable[Any]) -> str:
         return ", ".join(f"`{value}`" for value in get_args(base))
     if isinstance(base, type) and issubclass(base, Enum):
         return ", ".join(f"`{one.value}`" for one in base)
-    parts = [part for part in get_args(base) if part is not NoneType] if NoneType in get_args(base) else []
-    if parts:
-        return f"{_allowed(parts[0], metadata)}; unset"
-    kind = {bool: "`true`, `false`", int: "whole number", float: "number", str: "text"}.get(base, "")
+    if get_origin(base) in {Union, UnionType}:
+        parts = [_allowed(part, metadata) for part in get_args(base) if part is not NoneType]
+        return " or ".join(parts) + ("; unset" if NoneType in get_args(base) else "")
+    kind = {bool: "`true`, `false`", int: "whole number", float: "number", str: "text", datetime: "time"}.get(base, "")
     if get_origin(base) is dict:
         kind = "table"
     elif get_origin(base) is tuple:

@@ -266,7 +266,7 @@ def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:
     Raises:
         KeyError: the cluster has no REST address.
     """
-    return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).elastic)
+    return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).has_elastic_slots)
 
 
 def _troubled(problem: str, detail: str) -> ObservedJob:

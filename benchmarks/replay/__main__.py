@@ -130,7 +130,7 @@ def describe(conditions: Conditions, seeds: int) -> list[str]:
         f"{disturbances.failure_downtime_s:g} s and what came since the last checkpoint "
         f"({disturbances.checkpoint_interval_s:g} s interval); rescales {least:g}-{most:g} s; measured rates "
         f"+-{disturbances.measurement_noise:.0%}, true capacity +-{disturbances.capacity_noise:.0%}; "
-        f"{conditions.apply.cooldown_s:g} s between rescales",
+        f"{conditions.limits.cooldown_s:g} s between rescales",
     ]
 
 

@@ -97,8 +97,8 @@ Rule = Callable[[Case], str | None]
 
 
 def mode_of(settings: Settings, cluster: str) -> Mode:
-    """Return how steps of a cluster are applied: its own mode, else the general one."""
-    return settings.cluster(cluster).apply_mode or settings.apply.mode
+    """Return how steps of a cluster are applied: sent, or recorded only."""
+    return "auto" if settings.mode_of(cluster) == "auto" else "dry-run"
 
 
 def added_slots(step: DueStep, around: Surroundings) -> int:
@@ -190,8 +190,8 @@ def _exceeds_slots(case: Case) -> str | None:
 def _cooldown(case: Case) -> str | None:
     if case.around.last_rescale_at is None:
         return None
-    since_s, least_s = (case.around.now - case.around.last_rescale_at).total_seconds(), case.settings.apply.cooldown_s
-    return f"last rescale {since_s:.0f} s ago, less than apply.cooldown_s = {least_s:g}" if since_s < least_s else None
+    since_s, least_s = (case.around.now - case.around.last_rescale_at).total_seconds(), case.settings.limits.cooldown_s
+    return f"last rescale {since_s:.0f} s ago, less than limits.cooldown_s = {least_s:g}" if since_s < least_s else None
 
 
 def _load_outside_band(case: Case) -> str | None:

@@ -8,6 +8,7 @@ loaded; ``docs/settings.md`` has every key.
 from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
 from include.settings.learning import Forecast, Training
+from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, Steps
 from include.settings.loading import PROJECT, SETTINGS_FILE_VARIABLE, check_settings, load_settings, settings_file
 from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
 from include.settings.stages import Apply, Backtest, Profiling, Schedules
@@ -20,12 +21,17 @@ __all__ = [
     "SETTINGS_FILE_VARIABLE",
     "Apply",
     "Backtest",
+    "Blackout",
     "Capacity",
     "Cluster",
+    "ClusterLimits",
     "Costs",
+    "FleetLimits",
     "Forecast",
     "Ingest",
+    "JobLimits",
     "Mlflow",
+    "Mode",
     "Paths",
     "Planner",
     "Profiling",
@@ -34,6 +40,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "Spark",
+    "Steps",
     "Timing",
     "Training",
     "check_settings",

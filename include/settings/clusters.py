@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.connection import Connection, check_http_url
-from include.settings.section import DAY_S, HOUR_S, NAME, SLOTS_MAX, Section, Text, WholeSeconds
+from include.settings.limits import ClusterLimits
+from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
 
 
 class Cluster(Section):
@@ -19,15 +19,14 @@ class Cluster(Section):
     )
     window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
     poll_every_s: float = Field(60.0, gt=0, le=HOUR_S, description="s; between two polls of the REST API")
-    slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots that a plan may give to one job")
+    slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job, in plans and in what is sent")
     slots_total: int | None = Field(
         None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
     )
-    apply_mode: Literal["dry-run", "auto"] | None = Field(None, description="overrides apply.mode for this cluster")
-    elastic: bool | None = Field(
-        None,
-        description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
+    has_elastic_slots: bool | None = Field(
+        None, description="whether TaskManagers are added on demand (native Kubernetes, YARN); unset: found out"
     )
+    limits: ClusterLimits = ClusterLimits()
     connection: Connection = Connection()
 
     @model_validator(mode="after")
@@ -42,51 +41,16 @@ class Cluster(Section):
         needs_tls = [key for key in ("ca_file", "client_cert_file") if getattr(self.connection, key) is not None]
         if needs_tls and not (self.rest_url or "https:").startswith("https:"):
             raise ValueError(f'connection.{needs_tls[0]} needs TLS; write rest_url = "https://..."')
-        if self.apply_mode == "auto" and self.rest_url is None:
-            raise ValueError('apply_mode = "auto" needs rest_url, to which steps are sent; write rest_url as well')
+        if self.limits.mode in {"approve", "auto"} and self.rest_url is None:
+            raise ValueError(
+                f'limits.mode = "{self.limits.mode}" needs rest_url, to which steps are sent; write rest_url as well'
+            )
+        if self.limits.slots_min is not None and self.limits.slots_min > self.slots_max:
+            raise ValueError(
+                f"limits.slots_min = {self.limits.slots_min} is above slots_max = {self.slots_max}; "
+                f"write limits.slots_min = {self.slots_max} or less"
+            )
         return self
-
-
-def check_cluster_name(name: str) -> str:
-    """Refuse a name that cannot be a folder of the raw files.
-
-    Raises:
-        ValueError: with what a name is made of.
-    """
-    if not re.fullmatch(NAME, name) or len(name) > 200:
-        raise ValueError(
-            f"{name!r} cannot name a cluster, whose raw files are in the folder cluster=<name>; "
-            "write letters, digits, dots, dashes and underscores, a letter or digit first"
-        )
-    return name
-
-
-def check_job_key(key: str, *, cluster_alone: bool = False) -> str:
-    """Refuse what is no ``cluster/job``.
-
-    Args:
-        key: as written.
-        cluster_alone: whether a cluster's name will do.
-
-    Raises:
-        ValueError: with what to write.
-    """
-    cluster, slash, job = key.partition("/")
-    if slash and job.strip() and job.isprintable():
-        check_cluster_name(cluster)
-    elif slash or not cluster_alone:
-        wanted = '"cluster" or "cluster/job"' if cluster_alone else '"cluster/job"'
-        raise ValueError(
-            f'{key!r} must be {wanted}; write "{cluster if re.fullmatch(NAME, cluster) else "prod"}/orders", say'
-        )
-    else:
-        check_cluster_name(cluster)
-    return key
-
-
-ClusterName = Annotated[str, AfterValidator(check_cluster_name)]
-JobKey = Annotated[str, AfterValidator(check_job_key)]
-ClusterOrJob = Annotated[str, AfterValidator(lambda key: check_job_key(key, cluster_alone=True))]
 
 
 class Ingest(Section):

@@ -41,6 +41,11 @@ def shortest_interval_s(cron: str) -> int:
     return min(_intervals_s(cron))
 
 
+def longest_interval_s(cron: str) -> int:
+    """Return the longest interval between a cron expression's times, s; raises as :func:`interval_s`."""
+    return max(_intervals_s(cron))
+
+
 def check_cron(cron: str) -> str:
     """Refuse what no timetable of Airflow can follow.
 

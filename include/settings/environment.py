@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -128,7 +129,13 @@ def _shown(variable: str, text: str) -> str | None:
 
 
 def _is_composed(annotation: Any) -> bool:
-    return get_origin(annotation) in {dict, tuple, list} or model_in(annotation) is not None
+    """Whether values of a type are written as JSON: lists, tables, and numbers in whose place a table may stand."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _is_composed(parts[0])
+    if origin in {Union, UnionType}:
+        return any(map(_is_composed, parts))
+    return origin in {dict, tuple, list} or model_in(annotation) is not None
 
 
 def _variable(path: str) -> str:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from include.settings.clusters import ClusterOrJob
+from include.settings.names import ClusterOrJob
 from include.settings.section import DAY_S, HOUR_S, Days, Section, Share
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"{name!r} is no IANA time zone; write Europe/Berlin, say") from error
-    return name
+from include.settings.time_zone import TimeZone
 
 
 class Training(Section):
@@ -49,7 +41,7 @@ class Forecast(Section):
     champion_margin: Share = Field(
         0.02, description="another method must have an error smaller by this share to become champion"
     )
-    time_zones: dict[ClusterOrJob, Annotated[str, AfterValidator(_zone)]] = Field(
+    time_zones: dict[ClusterOrJob, TimeZone] = Field(
         default_factory=dict,
         description='"cluster" or "cluster/job" = IANA time zone whose clock the load follows; else UTC',
     )

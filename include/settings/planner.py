@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from include.settings.clusters import JobKey
+from include.settings.names import JobKey
 from include.settings.section import DAY_S, HOUR_S, Hours, Seconds, Section, Share, Text, Weight, WholeSeconds
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import date
 from enum import Enum
 from typing import Any, get_args
 
@@ -16,6 +17,15 @@ from include.policy_parameters import read_parameters
 _LONGEST = 120  # of a value that is shown
 _SECRET = re.compile(r"//.*@")
 _NEVER_SHOWN = "connection"  # a section in whose place somebody may have written a secret
+_MOVED = {  # how keys are written now
+    "apply.mode": "limits.mode",
+    "apply.cooldown_s": "limits.cooldown_s",
+    "apply_mode": "limits.mode",
+    "step_up_max_slots": "steps.up_max_slots",
+    "step_up_max_share": "steps.up_max_share",
+    "step_down_max_slots": "steps.down_max_slots",
+    "step_down_max_share": "steps.down_max_share",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,8 @@ def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | Non
         return Fault(
             key, f"there is no such key; write {nearest_key(str(place[-1]), place[:-1], siblings, root)}", value
         )
+    if kind == "missing":
+        return Fault(key, f"is missing; write {key} as well")
     message = str(one["msg"]).removeprefix("Value error, ")
     if kind == "value_error" and isinstance(one.get("input"), Mapping | BaseModel):  # several keys together
         return Fault(key, message)
@@ -98,6 +110,8 @@ def shown(value: object) -> str:
         text = str(value).lower()
     elif isinstance(value, str):
         text = '"' + value.encode("unicode_escape").decode("ascii") + '"'
+    elif isinstance(value, date):
+        text = value.isoformat()
     elif isinstance(value, Enum):
         text = shown(value.value)
     elif isinstance(value, tuple | list):
@@ -117,11 +131,19 @@ def _written(part: object) -> str:
 
 def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root: type[BaseModel] | None) -> str:
     """Return the key that was probably meant: of the same section, or of that name in another one."""
+    where = [*map(_written, section)]
+    if (moved := _MOVED.get(".".join([*where, key]))) is not None:
+        return moved
+    if key in _MOVED:
+        return ".".join([*where, _MOVED[key]])
+    above = [section[:depth] for depth in range(len(section) - 1, 0, -1)]
+    if (place := next((one for one in above if root and key in keys_at(one, root)), None)) is not None:
+        return ".".join([*map(_written, place), key])
     elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
     if elsewhere:
-        return elsewhere[0]
+        return min(elsewhere, key=lambda path: path.count("<"))
     found = nearest(key, siblings)
-    return ".".join([*map(_written, section), found]) if found in siblings else found
+    return ".".join([*where, found]) if found in siblings else found
 
 
 def keys_at(section: Sequence[Any], root: type[BaseModel] | None) -> list[str]:

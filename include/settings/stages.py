@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.cron import check_cron, interval_s, shortest_interval_s
-from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Days, Hours, Seconds, Section, Text
+from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Days, Hours, Section, Text
 
 Cron = Annotated[str, AfterValidator(check_cron)]
 
@@ -75,17 +75,19 @@ class Backtest(Section):
 
 
 class Apply(Section):
-    """How steps reach Flink. Nothing is sent unless the mode says ``auto``."""
+    """How steps reach Flink. What may be sent is in `[limits]`: nothing, unless its mode says so."""
 
-    mode: Literal["dry-run", "auto"] = Field("dry-run", description="auto: due steps are sent; dry-run: only recorded")
     max_plan_age_h: Hours = Field(2.0, description="h; steps of an older plan are not sent")
-    cooldown_s: Seconds = Field(300.0, description="s; after a rescale of a job no further one is sent for so long")
     load_band: float = Field(
         0.5, gt=0, le=1000, description="a step is refused with a load outside q50 to q90 by more than this share"
     )
     confirm_timeout_s: float = Field(
         180.0, gt=0, le=DAY_S, description="s; a rescale that is not seen within this is recorded as unconfirmed"
     )
+    foreign_change_hold_h: Hours = Field(
+        4.0, description="h; after a change that Tidewise did not make a job is left alone for so long"
+    )
+    block_h: Hours = Field(6.0, description="h; a parallelism that did harm or was refused is not tried for so long")
     poll_every_s: float = Field(1.0, gt=0, le=HOUR_S, description="s; between two looks whether a rescale has happened")
     watch: bool = Field(
         True, description="the reactive controller reads the latest raw files before every round of due steps"

@@ -9,8 +9,11 @@ from pydantic import Field, model_validator
 
 from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
 from include.policy_parameters import read_parameters
-from include.settings.clusters import Cluster, ClusterName, Ingest
+from include.settings.clusters import Cluster, Ingest
 from include.settings.learning import Forecast, Training
+from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
+from include.settings.limits_agree import find_contradiction
+from include.settings.names import ClusterName
 from include.settings.planner import Planner
 from include.settings.refusals import faults_of_parameters
 from include.settings.section import HOUR_S, Section
@@ -39,11 +42,22 @@ class Settings(Section):
     profiling: Profiling = Profiling()
     backtest: Backtest = Backtest()
     apply: Apply = Apply()
+    limits: FleetLimits = FleetLimits()
     schedules: Schedules = Schedules()
 
     def cluster(self, name: str) -> Cluster:
         """Return a cluster's settings; a cluster known only from its files has the defaults."""
         return self.clusters.get(name, Cluster())
+
+    def job_limits(self, cluster: str, job: str) -> JobLimits:
+        """Return the limits that are set for a job itself; a job that is not named has none."""
+        return self.limits.jobs.get(f"{cluster}/{job}", JobLimits())
+
+    def mode_of(self, cluster: str, job: str | None = None) -> Mode:
+        """Return how far Tidewise may go with a job, or with a cluster's jobs that have no mode of their own."""
+        of_cluster = self.cluster(cluster).limits
+        of_job = None if job is None else self.job_limits(cluster, job).mode
+        return resolve_mode(self.limits.mode, of_cluster.mode, of_job, may_be_looser=job in of_cluster.looser_jobs)
 
     def parameters_of(self, policy: str) -> Mapping[str, Any]:
         """Return the parameters that are set for a policy."""
@@ -82,6 +96,13 @@ class Settings(Section):
                 read_parameters(name, given)
             except ValueError as error:
                 raise ValueError("; ".join(map(str, faults_of_parameters(error, name)))) from error
+        return self
+
+    @model_validator(mode="after")
+    def _limits_agree(self) -> Settings:
+        contradiction = find_contradiction(self.limits, self.clusters)
+        if contradiction:
+            raise ValueError(contradiction)
         return self
 
     @model_validator(mode="after")

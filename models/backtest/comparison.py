@@ -167,7 +167,7 @@ def build_conditions(subject: Subject, settings: Settings) -> Conditions:
         planner=planner,
         training=settings.training,
         forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),
-        apply=settings.apply,
+        limits=settings.limits,
         parameters=settings.policies,
     )
 

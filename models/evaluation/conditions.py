@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from include.settings import Apply, Forecast, Planner, Training
+from include.settings import FleetLimits, Forecast, Planner, Training
 from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
 
@@ -105,7 +105,7 @@ class Conditions:
 
     Attributes:
         cadence, prices, disturbances: as above.
-        planner, training, forecast, apply: the pipeline's settings.
+        planner, training, forecast, limits: the pipeline's settings.
         fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
         parameters: policy -> its parameters that are set.
     """
@@ -116,6 +116,6 @@ class Conditions:
     planner: Planner = field(default_factory=Planner)
     training: Training = field(default_factory=Training)
     forecast: Forecast = field(default_factory=Forecast)
-    apply: Apply = field(default_factory=Apply)
+    limits: FleetLimits = field(default_factory=FleetLimits)
     fleet: FleetPrior | None = None
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -115,7 +115,7 @@ class ReplayRun:
             if target is None:
                 continue
             is_reached = snapshot.is_up or (candidate.asks_in_restarts and snapshot.is_restarting)
-            if not is_reached or now_s - self._rescaled_s[row] < state.conditions.apply.cooldown_s:
+            if not is_reached or now_s - self._rescaled_s[row] < state.conditions.limits.cooldown_s:
                 self._refused[row] += 1
                 continue
             state.engine.rescale(row, target)

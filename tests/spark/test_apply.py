@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 
 from include import tables
 from include.control.agenda import due, write_agenda
-from include.settings import Apply, Cluster, Settings
+from include.settings import Apply, Cluster, ClusterLimits, FleetLimits, Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.apply import stage as apply
 from spark_jobs.apply.auto import LEASE_MARGIN
@@ -83,7 +83,7 @@ def flink() -> Iterator[JobManagerDouble]:
 
 @pytest.fixture
 def live(settings: Settings, flink: JobManagerDouble) -> Settings:
-    cluster = Cluster(rest_url=flink.url, apply_mode="auto")
+    cluster = Cluster(rest_url=flink.url, limits=ClusterLimits(mode="auto"))
     options = Apply(confirm_timeout_s=3.0, poll_every_s=0.05)
     return settings.model_copy(update={"clusters": {fleet.CLUSTER: cluster}, "apply": options})
 
@@ -193,7 +193,7 @@ def test_auto_without_an_address_is_refused(
     spark: SparkSession, settings: Settings, lake: Lake, planned: Callable[..., None]
 ) -> None:
     planned(plan_row())
-    run_at(spark, settings.model_copy(update={"apply": Apply(mode="auto")}))
+    run_at(spark, settings.model_copy(update={"limits": FleetLimits(mode="auto")}))
     assert applied(lake)["s1"]["refusal"] == "no_rest_url"
 
 
@@ -202,7 +202,7 @@ def test_a_cluster_that_does_not_reply_is_asked_again_by_the_next_run(
 ) -> None:
     planned(plan_row())
     write_agenda(live, fleet.AS_OF, [fleet.AS_OF + timedelta(minutes=8)])
-    nowhere = {fleet.CLUSTER: Cluster(rest_url="http://127.0.0.1:9", apply_mode="auto")}
+    nowhere = {fleet.CLUSTER: Cluster(rest_url="http://127.0.0.1:9", limits=ClusterLimits(mode="auto"))}
     assert run_at(spark, live.model_copy(update={"clusters": nowhere}))["waiting"] == 1
     assert applied(lake) == {}
     assert due(live, NOW)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from include.control.step_guard import RULES, DueStep, Refusal, Surroundings, added_slots, guard, mode_of
-from include.settings import Apply, Cluster, Planner, Settings
+from include.settings import Apply, Cluster, ClusterLimits, FleetLimits, Planner, Settings
 
 NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)
 STEP = DueStep(
@@ -39,7 +39,8 @@ AROUND = Surroundings(
     free_slots=4,
 )
 OPTIONS = {
-    "apply": Apply(max_plan_age_h=2, cooldown_s=300, load_band=0.5),
+    "apply": Apply(max_plan_age_h=2, load_band=0.5),
+    "limits": FleetLimits(cooldown_s=300),
     "planner": Planner(max_input_age_h=3),
 }
 
@@ -158,7 +159,7 @@ def test_the_edge_of_each_rule_passes(settings: Settings, step: dict[str, Any], 
         (
             {},
             {"last_rescale_at": NOW - timedelta(seconds=200)},
-            "last rescale 200 s ago, less than apply.cooldown_s = 300",
+            "last rescale 200 s ago, less than limits.cooldown_s = 300",
         ),
         ({}, {"load_per_s": 181.0}, "load is 181/s, the forecast for now q50 100/s, q90 120/s, band 0.5"),
     ],
@@ -178,6 +179,6 @@ def test_slots_are_shared_by_the_operators_of_a_job() -> None:
 
 def test_a_cluster_may_have_a_mode_of_its_own(settings: Settings) -> None:
     live = settings.model_copy(
-        update={"clusters": {"live": Cluster(rest_url="http://jobmanager:8081", apply_mode="auto")}}
+        update={"clusters": {"live": Cluster(rest_url="http://jobmanager:8081", limits=ClusterLimits(mode="auto"))}}
     )
     assert (mode_of(live, "live"), mode_of(live, "other")) == ("auto", "dry-run")

@@ -123,7 +123,7 @@ def test_models_are_learned_from_own_windows() -> None:
 
 def test_rescales_wait_for_the_job_and_the_cooldown() -> None:
     probe = Probe({2: 11, 3: 10, 4: 99, 5: 0})
-    outcome = run(probe, 0.05, apply=Conditions().apply.model_copy(update={"cooldown_s": 600.0}))
+    outcome = run(probe, 0.05, limits=Conditions().limits.model_copy(update={"cooldown_s": 600.0}))
     assert outcome.ledger.rescales[:8, 0].tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
     assert outcome.refused.tolist() == [2]
     assert probe.snapshots[5]["running"] == 16  # clipped to the slots

@@ -35,7 +35,7 @@ def test_defaults_file_and_environment_in_this_order(toml, monkeypatch):
         ("[plannner]\nhorizon_h = 3\n", "plannner"),
         ("[planner]\nhorizon_h = 0\n", "planner.horizon_h"),
         ("[clusters.a]\nwindow_s = 7\n", "window_s = 7 does not divide an hour"),
-        ('[apply]\nmode = "yes"\n', "apply.mode"),
+        ('[limits]\nmode = "yes"\n', "limits.mode"),
         ("[planner\n", "settings.toml"),
     ],
 )
@@ -81,6 +81,6 @@ def test_the_projects_own_file_is_the_last_resort(monkeypatch, tmp_path):
 def test_the_shipped_settings_load(monkeypatch):
     monkeypatch.delenv(SETTINGS_FILE_VARIABLE, raising=False)
     settings = load_settings()
-    assert settings.apply.mode == "dry-run"
+    assert settings.limits.mode == "dry-run"
     assert {"recorded", "simulated"} <= set(settings.clusters)
     assert settings.cluster("unknown").window_s == 300

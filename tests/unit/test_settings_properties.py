@@ -52,6 +52,13 @@ WORDS: dict[str, st.SearchStrategy[Any]] = {
     "connection_id": st.just("spark_default"),
     "registered_model": NAMES,
     "apply_every_s": st.nothing(),  # follows from the schedule
+    "looser_jobs": st.nothing(),  # names what other sections have
+    "time_zone": st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata"]),
+    "cron": st.sampled_from(["0 22 * * *", "30 8 * * 1-5", "0 0 1 * *"]),
+    "duration_s": st.integers(1, 40_000),
+    "pin": st.integers(1, 99) | st.dictionaries(st.text(min_size=1), st.integers(1, 99), min_size=1, max_size=2),
+    "pin_until": st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat),
+    "slots_min": st.integers(1, 4),
     # Keys that go with others, mostly drawn so that they do.
     "planner.bin_s": st.sampled_from([60, 300, 600, 3600, 7000]),
     "forecast.bin_s": st.sampled_from([10, 300, 900, 3600, 700]),
@@ -92,6 +99,7 @@ def values_of(path: str, annotation: Any, limits: dict[str, float]) -> st.Search
 def section(model: type[BaseModel], path: str = "") -> st.SearchStrategy[dict[str, Any]]:
     """Draw some keys of a section."""
     optional: dict[str, st.SearchStrategy[Any]] = {}
+    required = {name for name, field in model.model_fields.items() if field.is_required()}
     for name, field in model.model_fields.items():
         inside, at = model_in(field.annotation), f"{path}.{name}".lstrip(".")
         limits = {
@@ -110,7 +118,18 @@ def section(model: type[BaseModel], path: str = "") -> st.SearchStrategy[dict[st
             optional[name] = section(inside, at)
         else:
             optional[name] = st.dictionaries(NAMES, section(inside, at), max_size=2)
-    return st.fixed_dictionaries({}, optional={name: one for name, one in optional.items() if not one.is_empty})
+    drawn = {name: one for name, one in optional.items() if not one.is_empty}
+    always = {name: drawn.pop(name) for name in required}
+    return st.fixed_dictionaries(always, optional=drawn)
+
+
+def named_jobs(values: dict[str, Any]) -> dict[str, Any]:
+    """Give the drawn jobs of the limits to the drawn clusters."""
+    limits, clusters = values.get("limits", {}), sorted(values.get("clusters", {}))
+    if "jobs" not in limits:
+        return values
+    of_cluster = {f"{clusters[0]}/{job}": one for job, one in limits["jobs"].items()} if clusters else {}
+    return values | {"limits": limits | {"jobs": of_cluster}}
 
 
 def loaded(values: dict[str, Any]) -> Settings | None:
@@ -123,7 +142,7 @@ def loaded(values: dict[str, Any]) -> Settings | None:
     return None
 
 
-@given(section(Settings))
+@given(section(Settings).map(named_jobs))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 def test_what_loads_is_dumped_reloaded_and_starts_every_stage(values: dict[str, Any]) -> None:
     made = loaded(values)

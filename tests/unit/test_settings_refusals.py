@@ -75,7 +75,7 @@ SINGLE = [
     ("planner>net_rescues", False, "no such key"),
     ("plannner>horizon_h", 3, "write planner"),
     ("planner", 3, "section"),
-    ("apply>mode", "yes", "dry-run"),
+    ("limits>mode", "yes", "dry-run"),
     ("policies>conttune_a3>alpha", -1, "greater than or equal"),
     ("policies>conttune_a3>alhpa", 1, "policies.conttune_a3.alpha"),
     ("policies>conttune_a3>thresholds>core_mn", 1, "policies.conttune_a3.thresholds.core_min"),
@@ -105,7 +105,7 @@ def test_a_value_that_cannot_work_is_refused_in_one_line(path: str, value: objec
 PAIRS = [
     ({"schedules": {"apply": "*/10 * * * *"}, "planner": {"timing": {"apply_every_s": 300}}}, "apply_every_s", "600 s"),
     ({"clusters": {"a": CLUSTER | {"window_s": 15}}}, "poll_every_s", "without a poll"),
-    ({"clusters": {"a": {"apply_mode": "auto"}}}, "apply_mode", "rest_url"),
+    ({"clusters": {"a": {"limits": {"mode": "auto"}}}}, "limits.mode", "rest_url"),
     ({"planner": {"horizon_h": 48}}, "planner.horizon_h", "forecast.horizon_h"),
     ({"planner": {"observed_h": 0.01}, "clusters": {"a": {}}}, "planner.observed_h", "window_s"),
     ({"planner": {"max_input_age_h": 0.01}, "clusters": {"a": {}}}, "planner.max_input_age_h", "window_s"),

@@ -1,0 +1,67 @@
+"""What has to hold between the limits of the fleet, of clusters and of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from include.settings.clusters import Cluster
+from include.settings.limits import FleetLimits, JobLimits
+
+
+def find_contradiction(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> str | None:
+    """Return the first contradiction in one line, with what to write; None when all levels agree."""
+    return next(_contradictions(fleet, clusters), None)
+
+
+def _contradictions(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> Iterator[str]:
+    for name, cluster in clusters.items():
+        yield from _check_slots(fleet, f"clusters.{name}", cluster, None)
+        for job in cluster.limits.looser_jobs:
+            if f"{name}/{job}" not in fleet.jobs:
+                yield (
+                    f'clusters.{name}.limits.looser_jobs names "{job}", which has no section; '
+                    + _instead(f"{name}/{job}", fleet.jobs, 'limits.jobs."{}"', f'[limits.jobs."{name}/{job}"] as well')
+                )
+    for key, limits in fleet.jobs.items():
+        name = key.partition("/")[0]
+        if name not in clusters:
+            yield f'limits.jobs."{key}": there is no cluster "{name}"; ' + _instead(
+                name, clusters, "{}", f"[clusters.{name}] as well"
+            )
+            continue
+        yield from _check_slots(fleet, f"clusters.{name}", clusters[name], (f'limits.jobs."{key}"', limits))
+        if limits.mode in {"approve", "auto"} and clusters[name].rest_url is None:
+            yield (
+                f'limits.jobs."{key}".mode = "{limits.mode}" needs clusters.{name}.rest_url, to which steps are sent; '
+                f"write rest_url as well"
+            )
+
+
+def _check_slots(fleet: FleetLimits, where: str, cluster: Cluster, job: tuple[str, JobLimits] | None) -> Iterator[str]:
+    """Yield what lower bounds of one level and upper bounds of another leave no room for."""
+    lowest = {"limits.slots_min": fleet.slots_min, f"{where}.limits.slots_min": cluster.limits.slots_min}
+    highest = {"limits.slots_max": fleet.slots_max, f"{where}.slots_max": cluster.slots_max}
+    if job is not None:
+        lowest[f"{job[0]}.slots_min"] = job[1].slots_min
+        highest[f"{job[0]}.slots_max"] = job[1].slots_max
+    low_key, low = max(((key, one or 1) for key, one in lowest.items()), key=lambda pair: pair[1])
+    bounds = [(key, one) for key, one in highest.items() if one is not None]
+    high_key, high = min(bounds, key=lambda pair: pair[1])
+    if low > high:
+        yield f"{low_key} = {low} is above {high_key} = {high}; write {low_key} = {high} or less"
+    elif job is not None and job[1].pin is not None:
+        yield from _check_pin(f"{job[0]}.pin", job[1].pin, (low_key, low), (high_key, high))
+
+
+def _check_pin(key: str, pin: int | Mapping[str, int], low: tuple[str, int], high: tuple[str, int]) -> Iterator[str]:
+    largest = pin if isinstance(pin, int) else max(pin.values())
+    if largest > high[1]:
+        yield f"{key} = {largest} is above {high[0]} = {high[1]}; write {high[1]} or less"
+    if isinstance(pin, int) and pin < low[1]:
+        yield f"{key} = {pin} is below {low[0]} = {low[1]}; write {low[1]} or more"
+
+
+def _instead(name: str, known: Mapping[str, object], form: str, otherwise: str) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"write {form.format(near[0])}" if near else f"write {otherwise}"
