@@ -20,7 +20,7 @@ from controller.rescale_outcomes import RescaleOutcome
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import OutcomeCheck
-from models.control.state import Intention, Mode, ObservedJob, Request
+from models.control.state import Intention, Mode, ObservedJob, Origin, Request
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class ClusterControl:
         """
         try:
             if not self._hold_lease():
-                holder = self.lease.holder()
+                holder = self.lease.read_newest()
                 return Counter(), f"{holder.owner if holder else 'another controller'} has its lease"
             limits = self.limits.read()
             tasks = [
@@ -103,6 +103,8 @@ class ClusterControl:
                 return Counter(), None
             observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
             actions = Controller(observed, self.log, self.lease.check, self.clock).control_jobs(tasks)
+            for job in jobs:
+                self._note_outcome(job, jobs[job])
         except RequestUnknownError as error:
             return Counter(), str(error)
         except LeaseLostError as error:
@@ -169,10 +171,24 @@ class ClusterControl:
         if history.to_judge is None or history.confirmed_at_s is None:
             return OutcomeCheck()
         after = measure(view.seen, view.observations, float("inf"), history.confirmed_at_s)
-        check = judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self.late_after_s)
-        if check.is_worse is not None and before is not None and after is not None:
-            self._note_outcome(job, history.to_judge, history.confirmed_at_s, before, after, check)
-        return check
+        return judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self.late_after_s)
+
+    def _note_outcome(self, job: str, view: JobView) -> None:
+        """Keep the outcome of a rescale, once, where the last decision has judged it."""
+        entry = self.log.read_last(f"{self.name}/{job}")
+        request = None if entry is None else entry.case.history.to_judge
+        if entry is None or request is None or entry.case.outcome.is_worse is None or view.seen is None:
+            return
+        known = self._before.get(job)
+        after = measure(view.seen, view.observations, float("inf"), entry.case.history.confirmed_at_s or 0.0)
+        if known is None or known[0] != request.step_id or after is None:
+            return
+        del self._before[job]
+        steps = view.plan.steps if view.plan is not None else ()
+        promised = next((step for step in steps if step.step_id == request.step_id), None)
+        origin = Origin.REACTIVE if promised is None else Origin.PLAN
+        origin = Origin.PIN if request.step_id == Origin.PIN else origin
+        self.outcomes.append(RescaleOutcome(entry, known[1], after, promised, origin))
 
     def _measure_before(self, job: str, view: JobView, request: Request) -> Measurements | None:
         """Return the measurements before a request; kept for longer than the windows."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.plan_tables import JobPlan, LoadBand
+from controller.plan_rows import JobPlan, LoadBand
 from include.domain.graph import JobGraph
 from include.settings import Settings
 from models.control.state import Intention, Origin
@@ -144,8 +144,8 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
     if (seen.is_up or seen.restarting) and set(seen.running) != set(graph.names):
         raise NotSeenError("its operators are not those of its graph")
     observations = view.observations
-    if observations is None or observations.parallelism.shape[1] != len(graph):
-        observations = Observations.nothing(len(graph), settings.cluster(view.cluster).window_s)
+    if observations is None or observations.parallelism.shape[1] != len(graph.operators):
+        observations = Observations.nothing(len(graph.operators), settings.cluster(view.cluster).window_s)
     return Snapshot(
         now_s=now_s,
         graph=graph,

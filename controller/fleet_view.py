@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from controller.champion import ChampionReader
 from controller.evaluation import EVALUATED, JobView
-from controller.plan_tables import JobGraphRow, PlanMemory, PlanTables
+from controller.plan_rows import JobGraphRow, PlanMemory
+from controller.plan_tables import PlanTables
 from include.domain.graph import GraphError, JobGraph, Operator
 from include.flink.endpoints import TERMINAL_STATES
 from models.live.poll_history import PollHistory
@@ -19,6 +20,7 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 JobName = tuple[str, str]
 """Cluster and the job's name."""
+KEY_GROUPS = 128  # Flink's default
 log = logging.getLogger(__name__)
 
 
@@ -75,11 +77,11 @@ class FleetViewer:
             if name[0] not in self._clusters:
                 continue
             found = numbers.get(name, [])
-            number = found[0] if len(found) == 1 else None
+            one = found[0] if len(found) == 1 else None
             views[name] = JobView(
                 *name,
-                seen=None if number is None else listed[number],
-                observations=None if number is None else windows.observations(number),
+                seen=None if one is None else listed[one],
+                observations=None if one is None else windows.observations(one),
                 graph=graphs.get(name),
                 plan=plans.get(name),
                 plan_memory=memories.get(name),
@@ -113,4 +115,6 @@ class FleetViewer:
 
 
 def _graph_of(row: JobGraphRow) -> JobGraph:
-    return JobGraph.from_operators([Operator(one.name, one.upstream, one.max_parallelism) for one in row.operators])
+    return JobGraph.from_operators(
+        [Operator(one.name, one.upstream, one.max_parallelism or KEY_GROUPS) for one in row.operators]
+    )

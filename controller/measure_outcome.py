@@ -31,7 +31,7 @@ def measure(
     taken = np.flatnonzero(inside)[-WINDOWS:]
     if not len(taken):
         return None
-    sources = [seen.graph.position(name) for name in seen.graph.sources]
+    sources = np.array([seen.graph.position(name) for name in seen.graph.sources], np.int64)
     emitted, arriving, held_back, late_ms = (
         values[np.ix_(taken, sources)]
         for values in (

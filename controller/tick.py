@@ -18,7 +18,8 @@ from controller.cluster_control import ClusterControl
 from controller.evaluation import JobView, Kept, evaluate, form_intention
 from controller.fleet_view import FleetView, FleetViewer, JobName
 from controller.kept_memories import KeptMemories
-from controller.plan_tables import LoadForecasts, PlanTables
+from controller.load_forecasts import LoadForecasts
+from controller.plan_tables import PlanTables
 from controller.rescale_outcomes import append_outcomes
 from include.flink.raw_format import RawRecord
 from include.settings import Settings

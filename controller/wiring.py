@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from controller.champion import ChampionReader
 from controller.cluster_control import ClusterActuator, ClusterControl
-from controller.delta_log import DeltaControlLog
+from controller.delta_log import DeltaControlLog, open_control_log
 from controller.flink_actuator import open_actuator
 from controller.kept_memories import KeptMemories
 from controller.leases import Lease
@@ -43,11 +44,12 @@ def build_ticker(
         settle_s=settings.ingest.settle_s,
     )
     readers = Readers(PlanTables(lake), KeptMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
+    table = open_control_log(lake)
     ticker: list[Ticker] = []
 
     def control(name: str) -> ClusterControl:
-        lease = Lease(lake, name, owner, clock)
-        log = DeltaControlLog(lake, name, lease, clock)
+        lease = Lease(lake, name, owner, time.time)  # other controllers go by the present, whatever time is looked at
+        log = DeltaControlLog(table, name, lease, clock)
         rest_url = settings.cluster(name).rest_url
         actuator: ClusterActuator
         if rest_url is None or is_rehearsal:

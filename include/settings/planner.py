@@ -61,7 +61,7 @@ class Timing(Section):
     lead_margin_s: Seconds = Field(60.0, description="s; added to the lead time that the recovery model gives")
     max_lead_s: WholeSeconds = Field(1800, description="s; a scale-up is sent at most this long ahead of its need")
     apply_every_s: int = Field(
-        300, ge=1, le=30 * DAY_S, description="s; between two rounds of due steps; set by the cron in schedules.apply"
+        300, ge=1, le=DAY_S, description="s; between two evaluations of a job, at which its steps are due"
     )
 
 

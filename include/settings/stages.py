@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from include.settings.cron import check_cron, interval_s, shortest_interval_s
+from include.settings.cron import check_cron, shortest_interval_s
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Days, Hours, Section, Text
 
 Cron = Annotated[str, AfterValidator(check_cron)]
@@ -88,20 +88,19 @@ class Apply(Section):
         4.0, description="h; after a change that Tidewise did not make a job is left alone for so long"
     )
     block_h: Hours = Field(6.0, description="h; a parallelism that did harm or was refused is not tried for so long")
-    poll_every_s: float = Field(1.0, gt=0, le=HOUR_S, description="s; between two looks whether a rescale has happened")
-    watch: bool = Field(
-        True, description="the reactive controller reads the latest raw files before every round of due steps"
+    tick_s: int = Field(
+        60, ge=1, le=HOUR_S, description="s; between two ticks, at which requests are followed; divides an hour"
     )
     watch_span_s: int = Field(
-        900, ge=60, le=DAY_S, description="s; so far back raw files are read; at least two observation windows"
+        900, ge=60, le=DAY_S, description="s; so far back polls are kept; at least two observation windows"
     )
 
     @model_validator(mode="after")
-    def _polls_in_time(self) -> Apply:
-        if self.poll_every_s > self.confirm_timeout_s:
+    def _ticks_in_time(self) -> Apply:
+        if self.tick_s > self.confirm_timeout_s:
             raise ValueError(
-                f"poll_every_s = {self.poll_every_s:g} is above confirm_timeout_s = {self.confirm_timeout_s:g}, so no "
-                "rescale would be seen in time; write poll_every_s = 1, say"
+                f"tick_s = {self.tick_s} is above confirm_timeout_s = {self.confirm_timeout_s:g}, so no rescale would "
+                "be seen in time; write tick_s = 60, say"
             )
         return self
 
@@ -109,11 +108,10 @@ class Apply(Section):
 class Schedules(Section):
     """When each DAG runs: cron expressions in UTC, five fields."""
 
-    collect: Cron = Field("*/5 * * * *", description="raw files are collected")
+    control: Cron = Field("*/15 * * * *", description="the controller is started again; a run lasts until the next")
     ingest: Cron = Field("5 * * * *", description="raw files become tables")
     train: Cron = Field("30 2 * * *", description="models are trained")
     plan: Cron = Field("15 * * * *", description="forecasts and plans are made")
-    apply: Cron = Field("*/5 * * * *", description="rounds of due steps; sets planner.timing.apply_every_s")
     backtest: Cron = Field("0 4 * * 0", description="policies are compared; after a night's training")
 
     @model_validator(mode="after")
@@ -124,8 +122,3 @@ class Schedules(Section):
                 'write "5 * * * *", say'
             )
         return self
-
-    @property
-    def apply_every_s(self) -> int:
-        """Seconds between two rounds of due steps."""
-        return interval_s(self.apply)

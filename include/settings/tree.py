@@ -64,21 +64,6 @@ class Settings(Section):
         return self.policies.get(policy, {})
 
     @model_validator(mode="after")
-    def _timed_by_the_schedule(self) -> Settings:
-        """Take the interval of due steps from the schedule that makes it; refuse another one."""
-        timing, every_s = self.planner.timing, self.schedules.apply_every_s
-        if timing.apply_every_s == every_s:
-            return self
-        if "apply_every_s" in timing.model_fields_set:
-            raise ValueError(
-                f'planner.timing.apply_every_s = {timing.apply_every_s}: schedules.apply = "{self.schedules.apply}" '
-                f"comes every {every_s} s, which is the interval; remove apply_every_s, or change schedules.apply"
-            )
-        planner = self.planner.with_values({"timing.apply_every_s": every_s})
-        object.__setattr__(self, "planner", planner)  # frozen for everybody else
-        return self
-
-    @model_validator(mode="after")
     def _policies_are_known(self) -> Settings:
         named = {
             "planner.policy": [self.planner.policy],
