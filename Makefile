@@ -72,7 +72,7 @@ check: setup  ## the fast part, before a commit: lint, types, layers, unit
 	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
 
 .PHONY: mutate
-mutate: setup  ## mutation score of the pure modules; ARGS="--module step_guard --sample 0" for one in full
+mutate: setup  ## mutation score of the pure modules; ARGS="--module reconcile --sample 0" for one in full
 	@nice -n 10 $(PY) -m cli.mutate $(ARGS)
 
 .PHONY: lint

@@ -22,7 +22,7 @@ from cli.run import RunError, end_of_recording
 from cli.run_table import WIDTH
 from cli.workers import exit_on_sigterm
 from include.settings import PROJECT, SettingsError, load_settings
-from include.stages import Stage, StageRequest
+from include.stages import Stage
 from include.utc import IntervalError, format_utc
 
 PARTS = {
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     log = out / "backtest.log"
     with DagClient(airflow_environment(settings), log, progress.begin) as client:
         progress.begin(Stage.BACKTEST)
-        client.run("tidewise_backtest", StageRequest(Stage.BACKTEST, as_of))
+        client.run("tidewise_backtest", {"as_of": format_utc(as_of)})
     found = json.loads((out / "stages" / "backtest.json").read_text())
     console.print(comparison_table(found.get("policies", [])))
     console.print(f"report: {out / 'report.html'}", soft_wrap=True, highlight=False)

@@ -17,8 +17,6 @@ from typing import Any
 
 from cli.dag_runner import REPLY
 from include.settings import PROJECT
-from include.stages import StageRequest
-from include.utc import format_utc
 
 PATIENCE_S = 15.0
 _STAGE_STARTS = re.compile(r"tidewise: stage (\S+) starts")
@@ -83,16 +81,13 @@ class DagClient:
                 break
         self._file.close()
 
-    def run(self, dag_id: str, request: StageRequest) -> DagResult:
-        """Run one DAG for a request.
+    def run(self, dag_id: str, conf: Mapping[str, str]) -> DagResult:
+        """Run one DAG with parameters.
 
         Raises:
             DagFailedError: the run did not succeed.
         """
-        conf = {"as_of": format_utc(request.as_of)}
-        if request.start is not None and request.end is not None:
-            conf = {"start": format_utc(request.start), "end": format_utc(request.end)}
-        line = json.dumps({"dag_id": dag_id, "conf": conf})
+        line = json.dumps({"dag_id": dag_id, "conf": dict(conf)})
         if self._child.stdin is None:
             raise DagFailedError("the DAG runner takes no requests")
         if not self._is_ready:

@@ -1,6 +1,6 @@
 """``make run``: the main job end to end on embedded defaults, through the real DAGs.
 
-Shipped data (a recorded cluster, a simulated history) -> ingest -> train -> forecast -> plan -> apply (dry run).
+Shipped data (a recorded cluster, a simulated history) -> ingest -> train -> forecast -> plan -> control (dry run).
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
-from include.control.agenda import read_agenda
 from include.settings import PROJECT, Settings, SettingsError, load_settings
-from include.stages import Stage, StageRequest
-from include.utc import IntervalError, ceil_hour, floor_hour, format_utc
+from include.stages import Stage
+from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
 RECORDING = PROJECT / "data" / "recording"
 MOST_DAYS = 366
@@ -41,7 +40,7 @@ PARTS = {
     "forecast": "the rate of every source",
     "plan": "the steps of every job",
     "report": "one HTML page",
-    "apply": "the steps that are due, in a dry run unless --apply-mode says otherwise",
+    "control": "the controller's tick at the first step: what it would do, without a request to any cluster",
 }
 
 
@@ -75,15 +74,16 @@ def place_data(settings: Settings, as_of: datetime, days: int) -> None:
     write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw))
 
 
-def last_apply_time(settings: Settings, as_of: datetime) -> datetime:
+def choose_tick(settings: Settings, as_of: datetime) -> datetime:
     """Return the tick at which the first planned step is due if the plan is still fresh then, else ``as_of`` itself.
 
     A dry run at ``as_of`` would have nothing to decide when every step lies ahead.
     """
-    agenda = read_agenda(settings)
-    if agenda is None or not agenda.apply_at:
+    plan = json.loads((Path(settings.paths.out) / "plans.json").read_text())
+    planned = [parse_utc(row["apply_at"]) for row in plan if row["status"] == "planned"]
+    if not planned:
         return as_of
-    first = min(agenda.apply_at)
+    first = min(planned)
     fresh = as_of <= first <= as_of + timedelta(hours=settings.apply.max_plan_age_h)
     return first if fresh else as_of
 
@@ -99,14 +99,14 @@ def run_dags(settings: Settings, progress: ProgressLog, as_of: datetime, days: i
         progress.begin("data")
         place_data(settings, as_of, days)
 
-        def dag(name: str, request: StageRequest) -> None:
-            progress.begin(request.stage)  # Java starts first, and only then the stage itself says so
-            client.run(name, request)
+        def dag(name: str, part: str, **conf: datetime) -> None:
+            progress.begin(part)  # Java starts first, and only then the stage itself says so
+            client.run(name, {key: format_utc(value) for key, value in conf.items()})
 
-        dag("tidewise_ingest", StageRequest(Stage.INGEST, as_of, end - timedelta(days=days), end))
-        dag("tidewise_train", StageRequest(Stage.TRAIN, as_of))
-        dag("tidewise_plan", StageRequest(Stage.FORECAST, as_of))
-        dag("tidewise_apply", StageRequest(Stage.APPLY, last_apply_time(settings, as_of)))
+        dag("tidewise_ingest", Stage.INGEST, start=end - timedelta(days=days), end=end)
+        dag("tidewise_train", Stage.TRAIN, as_of=as_of)
+        dag("tidewise_plan", Stage.FORECAST, as_of=as_of)
+        dag("tidewise_control", "control", as_of=choose_tick(settings, as_of))
         progress.end()
 
 

@@ -23,8 +23,6 @@ class Stage(StrEnum):
     FORECAST = "forecast"
     PROFILE = "profiling"  # not "profile": beside launch.py that would hide Python's own module
     PLAN = "plan"
-    WATCH = "watch"
-    APPLY = "apply"
     BACKTEST = "backtest"
     REPORT = "report"
 

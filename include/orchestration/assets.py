@@ -21,6 +21,9 @@ def asset_of(table: Table) -> Asset:
     return Asset(name=table.name, group="tidewise")
 
 
+CONTROLLED = [asset_of(table) for table in (tables.CONTROL_LOG, tables.CONTROLLER_MEMORY, tables.RESCALE_OUTCOMES)]
+"""What the controller writes besides raw files."""
+
 _BRONZE_AND_SILVER = (
     tables.BRONZE_METRICS,
     tables.BRONZE_JOB_EVENTS,
@@ -31,7 +34,7 @@ _BRONZE_AND_SILVER = (
     tables.RESCALES,
 )
 _SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.RESCALES)
-_STEPS = (tables.PLANS, tables.LOOKS, tables.APPLIED_STEPS)
+_STEPS = (tables.PLANS, tables.CONTROL_LOG)
 _SHOWN = (*_STEPS, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
@@ -60,12 +63,6 @@ def inlets(stage: Stage) -> list[Asset]:
         Stage.FORECAST: [asset_of(tables.OBSERVATIONS)],
         Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
         Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
-        Stage.WATCH: [
-            RAW,
-            *(asset_of(table) for table in (tables.JOB_GRAPHS, tables.PLANS, tables.POLICY_MEMORY)),
-            MODELS,
-        ],
-        Stage.APPLY: [asset_of(tables.PLANS), asset_of(tables.LOOKS), asset_of(tables.OBSERVATIONS)],
         Stage.BACKTEST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
         Stage.REPORT: [*map(asset_of, _SHOWN), MODELS],
     }
@@ -81,8 +78,6 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.FORECAST: [asset_of(tables.FORECASTS), asset_of(tables.FORECAST_SCORES)],
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],
         Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
-        Stage.WATCH: [asset_of(tables.LOOKS)],
-        Stage.APPLY: [asset_of(tables.APPLIED_STEPS)],
         Stage.BACKTEST: [asset_of(tables.BACKTESTS), COMPARISONS],
         Stage.REPORT: [PAGE],
     }

@@ -15,11 +15,11 @@ from include.orchestration.stage_operator import StageOperator, report_failure
 from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
-COLLECT_POOL = "tidewise_collect"
+CONTROL_POOL = "tidewise_control"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
-    COLLECT_POOL: (1, "Pollers of Flink's REST API"),
+    CONTROL_POOL: (1, "Controllers; a second one finds the leases of the clusters taken"),
 }
 OWNER = "tidewise"
 
@@ -67,9 +67,6 @@ POLICIES = {
     Stage.PLAN: StagePolicy(timedelta(minutes=30), priority=5),
     Stage.REPORT: StagePolicy(timedelta(minutes=15)),
     Stage.BACKTEST: StagePolicy(timedelta(hours=3)),
-    Stage.WATCH: StagePolicy(timedelta(minutes=10), retries=1, priority=10),
-    # A late step is worse than none: the next tick comes in five minutes anyway.
-    Stage.APPLY: StagePolicy(timedelta(minutes=10), retries=1, priority=10),
 }
 
 

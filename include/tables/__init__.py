@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from include.tables.bronze import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from include.tables.gold import (
-    APPLIED_STEPS,
     BACKTESTS,
     FORECAST_SCORES,
     FORECASTS,
-    LOOKS,
     MODEL_VERSIONS,
     PLANS,
     POLICY_MEMORY,
@@ -26,7 +24,6 @@ from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, RESCALES
 
 __all__ = [
     "AGGREGATES",
-    "APPLIED_STEPS",
     "BACKTESTS",
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
@@ -36,7 +33,6 @@ __all__ = [
     "FORECAST_SCORES",
     "INGESTED",
     "JOB_GRAPHS",
-    "LOOKS",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
     "PARALLELISM",
@@ -70,8 +66,6 @@ TABLES: tuple[Table, ...] = (
     PLANS,
     POLICY_MEMORY,
     PROFILES,
-    LOOKS,
-    APPLIED_STEPS,
     BACKTESTS,
     CONTROL_LOG,
     CONTROLLER_MEMORY,

@@ -157,67 +157,6 @@ PROFILES = Table(
     },
 )
 
-LOOKS = Table(
-    "gold.looks",  # decisions of the reactive controller for each job at an evaluation, and its memory
-    {
-        "as_of": "TIMESTAMP",  # of the evaluation
-        "cluster": "STRING",
-        "job": "STRING",
-        "job_id": "STRING",
-        "decision": "STRING",  # net: a step of the controller's own; due: the plan's step is sent; wait: none is
-        "step_id": "STRING",  # of the plan's step, or of its own: hash of job, parallelism_to and as_of; null for wait
-        "held_step_id": "STRING",  # of the plan's step that is due and held back, if any
-        "apply_at": "TIMESTAMP",
-        "valid_until": "TIMESTAMP",  # of its own step: the next look
-        "parallelism_from": PARALLELISM,  # as last observed running
-        "parallelism_to": PARALLELISM,
-        "slots_from": "INT",
-        "slots": "INT",
-        "reason": "STRING",  # one sentence for a person
-        "seen": "BOOLEAN",  # whether its metrics are new; where not, apply sends due steps as planned
-        "planned": "BOOLEAN",  # whether there is a plan to follow; else the measured load decides
-        "observations_until": "TIMESTAMP",
-        "plan_as_of": "TIMESTAMP",  # the newest plan that the look knew
-        "policy": "STRING",
-        "model_version": "STRING",
-        "code_version": "STRING",
-        "memory": "STRING",  # JSON
-        "date": "DATE",  # of as_of
-    },
-    keys=("as_of", "cluster", "job"),
-    partition_by=("date",),
-    checks={
-        "decision_known": "decision IN ('net', 'due', 'wait')",
-        "a_step_has_an_id": "decision = 'wait' OR step_id IS NOT NULL",
-    },
-)
-
-APPLIED_STEPS = Table(
-    "gold.applied_steps",
-    {
-        "step_id": "STRING",
-        "as_of": "TIMESTAMP",  # of the plan, or of the look whose own step it is
-        "cluster": "STRING",
-        "job": "STRING",
-        "job_id": "STRING",
-        "mode": "STRING",  # dry-run or auto
-        "status": "STRING",  # claimed, dry_run, confirmed, failed, refused
-        "refusal": "STRING",
-        "detail": "STRING",
-        "decided_at": "TIMESTAMP",
-        "apply_at": "TIMESTAMP",
-        "parallelism_from": PARALLELISM,
-        "parallelism_to": PARALLELISM,
-        "parallelism_confirmed": PARALLELISM,
-        "requested_at": "TIMESTAMP",
-        "confirmed_at": "TIMESTAMP",
-        "realised_downtime_s": "DOUBLE",
-        "expected_recovery_s": "DOUBLE",
-    },
-    keys=("step_id",),
-    checks={"status_known": "status IN ('claimed', 'dry_run', 'confirmed', 'failed', 'refused')"},
-)
-
 RESCALE_OUTCOMES = Table(
     # Append-only: one row per rescale that was confirmed and judged; training learns from all of them, so they are kept
     # for as long as models are trained (two years).

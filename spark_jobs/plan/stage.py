@@ -18,10 +18,8 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.atomic_write import write_json
-from include.control.agenda import remove_agenda, write_agenda
 from include.settings import Settings
 from include.stages import Stage, StageRequest
-from include.utc import parse_utc
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.policy_memory import memory_rows, own_memories
 from spark_jobs.job_inputs.windows import any_observes
@@ -54,13 +52,11 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         loading = pool.submit(champion, settings)
         versions = current_versions(lake)
     made = make(lake, settings, as_of, loading.result(), versions)
-    remove_agenda(settings)  # killed before the new one is written, the apply stage looks into the table
     if any_observes(settings.planner):
         lake.replace(tables.POLICY_MEMORY, memory_rows(made.rows, Stage.PLAN, as_of), own_memories(Stage.PLAN, as_of))
     lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))
     plans = plan_rows(lake.read(tables.PLANS), as_of)
     write_json(Path(settings.paths.out) / PLANS_FILE, plans)
-    write_agenda(settings, as_of, [parse_utc(row["apply_at"]) for row in plans if row["status"] == "planned"])
     found = Counter(row["status"] for row in plans)
     return {
         "jobs": len({(row["cluster"], row["job"]) for row in plans}),

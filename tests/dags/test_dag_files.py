@@ -10,11 +10,10 @@ import pytest
 DAG_FOLDER = Path(__file__).resolve().parents[2] / "dags"
 DAG_FILES = sorted(DAG_FOLDER.glob("tidewise_*.py"))
 DAG_IDS = {
-    "tidewise_collect",
+    "tidewise_control",
     "tidewise_ingest",
     "tidewise_train",
     "tidewise_plan",
-    "tidewise_apply",
     "tidewise_profile",
     "tidewise_backtest",
 }

@@ -10,31 +10,29 @@ import pytest
 from airflow.sdk import Asset, CronDataIntervalTimetable, CronTriggerTimetable
 
 from include import tables
-from include.orchestration.assets import inlets, outlets
+from include.orchestration.assets import CONTROLLED, inlets, outlets
 from include.orchestration.stage_operator import StageOperator, report_failure
-from include.orchestration.tasks import OWNER, POOLS, SPARK_POOL
+from include.orchestration.tasks import CONTROL_POOL, OWNER, POOLS, SPARK_POOL
 from include.settings import load_settings
 from include.stages import Stage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULES = {
-    "tidewise_collect": (CronDataIntervalTimetable, "collect"),
+    "tidewise_control": (CronDataIntervalTimetable, "control"),
     "tidewise_ingest": (CronDataIntervalTimetable, "ingest"),
     "tidewise_train": (CronTriggerTimetable, "train"),
     "tidewise_plan": (CronTriggerTimetable, "plan"),
-    "tidewise_apply": (CronTriggerTimetable, "apply"),
     "tidewise_backtest": (CronTriggerTimetable, "backtest"),
 }
 TASKS = {
-    "tidewise_collect": ["collect"],
+    "tidewise_control": ["control"],
     "tidewise_ingest": ["ingest"],
     "tidewise_train": ["train", "policies_learn", "learn"],
     "tidewise_plan": ["forecast_plan_report"],
-    "tidewise_apply": ["due", "watch", "released", "apply"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
 }
-WITHOUT_SPARK = {"due", "released", "policies_learn"}  # they end in a second and need no pool
+WITHOUT_SPARK = {"policies_learn"}  # they end in a second and need no pool
 
 pytestmark = pytest.mark.airflow
 
@@ -97,13 +95,19 @@ def test_spark_stages_are_pooled_retried_and_timed(dags):
         assert task._conn_id == load_settings().spark.connection_id
 
 
-def test_due_steps_go_before_everything_else(dags):
+def test_plans_go_before_training(dags):
     weights = {task.task_id: task.priority_weight for task in all_tasks(dags)}
-    assert weights["apply"] >= weights["watch"] > weights["forecast_plan_report"] > weights["train"]
+    assert weights["forecast_plan_report"] > weights["train"]
+
+
+def test_the_controller_waits_for_no_spark_stage(dags):
+    task = dags["tidewise_control"].get_task("control")
+    assert task.pool == CONTROL_POOL != SPARK_POOL
+    assert not task.upstream_task_ids
 
 
 def test_every_table_is_written_by_exactly_one_stage():
-    writers = [asset.name for stage in Stage for asset in outlets(stage)]
+    writers = [asset.name for stage in Stage for asset in outlets(stage)] + [asset.name for asset in CONTROLLED]
     # What policies remember comes from three stages, each with a partition of its own.
     assert {name for name in writers if writers.count(name) > 1} == {tables.POLICY_MEMORY.name}
     assert "stage" in tables.POLICY_MEMORY.partition_by
@@ -111,7 +115,7 @@ def test_every_table_is_written_by_exactly_one_stage():
 
 
 def test_a_stage_reads_only_what_an_earlier_one_wrote():
-    written = {"raw.payloads"}
+    written = {"raw.payloads", *(asset.name for asset in CONTROLLED)}
     for stage in Stage:
         assert {asset.name for asset in inlets(stage)} <= written, stage
         written |= {asset.name for asset in outlets(stage)}
@@ -133,31 +137,6 @@ from dags.tidewise_train import some_policy_learns
 print(some_policy_learns.function(), "pyspark" in sys.modules, "models" in sys.modules)
 """
     assert run_python(code, **variables).splitlines()[-1] == f"{answer} False False"
-
-
-def test_spark_starts_only_for_fresh_files_or_due_steps(run_python, tmp_path):
-    code = """
-import os, sys
-from datetime import UTC, datetime
-from pathlib import Path
-from dags.tidewise_apply import first_stage
-from include.control.agenda import write_agenda
-from include.flink.raw_format import hour_directory
-from include.settings import load_settings
-AS_OF, settings = datetime(2026, 11, 20, 18, 5, tzinfo=UTC), load_settings()
-told = lambda: first_stage.function("2026-11-20T18:05:00Z")
-write_agenda(settings, AS_OF, [])
-nothing = told()
-write_agenda(settings, AS_OF, [AS_OF])
-due = told()
-file = hour_directory(Path(settings.paths.raw), "c", AS_OF) / "poll.jsonl.gz"
-file.parent.mkdir(parents=True)
-file.touch()
-os.utime(file, (AS_OF.timestamp() - 60,) * 2)
-print(nothing, due, told(), "pyspark" in sys.modules)
-"""
-    paths = {"TIDEWISE__PATHS__RAW": str(tmp_path / "raw"), "TIDEWISE__PATHS__OUT": str(tmp_path / "out")}
-    assert run_python(code, **paths).splitlines()[-1] == "None apply watch False"
 
 
 def test_assets_are_attached(dags):

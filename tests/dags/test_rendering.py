@@ -94,7 +94,7 @@ def test_profiling_is_of_one_job_or_of_all(dags):
 
 def test_as_of_wins(dags):
     params = {"as_of": "2026-11-20T12:00:00Z"}
-    request = rendered(dags, "tidewise_apply", "apply", params=params, data_interval_end=SEVEN_OH_FIVE)
+    request = rendered(dags, "tidewise_plan", PLAN_TASK, params=params, data_interval_end=SEVEN_OH_FIVE)
     assert request.as_of == datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -104,7 +104,6 @@ def test_as_of_wins(dags):
         ("tidewise_train", "train"),
         ("tidewise_train", "learn"),
         ("tidewise_plan", PLAN_TASK),
-        ("tidewise_apply", "apply"),
         ("tidewise_profile", "profiling"),
         ("tidewise_backtest", "backtest"),
     ],

@@ -12,7 +12,6 @@ from small_world import AS_OF, World, write_small_history
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
 from include.settings import load_settings
-from include.stages import Stage, StageRequest
 
 HOURS = 3
 MASTER = "local-cluster[1,1,1024]"
@@ -39,9 +38,11 @@ def client(world: World) -> DagClient:
 
 def test_ingest_and_training_run_on_executors(world):
     with client(world) as dags:
-        dags.run("tidewise_ingest", StageRequest(Stage.INGEST, AS_OF, AS_OF - timedelta(hours=HOURS), AS_OF))
+        dags.run(
+            "tidewise_ingest", {"start": format_utc(AS_OF - timedelta(hours=HOURS)), "end": format_utc(AS_OF)}
+        )
         # Training runs the project's own Python in the executors' workers (applyInPandas).
-        dags.run("tidewise_train", StageRequest(Stage.TRAIN, AS_OF))
+        dags.run("tidewise_train", {"as_of": format_utc(AS_OF)})
     counts = {stage: json.loads((world.out / "stages" / f"{stage}.json").read_text()) for stage in ("ingest", "train")}
     assert counts["ingest"]["rows"] > 0
     assert counts["ingest"]["jobs"] == 3
@@ -54,7 +55,7 @@ def test_ingest_and_training_run_on_executors(world):
 
 def test_a_failing_stage_says_what_failed_and_what_to_do(world):
     with client(world) as dags, pytest.raises(DagFailedError) as error:
-        dags.run("tidewise_train", StageRequest(Stage.TRAIN, AS_OF))  # nothing was ingested
+        dags.run("tidewise_train", {"as_of": format_utc(AS_OF)})  # nothing was ingested
     message = str(error.value)
     assert "tidewise_train: train failed: tidewise: stage train failed: NothingToLearnError" in message
     assert "docs/runbook.md#when-a-stage-fails" in message

@@ -102,8 +102,8 @@ def test_both_interfaces_answer(ui: Ui) -> None:
     assert ui.airflow in ui.printed
     assert ui.mlflow in ui.printed
     known = wait_until(lambda: {dag["dag_id"] for dag in ui.api("/dags?limit=50")["dags"]}, STARTS_WITHIN_S, 2)
-    assert {"tidewise_ingest", "tidewise_plan", "tidewise_apply"} <= known
-    assert {"tidewise_spark", "tidewise_collect"} <= {pool["name"] for pool in ui.api("/pools")["pools"]}
+    assert {"tidewise_ingest", "tidewise_plan", "tidewise_control"} <= known
+    assert {"tidewise_spark", "tidewise_control"} <= {pool["name"] for pool in ui.api("/pools")["pools"]}
     assert "<html" in fetch(f"{ui.airflow}/").lower()
     assert "<html" in fetch(f"{ui.mlflow}/").lower()
 

@@ -1,1 +1,0 @@
-"""Due steps -> Flink, or a record of what would be sent."""

@@ -1,1 +1,0 @@
-"""The reactive controller between plans: fresh raw files -> what goes out now, per job."""
