@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from controller.measure_outcome import measure
 from controller.rescale_outcomes import RescaleOutcome
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
-from models.control.reconcile import OutcomeCheck
+from models.control.reconcile import Action, OutcomeCheck
 from models.control.state import Intention, Mode, ObservedJob, Origin, Request
 
 log = logging.getLogger(__name__)
@@ -101,8 +101,11 @@ class ClusterControl:
             ]
             if not tasks:
                 return Counter(), None
-            observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-            actions = Controller(observed, self.log, self.lease.check, self.clock).control_jobs(tasks)
+            actions = self._control_jobs(tasks)
+            # A job that was taken over as it is can be decided on at once.
+            taken_over = [task for task in tasks if actions[task.job].reason == "new_job_id"]
+            if taken_over:
+                actions |= self._control_jobs(taken_over)
             for job in jobs:
                 self._note_outcome(job, jobs[job])
         except RequestUnknownError as error:
@@ -115,6 +118,10 @@ class ClusterControl:
             return Counter(), f"{type(error).__name__}: {error}"
         dry = {True: " (dry run)", False: ""}
         return Counter(f"{one.verb} {one.reason}{dry[one.is_dry_run]}" for one in actions.values()), None
+
+    def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
+        observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
+        return Controller(observed, self.log, self.lease.check, self.clock).control_jobs(tasks)
 
     def release(self) -> None:
         """Give the lease back, so that the next controller need not wait for its end."""

@@ -12,13 +12,8 @@ from include.orchestration.assets import CONTROLLED, RAW
 from include.orchestration.tasks import CONTROL_POOL
 from include.settings import PROJECT
 
-HAND_OVER_S = 15  # a run stops this long before the next, which has to start
-# With a time to look from it makes one tick there; else it goes on until the next run is due.
 _ARGUMENTS = (
-    "{% if params.as_of %}--as-of {{ params.as_of }}"
-    "{% elif data_interval_end and data_interval_end > data_interval_start %}--until "
-    "{{ (data_interval_end + (data_interval_end - data_interval_start) - hand_over).isoformat() }}"
-    "{% else %}--once{% endif %}"
+    "{{ controller_arguments_of(params, data_interval_start | default(none), data_interval_end | default(none)) }}"
 )
 
 

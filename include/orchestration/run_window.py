@@ -7,10 +7,12 @@ for the same thing again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from include.utc import Interval, IntervalError, floor_hour, format_utc, parse_utc
+
+HAND_OVER = timedelta(seconds=15)  # the controller stops this long before its next run, which has to start
 
 
 def requested_interval(
@@ -68,3 +70,15 @@ def requested_as_of(params: Mapping[str, str | None], interval_end: datetime | N
     if run.run_type == "backfill":
         raise IntervalError("plans are never made for the past: only tidewise_ingest can be backfilled")
     return format_utc(interval_end or run.run_after)
+
+
+def controller_arguments(params: Mapping[str, Any], start: datetime | None, end: datetime | None) -> str:
+    """Return the arguments of the controller's process.
+
+    With a time to look from it makes one tick there; else it goes on until the next run is due, which then starts.
+    """
+    if params.get("as_of"):
+        return f"--as-of {format_utc(parse_utc(str(params['as_of'])))}"
+    if start is not None and end is not None and end > start:
+        return f"--until {format_utc(end + (end - start) - HAND_OVER)}"
+    return "--once"

@@ -10,7 +10,12 @@ from typing import Any
 from airflow.sdk import Param
 
 from include.orchestration.assets import application_inlets, application_outlets
-from include.orchestration.run_window import requested_as_of, requested_end, requested_start
+from include.orchestration.run_window import (
+    controller_arguments,
+    requested_as_of,
+    requested_end,
+    requested_start,
+)
 from include.orchestration.stage_operator import StageOperator, report_failure
 from include.stages import Stage
 
@@ -36,7 +41,12 @@ INTERVAL_PARAMS = {
     "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
     "end": _timestamp("end of the hours to ingest, exclusive"),
 }
-MACROS = {"start_of": requested_start, "end_of": requested_end, "as_of_of": requested_as_of}
+MACROS = {
+    "start_of": requested_start,
+    "end_of": requested_end,
+    "as_of_of": requested_as_of,
+    "controller_arguments_of": controller_arguments,
+}
 
 _INTERVAL = "params, data_interval_start | default(none), data_interval_end | default(none)"
 AS_OF = "{{ as_of_of(params, data_interval_end | default(none), dag_run) }}"

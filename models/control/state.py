@@ -97,6 +97,8 @@ class Intention:
     reason: str
     valid_until_s: float
     settle_s: float = 300.0
+    objection: str = ""
+    objection_detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,3 +123,19 @@ def test_a_backfill_ingests(dags):
         data_interval_end=SEVEN_OH_FIVE,
     )
     assert request.start == datetime(2026, 11, 20, 18, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("params", "interval", "arguments"),
+    [
+        ({}, (SIX_OH_FIVE, SEVEN_OH_FIVE), "--until 2026-11-20T20:04:45Z"),
+        ({}, (None, None), "--once"),
+        ({"as_of": "2026-11-20T12:00:00+00:00"}, (SIX_OH_FIVE, SEVEN_OH_FIVE), "--as-of 2026-11-20T12:00:00Z"),
+    ],
+)
+def test_the_controller_goes_on_until_its_next_run(dags, params, interval, arguments):
+    dag = dags["tidewise_control"]
+    command = dag.get_task("control").bash_command
+    context = {"params": {"as_of": None} | params, "data_interval_start": interval[0], "data_interval_end": interval[1]}
+    shown = dag.get_template_env().from_string(command).render(**context)
+    assert shown.endswith(f"-m controller {arguments}")

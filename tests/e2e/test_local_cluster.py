@@ -12,6 +12,7 @@ from small_world import AS_OF, World, write_small_history
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment
 from include.settings import load_settings
+from include.utc import format_utc
 
 HOURS = 3
 MASTER = "local-cluster[1,1,1024]"
