@@ -90,5 +90,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def show(summary: TickSummary, now_s: float) -> None:
-    """Print what a tick did."""
+    """Print what a tick did, unless that is nothing."""
+    if not summary.is_eventful:
+        return
     print(f"controller: {format_utc(datetime.fromtimestamp(round(now_s), UTC))} {summary}", flush=True)

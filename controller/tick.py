@@ -52,6 +52,11 @@ class TickSummary:
     problems: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
+    @property
+    def is_eventful(self) -> bool:
+        """Whether something happened that a person may want to read."""
+        return self.is_evaluation or bool(self.decisions) or self.faults > 0
+
     def __str__(self) -> str:
         """Return a line for the log."""
         decided = ", ".join(f"{count} {name}" for name, count in sorted(self.decisions.items()))

@@ -21,6 +21,12 @@ from include.settings import Settings
 from models.live.poll_history import PollHistory
 
 Clock = Callable[[], float]
+LEASE_TICKS, LEASE_LEAST_S = 3, 30.0
+
+
+def lease_s(settings: Settings) -> float:
+    """Return how long a lease lasts that is renewed at every tick: after a kill the next controller waits so long."""
+    return max(LEASE_LEAST_S, float(LEASE_TICKS * settings.apply.tick_s))
 
 
 def build_ticker(
@@ -48,7 +54,8 @@ def build_ticker(
     ticker: list[Ticker] = []
 
     def control(name: str) -> ClusterControl:
-        lease = Lease(lake, name, owner, time.time)  # other controllers go by the present, whatever time is looked at
+        # Other controllers go by the present, whatever time is looked at.
+        lease = Lease(lake, name, owner, time.time, expiry_s=lease_s(settings))
         log = DeltaControlLog(table, name, lease, clock)
         rest_url = settings.cluster(name).rest_url
         actuator: ClusterActuator

@@ -1,0 +1,105 @@
+"""The controller against a live Flink cluster, from a cluster's first poll on."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from controller_process import controlling, read_log, start_controller
+from small_world import World
+from waiting import wait_until
+
+from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE
+from include.stages import Stage, StageRequest
+from include.utc import floor_hour
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+CLUSTER = "live"
+PACE = {
+    f"TIDEWISE__CLUSTERS__{CLUSTER}__WINDOW_S": "5",
+    f"TIDEWISE__CLUSTERS__{CLUSTER}__POLL_EVERY_S": "2.5",
+    f"TIDEWISE__CLUSTERS__{CLUSTER}__SLOTS_MAX": "4",
+    "TIDEWISE__INGEST__SETTLE_S": "10",
+    "TIDEWISE__PLANNER__TIMING__APPLY_EVERY_S": "10",
+    "TIDEWISE__APPLY__TICK_S": "2",
+    "TIDEWISE__LIMITS__COOLDOWN_S": "20",
+}
+
+
+@pytest.fixture
+def world(tmp_path, overloaded, monkeypatch) -> World:
+    """A world that knows the live cluster and may change it."""
+    (tmp_path / "out").mkdir()
+    mode = {
+        f"TIDEWISE__CLUSTERS__{CLUSTER}__REST_URL": overloaded.rest_url,
+        f"TIDEWISE__CLUSTERS__{CLUSTER}__LIMITS__MODE": "auto",
+    }
+    for name, value in {**PACE, **mode}.items():
+        monkeypatch.setenv(name, value)
+    world = World(tmp_path / "out", tmp_path / "out" / "raw")
+    for name, value in world.environment.items():
+        monkeypatch.setenv(name, value)
+    return world
+
+
+def log_of(world: World, **wanted: object) -> list[dict[str, object]]:
+    return read_log(world.out / "lake", **wanted)
+
+
+def stage(world: World, name: Stage, since: datetime | None = None) -> dict[str, object]:
+    """Run a stage as of now; ingestion takes the hours since ``since``, the running one included."""
+    now = datetime.now(UTC)
+    end = None if since is None else floor_hour(now) + timedelta(hours=1)
+    request = StageRequest(name, now, None if since is None else floor_hour(since), end)
+    return world.complete(request, world.out / f"{name}.log")
+
+
+def rows(world: World, table: str) -> list[dict[str, object]]:
+    return [json.loads(row) for row in world.rows()[table]]
+
+
+def bounds(overloaded) -> dict[str, int]:
+    client = overloaded.client
+    names = {vertex["id"]: vertex["name"] for vertex in client.job(overloaded.job_id)["vertices"]}
+    return {names[vertex]: bound for vertex, bound in client.upper_bounds(overloaded.job_id).items()}
+
+
+def test_a_new_cluster_is_guarded_killed_and_learnt_from(world, overloaded):
+    """No plan, no model, no table: the first windows show a job that cannot process its load."""
+    client, job_id = overloaded.client, overloaded.job_id
+    began, output = datetime.now(UTC), world.out / "controller.log"
+    first = start_controller({}, output)
+    try:
+        assert wait_until(lambda: log_of(world, verb="rescale"), 240), output.read_text()[-3000:]
+    finally:
+        first.kill()  # right after it wrote down that it sends: the next one has to find out what became of that
+        first.wait(timeout=10)
+    with controlling({}, output):
+        assert wait_until(lambda: log_of(world, verb="confirm"), 400), output.read_text()[-3000:]
+        recorded, confirmed = log_of(world, verb="rescale", is_dry_run=False), log_of(world, verb="confirm")[0]
+        assert {(row["origin"], row["cluster"], row["job"]) for row in recorded} == {
+            ("reactive", CLUSTER, overloaded.job_name)
+        }
+        assert confirmed["lease_number"] > recorded[0]["lease_number"]
+        (sent, *_) = [row for row in recorded if row["step_id"] == confirmed["step_id"]]
+        assert dict(sent["parallelism_to"])[ENRICH] > 1
+        assert set(dict(sent["parallelism_to"])) == {SOURCE, ENRICH, AGGREGATE, SINK}
+
+        by_person = {**bounds(overloaded), SINK: 2}
+        client.set_parallelism(job_id, by_person)
+        assert wait_until(lambda: log_of(world, reason="foreign_change"), 120), output.read_text()[-3000:]
+        time.sleep(25)  # past the cool-down: nothing may be sent while the job is held
+        assert bounds(overloaded) == by_person
+        assert [row["reason"] for row in log_of(world)][-1] == "held"
+
+    ingested = stage(world, Stage.INGEST, began)
+    assert (ingested["jobs"], ingested["quarantined"]) == (1, 0)
+    kinds = [row["kind"] for row in rows(world, "silver.rescales")]
+    assert kinds.count("rescale") >= 1
+    for name in (Stage.TRAIN, Stage.FORECAST, Stage.PLAN):
+        stage(world, name)
+    (plan, *_) = sorted(rows(world, "gold.plans"), key=lambda row: row["step_index"])
+    assert plan["status"] in {"planned", "hold"}, plan
+    assert client.running_parallelism(job_id)[SINK] == 2
