@@ -27,6 +27,7 @@ __all__ = [
     "BACKTESTS",
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
+    "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
     "FORECASTS",
@@ -67,7 +68,8 @@ TABLES: tuple[Table, ...] = (
     POLICY_MEMORY,
     PROFILES,
     BACKTESTS,
-    CONTROL_LOG,
-    CONTROLLER_MEMORY,
-    RESCALE_OUTCOMES,
 )
+"""The tables that stages write."""
+
+CONTROLLED: tuple[Table, ...] = (CONTROL_LOG, CONTROLLER_MEMORY, RESCALE_OUTCOMES)
+"""The tables that the controller writes, without Spark."""
