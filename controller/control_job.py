@@ -12,7 +12,7 @@ from typing import Protocol
 
 from models.control.history import advance_history, end_refused_request
 from models.control.limits import Limits
-from models.control.reconcile import SENDS, Action, Case, OutcomeCheck, Verb, reconcile
+from models.control.reconcile import SENDS, Action, Case, OutcomeCheck, Verb, check_last_moment, reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism
 
 NOT_JUDGED = OutcomeCheck()
@@ -58,7 +58,7 @@ class LogEntry:
         case: what the decision was made from; ``reconcile(case)`` gives ``action`` again.
         action: the decision.
         history: after it.
-        answer: of Flink, where it has refused the request.
+        answer: why the request has no effect: what Flink has said, or why it was held back.
     """
 
     job: str
@@ -103,7 +103,8 @@ class Controller:
     ) -> Action:
         """Bring a job one step nearer to what is desired; returns the decision.
 
-        Limits, lease and the observed state are read again immediately before a request leaves.
+        A request is recorded first.  Immediately before it leaves, limits, the observed state and the lease are read
+        again: recording takes a moment, in which a person may have stopped or changed the job.
 
         Raises:
             RequestUnknownError: the cluster does not reply; nothing was decided.
@@ -111,10 +112,11 @@ class Controller:
         """
         case = self._take_case(job, desired, read_limits, outcome)
         action = reconcile(case)
-        if action.verb in SENDS and not action.is_dry_run:
-            return self._send(job, desired, read_limits, outcome)
-        self._record(job, case, action)
-        return action
+        if action.request is None or action.verb not in SENDS or action.is_dry_run:
+            self._record(job, case, action)
+            return action
+        self.check_lease()
+        return self._send(self._record(job, case, action), read_limits)
 
     def _take_case(
         self, job: str, desired: Intention | None, read_limits: Callable[[], Limits], outcome: OutcomeCheck
@@ -122,24 +124,29 @@ class Controller:
         history = self.log.read_history(job)
         return Case(self.clock(), desired, self.actuator.observe(job), history, read_limits(), outcome)
 
-    def _send(
-        self, job: str, desired: Intention | None, read_limits: Callable[[], Limits], outcome: OutcomeCheck
-    ) -> Action:
-        self.check_lease()
-        case = self._take_case(job, desired, read_limits, outcome)
-        action = reconcile(case)
-        entry = self._record(job, case, action)
-        if action.request is None or action.verb not in SENDS or action.is_dry_run:
-            return action
+    def _send(self, entry: LogEntry, read_limits: Callable[[], Limits]) -> Action:
+        """Send a recorded request, unless something has changed since it was decided."""
+        job, case, request = entry.job, entry.case, entry.action.request
+        if request is None:
+            return entry.action
         try:
-            self.actuator.request(job, action.request.job_id, action.request.target)
+            now = replace(case, now_s=self.clock(), observed=self.actuator.observe(job), limits=read_limits())
+            withheld = check_last_moment(now, entry.action)
+        except RequestUnknownError as silent:
+            withheld = Action(Verb.WAIT, "withheld", f"the cluster does not reply: {silent}")
+        if withheld is not None:
+            self.log.append(replace(entry, history=case.history, answer=withheld.detail))
+            return withheld
+        self.check_lease()
+        try:
+            self.actuator.request(job, request.job_id, request.target)
         except RequestRefusedError as refused:
             ended = end_refused_request(entry.history, self.clock(), case.limits.block_s)
             self.log.append(replace(entry, history=ended, answer=str(refused)))
-            return Action(Verb.REFUSE, "refused_by_flink", str(refused), action.request)
+            return Action(Verb.REFUSE, "refused_by_flink", str(refused), request)
         except RequestUnknownError:
             pass  # the next tick finds out what became of it
-        return action
+        return entry.action
 
     def _record(self, job: str, case: Case, action: Action) -> LogEntry:
         """Record a decision that changes the history or that a person should see."""
