@@ -15,7 +15,7 @@ from controller.control_log import NO_PROVENANCE, ControlLog, LogEntry, Provenan
 from models.control.history import advance_history, end_refused_request, end_unsent_request
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
-from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
+from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request, reserve_slots
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Controller:
             if case is None:
                 actions[task.job] = why
                 continue
-            case = replace(case, observed=_leave_slots(case.observed, taken))
+            case = replace(case, observed=reserve_slots(case.observed, taken))
             action = reconcile(case)
             entry = LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)
             if entry.sends and action.request is not None:
@@ -204,10 +204,3 @@ def _asks_the_same(one: Request | None, other: Request) -> bool:
 
 def _added_slots(observed: ObservedJob, request: Request) -> int:
     return observed.slots_of(request.target) - observed.slots_of(observed.running or observed.requested or {})
-
-
-def _leave_slots(observed: ObservedJob, taken: int) -> ObservedJob:
-    """Return what is observed without slots that jobs decided on before are to take."""
-    if not taken or observed.free_slots is None:
-        return observed
-    return replace(observed, free_slots=max(0, observed.free_slots - taken))

@@ -21,7 +21,7 @@ def asset_of(table: Table) -> Asset:
     return Asset(name=table.name, group="tidewise")
 
 
-CONTROLLED = [asset_of(table) for table in (tables.CONTROL_LOG, tables.CONTROLLER_MEMORY, tables.RESCALE_OUTCOMES)]
+CONTROLLED = [asset_of(table) for table in tables.CONTROLLED]
 """What the controller writes besides raw files."""
 
 _BRONZE_AND_SILVER = (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.control.case import Action, Case, Verb
+from models.control.clock_steps import bound_times
 from models.control.limits import DAY_S
-from models.control.reconcile import Action, Case, Verb
-from models.control.state import BlockedTarget, JobHistory, Parallelism, Request
+from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
 
 _LATE_KEPT = 8  # given-up targets that are remembered: a request is never that late
 
@@ -34,14 +35,8 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
 
 def end_unsent_request(case: Case) -> JobHistory:
     """Return the history after a decision of which nothing was sent: what was known before, and the outcome."""
-    if case.outcome.is_worse is False:
-        return replace(case.history, to_judge=None)
-    return case.history
-
-
-def approve_step(history: JobHistory, step_id: str) -> JobHistory:
-    """Return the history after a person has said yes to a step."""
-    return replace(history, approved_steps=tuple(sorted({*history.approved_steps, step_id})))
+    history = bound_times(case.history, case.now_s, case.limits)
+    return replace(history, to_judge=None) if case.outcome.is_worse is False else history
 
 
 def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:
@@ -50,10 +45,11 @@ def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:
     if not request.is_rollback:
         good = request.running_before or history.last_good
         return replace(after, last_good=good)
-    taken_back = history.in_flight or history.to_judge
+    taken_back = history.in_flight or history.unfilled or history.to_judge
     if taken_back is None:
         return after
-    return _block(_give_up(after, taken_back.target), taken_back.target, case.now_s, case.limits.block_s)
+    given_up = _give_up(replace(after, unfilled=None), taken_back.target)
+    return _block(given_up, taken_back.target, case.now_s, case.limits.block_s)
 
 
 def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
@@ -68,18 +64,32 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
 
 
 def _take_over(history: JobHistory, case: Case) -> JobHistory:
-    """Start again with a new job id; how often the job may be rescaled goes by its name, and so do approvals."""
-    return JobHistory(
+    """Start again with a new job id; how often the job may be rescaled goes by its name.
+
+    A deployment that comes with another parallelism is a change that somebody else made.
+    """
+    begun = JobHistory(
         job_id=case.observed.job_id,
         known_requested=case.observed.requested,
         request_times_s=history.request_times_s,
-        approved_steps=history.approved_steps,
+        last_change_at_s=history.last_change_at_s,
+        held_until_s=history.held_until_s,
+        held_because=history.held_because,
     )
+    if history.job_id is None or _is_unchanged(history, case.observed):
+        return begun
+    return _hold_foreign(begun, case, "the job was deployed anew, with another parallelism")
+
+
+def _is_unchanged(history: JobHistory, observed: ObservedJob) -> bool:
+    """Whether a job came back with what was in force, or with what the controller had asked for."""
+    sent = [history.in_flight.target] if history.in_flight is not None else []
+    known = [history.known_requested] if history.known_requested is not None else []
+    return any(dict(one) == dict(observed.requested or {}) for one in (*known, *sent))
 
 
 def _accept_foreign_change(history: JobHistory, case: Case) -> JobHistory:
-    until_s = case.now_s + case.limits.foreign_change_hold_s
-    return _hold(_accept_requested(history, case), until_s, "somebody else changed the job")
+    return _hold_foreign(_accept_requested(history, case), case, "somebody else changed the job")
 
 
 def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
@@ -91,7 +101,14 @@ def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
         known_requested=case.observed.requested,
         last_change_at_s=case.now_s,
         to_judge=None,
+        unfilled=None,
     )
+
+
+def _end_gone_request(history: JobHistory, case: Case) -> JobHistory:
+    """End the request of a job that is gone when its time has passed."""
+    request = history.in_flight
+    return history if request is None or case.now_s < request.deadline_s else replace(history, in_flight=None)
 
 
 def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
@@ -102,11 +119,13 @@ def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
 
 
 def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
+    unfilled = history.in_flight
+    held = _hold_foreign(_accept_requested(history, case), case, "Flink did not fill a request")
+    return replace(held, unfilled=None if unfilled is None or unfilled.is_rollback else unfilled)
+
+
+def _hold_foreign(history: JobHistory, case: Case, because: str) -> JobHistory:
     until_s = case.now_s + case.limits.foreign_change_hold_s
-    return _hold(_accept_requested(history, case), until_s, "Flink did not fill a request")
-
-
-def _hold(history: JobHistory, until_s: float, because: str) -> JobHistory:
     return replace(history, held_until_s=max(until_s, history.held_until_s), held_because=because)
 
 
@@ -120,6 +139,7 @@ def _block(history: JobHistory, target: Parallelism, now_s: float, block_s: floa
 
 
 _RECORDS = {
+    "unknown_job": _end_gone_request,
     "new_job_id": _take_over,
     "foreign_change": _accept_foreign_change,
     "late_request": _accept_requested,

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from models.control.state import Mode, ObservedJob, Parallelism
+from models.control.approval import StepApproval
+from models.control.state import Mode, Parallelism
 
 _STRICTNESS = list(Mode)
 HOUR_S, DAY_S = 3600.0, 86_400.0
@@ -20,8 +21,8 @@ class Limits:
     Attributes:
         mode: how far it may go.
         slots_min, slots_max: of the job.
-        step_up_max_slots, step_down_max_slots: largest change of one rescale, in slots.
-        step_up_max_share, step_down_max_share: the same as a share of the slots that run.
+        step_up_max_slots, step_down_max_slots: largest change of one rescale, in slots and of each vertex.
+        step_up_max_share, step_down_max_share: the same as a share of what runs.
         rescales_per_hour, rescales_per_day: most requests.
         cooldown_s: time without a further rescale after one.
         confirm_timeout_s: a request that is not confirmed by then has failed.
@@ -29,8 +30,11 @@ class Limits:
         block_s: how long a target that did harm is not tried again.
         in_blackout: whether a blackout window is on now.
         allows_falls: whether the job may be made smaller.
-        pin: parallelism that a person demands instead of plans; None without one.
+        pin: parallelism that a person demands instead of plans, of all vertices or of some; None without one.
         is_held: whether a person has put the job on hold.
+        cluster_slots_max: budget of the cluster for all its jobs.
+        approvals: what persons have said to steps of the job.
+        mode_reason, blackout_reason, hold_reason: why, for a person.
     """
 
     mode: Mode = Mode.DRY_RUN
@@ -50,16 +54,22 @@ class Limits:
     allows_falls: bool = True
     pin: Parallelism | None = None
     is_held: bool = False
+    cluster_slots_max: float = math.inf
+    approvals: tuple[StepApproval, ...] = ()
+    mode_reason: str = ""
+    blackout_reason: str = ""
+    hold_reason: str = ""
 
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held"})
+_REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
 
 def combine_limits(levels: Iterable[Limits]) -> Limits:
     """Return the limits that satisfy all levels (fleet, cluster, job): of each the strictest.
 
-    A pin is the last level's that has one.
+    A pin is the last level's that has one; approvals and reasons of all levels are kept.
 
     Raises:
         ValueError: no level, or the levels contradict each other (slots_min above slots_max).
@@ -82,47 +92,10 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
         return min(one, other, key=_STRICTNESS.index)
     if name == "pin":
         return one if other is None else other
+    if name == "approvals":
+        return (*one, *other)
+    if name in _REASONS:
+        return "; ".join(dict.fromkeys(filter(None, (one, other))))
     if name in _ANY_HOLDS:
         return one or other
     return max(one, other) if name in _LARGER_IS_STRICTER else min(one, other)
-
-
-def bound_target(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
-    """Return the parallelism nearest to ``wanted`` that the limits allow from what is in force now.
-
-    A change that is too large becomes the largest one that is allowed, so that what is wanted is reached in several.
-    """
-    slots = observed.slots_of(observed.running or observed.requested or {})
-    up = _largest_step(limits.step_up_max_slots, limits.step_up_max_share, slots)
-    down = _largest_step(limits.step_down_max_slots, limits.step_down_max_share, slots)
-    capped = {vertex: min(count, observed.max_parallelism.get(vertex, count)) for vertex, count in wanted.items()}
-    raised = _raise_to(capped, observed, max(limits.slots_min, slots - down))
-    return _cap_at(raised, observed, min(limits.slots_max, slots + up))
-
-
-def _largest_step(most_slots: float, most_share: float, slots: int) -> float:
-    """Return the largest change in slots; a share that is not zero allows at least one slot."""
-    of_share = most_share if math.isinf(most_share) else max(math.floor(most_share * slots), 1 if most_share > 0 else 0)
-    return min(most_slots, of_share)
-
-
-def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[str, int]:
-    """Return ``wanted`` with one cap for all vertices, the largest under which it takes at most ``highest`` slots."""
-    cap = max(wanted.values(), default=1)
-    while cap > 1 and observed.slots_of({vertex: min(count, cap) for vertex, count in wanted.items()}) > highest:
-        cap -= 1
-    return {vertex: min(count, cap) for vertex, count in wanted.items()}
-
-
-def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float) -> dict[str, int]:
-    """Return ``wanted`` with its largest vertices raised until it takes ``lowest`` slots, or they may not be larger."""
-    raised = dict(wanted)
-    largest = max(raised.values(), default=0)
-    chosen = [vertex for vertex, count in raised.items() if count == largest]
-    while observed.slots_of(raised) < lowest:
-        free = [v for v in chosen if raised[v] < observed.max_parallelism.get(v, math.inf)]
-        if not free:
-            break
-        for vertex in free:
-            raised[vertex] += 1
-    return raised

@@ -6,7 +6,7 @@ Vertices are named by their id within a job id: names change with the operator c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 Parallelism = Mapping[str, int]
@@ -45,11 +45,12 @@ class ObservedJob:
         slot_sharing_group: of each vertex; a vertex that is not named is in the default group.
         free_slots: of the cluster; None when it does not tell.
         is_elastic: whether the cluster adds TaskManagers by itself (native Kubernetes, YARN), so that slots that are
-            given back can be had again.
+            given back can be had again although none is free; None when nobody knows.
         other_autoscaler: what else rescales the job; None when nothing was found.
         problem: name of what makes the job one that nothing may be sent to (``ambiguous_name``, ``unreadable_reply``,
             ``missing_requirement``); empty when there is none.
         problem_detail: one sentence for a person.
+        cluster_slots_used: slots of all jobs of the cluster, this one's among them; None when nobody has counted.
     """
 
     job_id: str | None
@@ -59,15 +60,25 @@ class ObservedJob:
     max_parallelism: Parallelism = field(default_factory=dict)
     slot_sharing_group: Mapping[str, str] = field(default_factory=dict)
     free_slots: int | None = None
-    is_elastic: bool = False
+    is_elastic: bool | None = False
     other_autoscaler: str | None = None
     problem: str = ""
     problem_detail: str = ""
+    cluster_slots_used: int | None = None
 
     @property
     def is_restarting(self) -> bool:
         """Whether the job is being brought back after a failure."""
         return self.state in RESTARTING_STATES
+
+    @property
+    def slots(self) -> int:
+        """What the job takes now; while it does not run, what it was asked for."""
+        return self.slots_of(self.running or self.requested or {})
+
+    def runs_at(self, parallelism: Parallelism) -> bool:
+        """Whether all vertices that have not finished run, and run at a parallelism."""
+        return bool(self.running) and all(parallelism.get(vertex) == count for vertex, count in self.running.items())
 
     def slots_of(self, parallelism: Parallelism) -> int:
         """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed."""
@@ -76,6 +87,19 @@ class ObservedJob:
             group = self.slot_sharing_group.get(vertex, "default")
             largest[group] = max(largest.get(group, 0), count)
         return sum(largest.values())
+
+
+def reserve_slots(observed: ObservedJob, slots: int) -> ObservedJob:
+    """Return what a job finds after another job of its cluster was given ``slots`` more in the same tick.
+
+    Slots that another job gives back (negative) count only when the cluster shows them.
+    """
+    taken, free, used = max(slots, 0), observed.free_slots, observed.cluster_slots_used
+    return replace(
+        observed,
+        free_slots=None if free is None else max(free - taken, 0),
+        cluster_slots_used=None if used is None else used + taken,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +113,8 @@ class Intention:
         reason: one sentence for a person.
         valid_until_s: epoch seconds; later it is not acted on.
         settle_s: time after confirmation in which the job catches up, from the recovery model.
+        objection: why it is not to be acted on, a name such as ``stale_plan``; empty without a reason.
+        objection_detail: the same as one sentence for a person.
     """
 
     parallelism: Parallelism
@@ -151,7 +177,7 @@ class JobHistory:
         confirmed_at_s: when that was confirmed.
         blocked: targets not to be tried.
         held_until_s, held_because: until then nothing is sent.
-        approved_steps: ids of steps to which a person has said yes, ascending.
+        unfilled: an own request whose bound Flink has not filled and that could not be taken back yet.
     """
 
     job_id: str | None = None
@@ -166,4 +192,4 @@ class JobHistory:
     blocked: tuple[BlockedTarget, ...] = ()
     held_until_s: float = 0.0
     held_because: str = ""
-    approved_steps: tuple[str, ...] = ()
+    unfilled: Request | None = None

@@ -1,31 +1,32 @@
-"""The controller against a model of Flink that does everything a cluster may do, killed between any two effects."""
+"""Two controllers against a model of Flink that does everything a cluster may do, killed between any two effects."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
+from flink_model import SLOTS, FlinkModel, KilledError, MemoryLog
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.control_job import Controller, LeaseLostError, RequestRefusedError, RequestUnknownError
-from models.control.history import approve_step
-from models.control.limits import DAY_S, HOUR_S, Limits, bound_target
+from controller.control_job import Controller, LeaseLostError, LogEntry, RequestUnknownError
+from models.control.approval import StepApproval
+from models.control.bounds import bound_target
+from models.control.limits import DAY_S, HOUR_S, Limits
 from models.control.reconcile import OutcomeCheck, reconcile
-from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
+from models.control.state import Intention, JobHistory, Mode, Origin
 from models.policies.memory import dump, load
 
 JOB = "c/orders"
-VERTICES = ("a", "b")
 TICK_S = 60.0
-SLOTS_MAX = 8
 BASE = Limits(
     mode=Mode.AUTO,
-    slots_max=SLOTS_MAX,
+    slots_max=SLOTS,
     slots_min=1,
     step_up_max_slots=4,
     rescales_per_hour=4,
@@ -34,134 +35,14 @@ BASE = Limits(
     foreign_change_hold_s=HOUR_S,
     block_s=2 * HOUR_S,
 )
+WANTED = ({"a": 7, "b": 3}, {"a": 4, "c": 3, "d": 2})
+EVENTS = ["hold", "off", "dry", "blackout", "person", "lease", "other", "deny"]
+MANNERS = ["refuse", "lose", "late", "ignore", "half", "accept_silently"]
+COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
 # 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
 EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "40"))
 STEPS = int(os.environ.get("TIDEWISE_STATEFUL_STEPS", "50"))
 PHASES = tuple(phase for phase in Phase if phase is not Phase.shrink or "TIDEWISE_STATEFUL_SHRINK" in os.environ)
-
-
-class Killed(BaseException):
-    """The controller was killed between two effects."""
-
-
-@dataclass
-class FlinkModel:
-    """A job under the adaptive scheduler.
-
-    Attributes:
-        manner: what the next request meets.
-        late: requests on their way: (arrives at, job id, parallelism).
-        arrived: own requests that arrived or were taken note of: (time, parallelism).
-        by_person: whether a person has set what is requested now.
-        problem: why nothing may be sent to the job, as the actuator names it.
-        finished: vertices that have come to their end; Flink keeps a bound for them, and they no longer run.
-    """
-
-    now_s: float = 1_000_000.0
-    job_id: str = "job-1"
-    requested: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERTICES, 2))
-    running: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERTICES, 2))
-    state: str = "RUNNING"
-    slots: int = SLOTS_MAX
-    manner: str = "accept"
-    is_silent: bool = False
-    late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
-    sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
-    by_person: bool = False
-    problem: str = ""
-    finished: frozenset[str] = frozenset()
-
-    def observe(self, job: str) -> ObservedJob:
-        if self.is_silent:
-            raise RequestUnknownError("no reply")
-        if self.problem:
-            return ObservedJob(None, "", {}, None, problem=self.problem)
-        free = self.slots - max(self.running.values(), default=0)
-        at_work = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
-        running = at_work if self.state == "RUNNING" else {}
-        return ObservedJob(self.job_id, self.state, running, dict(self.requested), free_slots=free)
-
-    def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
-        self.sent.append((self.now_s, dict(parallelism)))
-        manner, self.manner = self.manner, "accept"
-        if job_id != self.job_id:
-            raise RequestRefusedError("no such job")
-        if manner == "refuse":
-            raise RequestRefusedError("not today")
-        if manner == "lose":
-            raise RequestUnknownError("connection reset")
-        if manner == "late":
-            self.late.append((self.now_s + 400.0, job_id, dict(parallelism)))
-            raise RequestUnknownError("timed out")
-        self._ask(parallelism, fills=manner != "ignore")
-        if manner == "accept_silently":
-            raise RequestUnknownError("timed out")
-
-    def _ask(self, parallelism: dict[str, int], *, fills: bool) -> None:
-        self.requested = dict(parallelism)
-        self.by_person = False
-        if fills and self.state == "RUNNING":
-            self.running = {vertex: min(count, self.slots) for vertex, count in parallelism.items()}
-
-    def advance(self, seconds: float) -> None:
-        self.now_s += seconds
-        for at_s, job_id, parallelism in [one for one in self.late if one[0] <= self.now_s]:
-            self.late.remove((at_s, job_id, parallelism))
-            if job_id == self.job_id:
-                self._ask(parallelism, fills=True)
-
-    def rescale_by_person(self, parallelism: dict[str, int]) -> None:
-        self._ask(parallelism, fills=True)
-        self.by_person = True
-
-    def fail(self) -> None:
-        self.state = "RESTARTING"
-
-    def recover(self) -> None:
-        self.state = "RUNNING"
-        self.running = {vertex: min(count, self.slots) for vertex, count in self.requested.items()}
-
-    def redeploy(self, number: int) -> None:
-        self.job_id = f"job-{number}"
-        self.requested = dict.fromkeys(VERTICES, 2)
-        self.by_person = False
-        self.finished = frozenset()
-        self.recover()
-
-
-@dataclass
-class MemoryLog:
-    """The log as a list of texts, as a table keeps them."""
-
-    entries: list = field(default_factory=list)
-    histories: dict = field(default_factory=dict)
-    meanwhile: Callable[[], None] | None = None  # what happens between the next record of a request and its sending
-    effects_left: int = 10**9
-
-    def append(self, entry) -> None:
-        self.append_all([entry])
-
-    def append_all(self, entries) -> None:
-        self.spend()
-        self.entries.extend(entries)
-        self.histories |= {entry.job: dump(entry.history) for entry in entries}
-        self.spend()
-        meanwhile, self.meanwhile = self.meanwhile, None
-        if meanwhile is not None and any(entry.sends for entry in entries):
-            meanwhile()
-
-    def read_last(self, job: str):
-        return next((entry for entry in reversed(self.entries) if entry.job == job), None)
-
-    def read_history(self, job: str) -> JobHistory:
-        text = self.histories.get(job)
-        return JobHistory() if text is None else load(JobHistory, text)
-
-    def spend(self) -> None:
-        """Count an effect's edge; the controller dies at the last one that it may reach."""
-        self.effects_left -= 1
-        if self.effects_left < 0:
-            raise Killed
 
 
 class ControllerMachine(RuleBasedStateMachine):
@@ -170,205 +51,313 @@ class ControllerMachine(RuleBasedStateMachine):
         self.flink = FlinkModel()
         self.log = MemoryLog()
         self.limits = BASE
+        self.approvals: tuple[StepApproval, ...] = ()
         self.desired: Intention | None = None
         self.outcome = OutcomeCheck()
-        self.has_lease = True
         self.jobs = 1
         self.steps = 0
-        self.foreign_at_s = float("-inf")  # when a person's change could first be seen
+        self.behind_s = 0.0  # of the controllers' clocks
+        self.foreign_at_s = -math.inf  # when a change that somebody else made was last seen and not yet accepted
+        self.taken_back: list[tuple[float, dict[str, int]]] = []
 
     @initialize()
     def first_tick(self) -> None:
-        self.tick(10**9)
+        self.tick()
 
     # what a controller does
 
-    def _check_lease(self) -> None:
-        if not self.has_lease:
-            raise LeaseLostError
+    def clock(self) -> float:
+        return self.flink.now_s - self.behind_s
 
-    def tick(self, effects: int) -> None:
-        flink, log = self.flink, self.log
-        log.effects_left = effects
+    def read_limits(self) -> Limits:
+        return replace(self.limits, approvals=self.approvals)
+
+    def tick(
+        self, effects: int = 10**9, interrupt: tuple[int, Callable[[], None]] | None = None, number: int | None = None
+    ) -> None:
+        """Let a controller decide once; without a number it is the one that has the lease."""
+        machine, flink, log = self, self.flink, self.log
+        number = log.lease if number is None else number
+        self._note_foreign_change(log.read_history(JOB))
         sent_before = len(flink.sent)
-        history_before = log.read_history(JOB)
-        self._note_foreign_change(history_before)
+        log.begin(effects, interrupt)
 
         class Dying:
-            """The actuator, whose request has an edge before and after it."""
+            """The actuator, whose effects have an edge before and after them."""
 
             def observe(self, job):
+                log.spend()
                 return flink.observe(job)
 
             def request(self, job, job_id, parallelism):
-                log.spend()
+                log.spend(may_change=False)
+                machine.check_request(log.entries[-1], parallelism, number)
                 try:
                     flink.request(job, job_id, parallelism)
                 finally:
-                    log.spend()
+                    log.spend(may_change=False)
 
-        controller = Controller(Dying(), log, self._check_lease, lambda: flink.now_s)
-        with contextlib.suppress(Killed, RequestUnknownError, LeaseLostError):
-            controller.control_job(JOB, self.desired, lambda: self.limits, self.outcome)
-        self._check_sent(history_before, sent_before)
+        class Fenced:
+            """The log as one controller writes it."""
+
+            def append(self, entry):
+                log.append_all([entry], number)
+
+            def append_all(self, entries):
+                log.append_all(entries, number)
+
+            def read_last(self, job):
+                return next((entry for entry in reversed(log.entries) if entry.job == job), None)
+
+            def read_history(self, job):
+                return log.read_history(job)
+
+        def check_lease() -> None:
+            if log.lease != number:
+                raise LeaseLostError
+
+        controller = Controller(Dying(), Fenced(), check_lease, self.clock)
+        with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
+            controller.control_job(JOB, self.desired, self.read_limits, self.outcome)
+        log.begin(10**9, None)
+        assert len(flink.sent) - sent_before <= 1
 
     def _note_foreign_change(self, history: JobHistory) -> None:
-        """A change is foreign if a person made it and it is none that the controller has asked for itself."""
-        flink = self.flink
-        if history.job_id != flink.job_id:
-            self.foreign_at_s = float("-inf")
-            return
-        in_flight = [history.in_flight.target, history.in_flight.before] if history.in_flight else []
-        own = [*in_flight, *history.late_targets, history.known_requested]
-        can_be_seen = not flink.is_silent and not flink.problem
-        if flink.by_person and can_be_seen and not any(dict(one) == flink.requested for one in own):
-            flink.by_person, self.foreign_at_s = False, flink.now_s
+        if self._is_foreign(history) and not self.flink.is_silent:
+            self.foreign_at_s = self.flink.now_s
 
-    def _check_sent(self, before: JobHistory, sent_before: int) -> None:
-        new = self.flink.sent[sent_before:]
-        assert len(new) <= 1
-        for at_s, target in new:
-            entry = self.log.entries[-1] if self.log.entries[-1].answer == "" else self.log.entries[-2]
-            request = entry.action.request
-            assert dict(request.target) == target, "every request is in the log"
-            assert self.has_lease
-            assert self.limits.mode is Mode.AUTO or self.limits.mode is Mode.APPROVE
-            assert not self.limits.in_blackout
-            assert not self.limits.is_held
-            assert not self.flink.problem
-            assert set(target) == set(VERTICES), "Flink wants a bound for every vertex"
-            if before.in_flight is not None:  # only to take it back, after its time has passed
-                assert request.is_rollback
-                assert at_s >= before.in_flight.deadline_s
-            observed = entry.case.observed
-            assert max(target.values()) <= self.limits.slots_max or request.is_rollback
-            if not request.is_rollback:
-                assert max(target.values()) >= self.limits.slots_min
-                slots = max((observed.running or observed.requested).values())
-                assert max(target.values()) - slots <= self.limits.step_up_max_slots
-                own = [
-                    e.case.now_s
-                    for e in self.log.entries
-                    if e.action.request
-                    and not e.action.is_dry_run
-                    and e.action.verb in {"rescale", "roll_back"}
-                    and e.answer == ""
-                    and e is not entry
-                ]
-                assert sum(at_s - t < HOUR_S for t in own) < self.limits.rescales_per_hour
-                assert sum(at_s - t < DAY_S for t in own) < self.limits.rescales_per_day
-                assert at_s - self.foreign_at_s >= self.limits.foreign_change_hold_s, "a foreign change is undone"
+    def _is_foreign(self, history: JobHistory) -> bool:
+        """Whether what Flink is asked for comes from somebody else, as far as anybody can tell."""
+        flink = self.flink
+        in_flight = history.in_flight
+        sent = [in_flight.target] if in_flight else []
+        if history.job_id != flink.job_id:
+            own = [*sent, history.known_requested]
+            return history.job_id is not None and not any(one == flink.requested for one in own)
+        own = [*sent, *([in_flight.before] if in_flight else []), *history.late_targets, history.known_requested]
+        return flink.by_person and not any(one is not None and dict(one) == flink.requested for one in own)
+
+    # what must hold at the moment of a request
+
+    def check_request(self, entry: LogEntry, target: dict[str, int], number: int) -> None:
+        flink, limits, request = self.flink, self.limits, entry.action.request
+        now_s, before = flink.now_s, entry.case.history
+        assert request is not None
+        assert dict(request.target) == dict(target), "every request is in the log"
+        assert entry.answer == ""
+        assert number == self.log.lease, "one writer"
+        assert limits.mode in {Mode.AUTO, Mode.APPROVE}
+        assert not limits.in_blackout
+        assert not limits.is_held
+        assert flink.other_autoscaler is None
+        assert not self._is_foreign(before), "a foreign change is undone"
+        if before.in_flight is not None:  # only to take it back, after its time has passed
+            assert request.is_rollback
+            assert self.clock() >= before.in_flight.deadline_s
+        if request.is_rollback:
+            assert flink.requested == dict(request.before), "what is taken back is the last own request"
+            self.taken_back.append((now_s, dict(request.before)))
+            return
+        assert now_s - self.foreign_at_s >= limits.foreign_change_hold_s, "a foreign change is undone"
+        self._check_slots(dict(target))
+        sent_s = [at_s for at_s, _ in flink.sent]
+        assert sum(now_s - at_s < HOUR_S for at_s in sent_s) < limits.rescales_per_hour
+        assert sum(now_s - at_s < DAY_S for at_s in sent_s) < limits.rescales_per_day
+        assert not any(one == target and now_s - at_s < limits.block_s for at_s, one in self.taken_back)
+        if limits.pin is not None:
+            bounded = bound_target({**flink.requested, **limits.pin}, flink.look(), limits)
+            assert all(target[vertex] == bounded[vertex] for vertex in limits.pin if vertex in target)
+        if limits.mode is Mode.APPROVE and entry.action.reason != "pin":
+            said = [one for one in self.approvals if one.step_id == request.step_id and one.target == target]
+            assert said
+            assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
+
+    def _check_slots(self, target: dict[str, int]) -> None:
+        seen, limits = self.flink.look(), self.limits
+        now, after = seen.slots, seen.slots_of(target)
+        assert set(target) == set(self.flink.requested)
+        assert all(count <= seen.max_parallelism.get(vertex, count) for vertex, count in target.items())
+        assert after <= limits.slots_max or after < now
+        assert after >= min(limits.slots_min, now + limits.step_up_max_slots) or "d" in target
+        assert after - now <= limits.step_up_max_slots
+        assert now - after <= limits.step_down_max_slots or after == 1
+        if after > now:
+            assert seen.is_elastic or not self.flink.tells_free or after - now <= (seen.free_slots or 0)
+            assert after - now + (seen.cluster_slots_used or 0) <= limits.cluster_slots_max
+        if after < now:
+            assert limits.allows_falls
+            assert seen.is_elastic or seen.free_slots or (seen.free_slots == 0 and seen.is_elastic is False)
 
     # what happens
 
-    @rule(effects=st.integers(0, 10))
-    def tick_killed_somewhere(self, effects: int) -> None:
-        self.tick(effects)
-        self.flink.advance(TICK_S)
-
-    @rule(count=st.integers(1, 5))
-    def ticks(self, count: int) -> None:
-        for _ in range(count):
-            self.tick(10**9)
-            self.flink.advance(TICK_S)
-
-    @rule(hours=st.sampled_from([0.2, 1.1, 5.0]))
-    def time_passes_without_controller(self, hours: float) -> None:
+    @rule(
+        counts=COUNTS,
+        origin=st.sampled_from([Origin.PLAN, Origin.REACTIVE]),
+        objection=st.sampled_from(["", "", "", "", "stale_plan"]),
+        manner=st.sampled_from(["accept"] * 5 + MANNERS),
+        hours=st.sampled_from([0.0, 0.05, 0.05, 0.2, 1.1]),
+        effects=st.sampled_from([10**9] * 4 + list(range(11))),
+        count=st.integers(0, 4),
+    )
+    def a_job_needs_something_else(
+        self, counts: list[int], origin: Origin, objection: str, manner: str, hours: float, effects: int, count: int
+    ) -> None:
         self.flink.advance(hours * HOUR_S)
-
-    @rule(counts=st.tuples(st.integers(1, 10), st.integers(1, 10)), origin=st.sampled_from(list(Origin)[:2]))
-    def a_new_intention(self, counts: tuple[int, int], origin: Origin) -> None:
-        self.steps += 1
-        valid_until_s = self.flink.now_s + 2 * HOUR_S
-        parallelism = dict(zip(VERTICES, counts, strict=True))
-        self.desired = Intention(parallelism, origin, f"step-{self.steps}", "tested", valid_until_s)
-
-    @rule()
-    def no_intention(self) -> None:
-        self.desired = None
-
-    @rule(manner=st.sampled_from(["refuse", "lose", "late", "ignore", "accept_silently"]))
-    def the_next_request_meets(self, manner: str) -> None:
+        self._want(counts, origin, objection)
         self.flink.manner = manner
-
-    @rule(counts=st.tuples(st.integers(1, 8), st.integers(1, 8)))
-    def a_person_rescales(self, counts: tuple[int, int]) -> None:
-        self.flink.rescale_by_person(dict(zip(VERTICES, counts, strict=True)))
-        self.tick(10**9)
-
-    @rule()
-    def the_job_fails(self) -> None:
-        self.flink.fail()
-
-    @rule()
-    def the_job_recovers(self) -> None:
-        self.flink.recover()
-
-    @rule()
-    def the_job_is_redeployed(self) -> None:
-        self.jobs += 1
-        self.flink.redeploy(self.jobs)
-
-    @rule(slots=st.integers(1, SLOTS_MAX))
-    def slots_come_and_go(self, slots: int) -> None:
-        self.flink.slots = max(slots, 1)
-
-    @rule(is_silent=st.booleans())
-    def the_cluster_replies_or_not(self, is_silent: bool) -> None:
-        self.flink.is_silent = is_silent
-
-    @rule(problem=st.sampled_from(["ambiguous_name", "unreadable_reply", "missing_requirement", ""]))
-    def the_job_cannot_be_told(self, problem: str) -> None:
-        self.flink.problem = problem
-
-    @rule(finished=st.sampled_from([frozenset({"a"}), frozenset()]))
-    def a_bounded_source_ends(self, finished: frozenset[str]) -> None:
-        self.flink.finished = finished
-
-    @rule(has_lease=st.booleans())
-    def the_lease_moves(self, has_lease: bool) -> None:
-        self.has_lease = has_lease
-
-    @rule(mode=st.sampled_from(list(Mode)), in_blackout=st.booleans(), is_held=st.booleans())
-    def a_person_sets_limits(self, mode: Mode, in_blackout: bool, is_held: bool) -> None:
-        self.limits = replace(self.limits, mode=mode, in_blackout=in_blackout, is_held=is_held)
+        self.tick(effects)
+        self._go_on(count)
 
     @rule(
-        what=st.sampled_from(["hold", "blackout", "off", "lease", "silence", "rescale", "redeploy", "slots", "pause"]),
-        count=st.integers(1, 8),
+        counts=COUNTS, edge=st.integers(0, 5), event=st.sampled_from(EVENTS), effects=st.sampled_from([10**9] * 3 + [6])
     )
-    def something_happens_between_record_and_request(self, what: str, count: int) -> None:
-        changes = {
-            "hold": lambda: self.a_person_sets_limits_now(is_held=True),
-            "blackout": lambda: self.a_person_sets_limits_now(in_blackout=True),
-            "off": lambda: self.a_person_sets_limits_now(mode=Mode.OFF),
-            "lease": lambda: setattr(self, "has_lease", False),
-            "silence": lambda: setattr(self.flink, "is_silent", True),
-            "rescale": lambda: self.flink.rescale_by_person(dict.fromkeys(VERTICES, count)),
-            "redeploy": self.the_job_is_redeployed,
-            "slots": lambda: setattr(self.flink, "slots", count),
-            "pause": lambda: self.flink.advance(count * TICK_S),
-        }
-        self.log.meanwhile = changes[what]
-        self.tick(10**9)
-        self.log.meanwhile = None
+    def the_world_changes_while_a_controller_decides(
+        self, counts: list[int], edge: int, event: str, effects: int
+    ) -> None:
+        self.flink.advance(130.0)
+        self._want(counts, Origin.PLAN, "")
+        self.tick(effects, interrupt=(edge, lambda: self._change(event)))
+        self._go_on(2)
 
-    def a_person_sets_limits_now(self, **changes) -> None:
-        self.limits = replace(self.limits, **changes)
+    def _want(self, counts: list[int], origin: Origin, objection: str) -> None:
+        self.steps += 1
+        wanted = dict(zip(self.flink.vertices, counts, strict=False))
+        valid_until_s = self.clock() + 2 * HOUR_S
+        self.desired = Intention(wanted, origin, f"step-{self.steps}", "tested", valid_until_s, objection=objection)
 
-    @rule()
-    def a_person_lifts_all_limits(self) -> None:
-        self.limits = BASE
+    def _go_on(self, count: int) -> None:
+        for _ in range(count):
+            self.flink.advance(TICK_S)
+            self.tick()
+
+    def _change(self, event: str) -> None:
+        limits = {"hold": {"is_held": True}, "off": {"mode": Mode.OFF}, "dry": {"mode": Mode.DRY_RUN}}
+        limits["blackout"] = {"in_blackout": True}
+        if event in limits:
+            self.limits = replace(self.limits, **limits[event])
+        elif event == "person":
+            self.flink.rescale_by_person([5, 5, 5])
+        elif event == "lease":
+            self.log.lease += 1
+        elif event == "other":
+            self.flink.other_autoscaler = "somebody's autoscaler"
+        elif self.desired is not None:
+            self._answer(is_approved=False)
+
+    @rule(counts=st.lists(st.integers(1, 4), min_size=3, max_size=3))
+    def several_ticks(self, counts: list[int]) -> None:
+        self._go_on(sum(counts))
+
+    @rule(hours=st.sampled_from([1.1, 5.0]), counts=COUNTS, manner=st.sampled_from(["accept", *MANNERS]))
+    def all_is_well_for_hours(self, hours: float, counts: list[int], manner: str) -> None:
+        self._heal()
+        self._go_on(1)  # what somebody else has changed is seen
+        self.flink.advance(hours * HOUR_S)
+        self._want(counts, Origin.REACTIVE, "")
+        self.flink.manner = manner
+        self._go_on(2)
+
+    @rule(number=st.sampled_from([-1, 0]))
+    def the_lease_moves(self, number: int) -> None:
+        sent = len(self.flink.sent)
+        self.log.lease += 1
+        self.tick(number=self.log.lease - 1)
+        assert len(self.flink.sent) == sent
+        self._go_on(number + 1)
+
+    @rule(seconds=st.sampled_from([30.0, 2 * HOUR_S]))
+    def the_clock_is_set_back(self, seconds: float) -> None:
+        self.behind_s += seconds
+        self._go_on(1)
+
+    @rule(counts=COUNTS)
+    def a_person_rescales(self, counts: list[int]) -> None:
+        self.flink.rescale_by_person(counts)
+        self._go_on(1)
+
+    @rule(
+        event=st.sampled_from(["fails", "recovers", "silent", "other", "redeployed", "slots", "kind"]),
+        graph=st.integers(0, 1),
+        count=st.integers(1, SLOTS),
+        others=st.integers(0, 3),
+        is_elastic=st.sampled_from([None, False, True]),
+    )
+    def the_cluster_changes(self, event: str, graph: int, count: int, others: int, is_elastic: bool | None) -> None:
+        flink = self.flink
+        if event == "fails":
+            flink.fail()
+        elif event == "recovers":
+            flink.recover()
+        elif event == "silent":
+            flink.is_silent = count > 4
+        elif event == "other":
+            flink.other_autoscaler = "somebody's autoscaler" if count > 4 else None
+        elif event == "redeployed":
+            self.jobs += 1
+            flink.redeploy(self.jobs, graph, min(count, 3))
+        elif event == "slots":
+            flink.slots, flink.others = max(count, 2), others
+        else:
+            flink.is_elastic, flink.tells_free = is_elastic, others > 0
+        self._go_on(1)
+
+    @rule(
+        mode=st.sampled_from([*Mode, Mode.AUTO, Mode.AUTO, Mode.APPROVE]),
+        in_blackout=st.sampled_from([False, False, True]),
+        is_held=st.sampled_from([False, False, True]),
+    )
+    def a_person_sets_permission(self, mode: Mode, in_blackout: bool, is_held: bool) -> None:
+        self.limits = replace(self.limits, mode=mode, in_blackout=in_blackout, is_held=is_held)
+        self._go_on(1)
+
+    @rule(
+        slots_max=st.sampled_from([4, SLOTS]),
+        slots_min=st.integers(1, 3),
+        down=st.sampled_from([1, 3, math.inf]),
+        allows_falls=st.booleans(),
+        pin=st.sampled_from([None, None, {"a": 3}, {"a": 2, "b": 5}]),
+        budget=st.sampled_from([5.0, math.inf]),
+    )
+    def a_person_sets_limits(
+        self, slots_max: int, slots_min: int, down: float, allows_falls: bool, pin: dict[str, int] | None, budget: float
+    ) -> None:
+        self.limits = replace(
+            self.limits,
+            slots_max=slots_max,
+            slots_min=slots_min,
+            step_down_max_slots=down,
+            allows_falls=allows_falls,
+            pin=pin if pin is None or set(pin) <= set(self.flink.vertices) else None,
+            cluster_slots_max=budget,
+        )
+        self._go_on(1)
 
     @precondition(lambda self: self.desired is not None)
-    @rule()
-    def a_person_approves(self) -> None:
-        history = approve_step(self.log.read_history(JOB), self.desired.step_id)
-        self.log.histories[JOB] = dump(history)
+    @rule(is_approved=st.sampled_from([True, True, False]))
+    def a_person_answers(self, is_approved: bool) -> None:
+        self._answer(is_approved=is_approved)
+        self._go_on(3)
+
+    def _answer(self, *, is_approved: bool) -> None:
+        """Say yes or no to the step as it would be shown now."""
+        assert self.desired is not None
+        wanted = {**self.desired.parallelism, **(self.limits.pin or {})}
+        target = bound_target(wanted, self.flink.look(), self.limits)
+        now_s = self.clock()
+        said = StepApproval(self.desired.step_id, target, is_approved, now_s, now_s + HOUR_S)
+        self.approvals = (*self.approvals[-4:], said)
 
     @rule(is_worse=st.sampled_from([None, True, False]))
     def the_outcome_is_judged(self, is_worse: bool | None) -> None:
         self.outcome = OutcomeCheck(is_worse, "measured")
+        self._go_on(1)
+
+    def _heal(self) -> None:
+        flink = self.flink
+        flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
+        flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
+        flink.recover()
+        self.limits, self.outcome = BASE, OutcomeCheck()
 
     # what must hold
 
@@ -377,18 +366,23 @@ class ControllerMachine(RuleBasedStateMachine):
         for entry in self.log.entries[-2:]:
             assert dump(reconcile(load(type(entry.case), dump(entry.case)))) == dump(entry.action)
 
+    @invariant()
+    def a_step_is_taken_back_once(self) -> None:
+        back = [
+            e.action.request.step_id
+            for e in self.log.entries
+            if e.action.reason == "worse_than_before" and e.action.request and not e.answer
+        ]
+        assert len(back) == len(set(back))
+
     def teardown(self) -> None:
         """Whatever has happened: when all is well again, what is wanted is reached in bounded time."""
+        self._heal()
         flink = self.flink
-        flink.recover()
-        flink.slots, flink.is_silent, flink.manner = SLOTS_MAX, False, "accept"
-        flink.problem, flink.finished = "", frozenset()
-        flink.recover()
-        self.limits, self.has_lease, self.outcome = BASE, True, OutcomeCheck()
-        wanted = {"a": 7, "b": 3}
         for _ in range(int(1.5 * DAY_S / 600)):
-            self.desired = Intention(wanted, Origin.PLAN, "last", "wanted", flink.now_s + HOUR_S)
-            self.tick(10**9)
+            wanted = WANTED[flink.graph]
+            self.desired = Intention(wanted, Origin.PLAN, "last", "wanted", self.clock() + HOUR_S)
+            self.tick()
             flink.advance(600.0)
         observed = flink.observe(JOB)
         history = self.log.read_history(JOB)

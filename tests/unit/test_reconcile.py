@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from models.control.blackout import Blackout, is_blackout
+from models.control.bounds import bound_target
 from models.control.history import advance_history, end_refused_request
-from models.control.limits import Limits, bound_target, combine_limits
+from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
 from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request

@@ -1,0 +1,76 @@
+"""Which parallelism the limits allow, from the one in force."""
+
+from __future__ import annotations
+
+import math
+
+from models.control.limits import Limits
+from models.control.state import ObservedJob, Parallelism
+
+
+def bound_target(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
+    """Return the parallelism nearest to ``wanted`` that the limits allow from what is in force now.
+
+    A change that is too large becomes the largest one that is allowed, so that what is wanted is reached in several.
+    A job that is outside its slots already is brought back in steps of that size as well.  Where scale-downs are off,
+    a rise takes nothing away from any vertex.
+    """
+    now = {**(observed.requested or {}), **observed.running}
+    slots = observed.slots
+    up = _largest_step(limits.step_up_max_slots, limits.step_up_max_share, slots)
+    down = _largest_step(limits.step_down_max_slots, limits.step_down_max_share, slots)
+    target = {vertex: _bound_vertex(vertex, count, now, observed, limits) for vertex, count in wanted.items()}
+    if not limits.allows_falls and observed.slots_of(target) >= slots:
+        target = {vertex: max(count, now.get(vertex, 1)) for vertex, count in target.items()}
+    highest = min(max(limits.slots_max, slots - down), slots + up)
+    lowest = min(max(limits.slots_min, slots - down), highest)
+    return _raise_to(_cap_at(target, observed, highest), observed, lowest)
+
+
+def _bound_vertex(vertex: str, wanted: int, now: Parallelism, observed: ObservedJob, limits: Limits) -> int:
+    count = now.get(vertex)
+    if count is not None:
+        up = _largest_step(limits.step_up_max_slots, limits.step_up_max_share, count)
+        down = _largest_step(limits.step_down_max_slots, limits.step_down_max_share, count)
+        wanted = int(max(min(wanted, count + up), count - down))
+    return max(min(wanted, observed.max_parallelism.get(vertex, wanted)), 1)
+
+
+def _largest_step(most_slots: float, most_share: float, slots: int) -> float:
+    """Return the largest change in slots; a share that is not zero allows at least one slot."""
+    of_share = most_share if math.isinf(most_share) else max(math.floor(most_share * slots), 1 if most_share > 0 else 0)
+    return min(most_slots, of_share)
+
+
+def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[str, int]:
+    """Return ``wanted`` with one cap for all vertices, the largest under which it takes at most ``highest`` slots."""
+    cap = max(wanted.values(), default=1)
+    while cap > 1 and observed.slots_of({vertex: min(count, cap) for vertex, count in wanted.items()}) > highest:
+        cap -= 1
+    return {vertex: min(count, cap) for vertex, count in wanted.items()}
+
+
+def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float) -> dict[str, int]:
+    """Return ``wanted`` raised until it takes ``lowest`` slots, or may not be larger.
+
+    In each step the largest vertices of one slot-sharing group get one more: one slot.
+    """
+    raised = dict(wanted)
+    while observed.slots_of(raised) < lowest:
+        groups: dict[str, list[str]] = {}
+        for vertex in raised:
+            groups.setdefault(observed.slot_sharing_group.get(vertex, "default"), []).append(vertex)
+        growing = [_growing(vertices, raised, observed) for _, vertices in sorted(groups.items())]
+        chosen = max(growing, key=lambda vertices: max((raised[one] for one in vertices), default=0), default=[])
+        if not chosen:
+            break
+        for vertex in chosen:
+            raised[vertex] += 1
+    return raised
+
+
+def _growing(vertices: list[str], now: Parallelism, observed: ObservedJob) -> list[str]:
+    """Return the largest vertices of a group that may be larger; none where they would not take another slot."""
+    largest = max(now[vertex] for vertex in vertices)
+    most = {vertex: observed.max_parallelism.get(vertex, math.inf) for vertex in vertices}
+    return [vertex for vertex in vertices if now[vertex] == largest and now[vertex] < most[vertex]]

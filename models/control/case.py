@@ -1,0 +1,93 @@
+"""What a decision is made from, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from models.control.limits import Limits
+from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
+
+
+class Verb(StrEnum):
+    """What a decision does."""
+
+    WAIT = "wait"
+    RESCALE = "rescale"
+    CONFIRM = "confirm"
+    ROLL_BACK = "roll_back"
+    REFUSE = "refuse"
+
+
+SENDS = frozenset({Verb.RESCALE, Verb.ROLL_BACK})
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What comes of a decision.
+
+    Attributes:
+        verb: what is done.
+        reason: name of the rule that decided, in snake_case.
+        detail: one sentence for a person.
+        request: what is sent (rescale, roll back), or what it is about (confirm).
+        is_dry_run: whether ``request`` is recorded only.
+    """
+
+    verb: Verb
+    reason: str
+    detail: str = ""
+    request: Request | None = None
+    is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCheck:
+    """What became of a confirmed rescale, judged from windows before and after it.
+
+    Attributes:
+        is_worse: whether the job is worse than before for a reason that the rescale explains; None while it is too
+            early to tell.
+        detail: one sentence for a person.
+    """
+
+    is_worse: bool | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything that a decision is made from.
+
+    Attributes:
+        now_s: epoch seconds.
+        desired: what the job should run at; None when it is to stay as it is.
+        observed: what the cluster says now.
+        history: the controller's own.
+        limits: of the job.
+        outcome: of the last confirmed request.
+    """
+
+    now_s: float
+    desired: Intention | None
+    observed: ObservedJob
+    history: JobHistory
+    limits: Limits
+    outcome: OutcomeCheck = OutcomeCheck()
+
+
+def form_request(
+    case: Case, step_id: str, target: Parallelism, settle_s: float, *, is_rollback: bool = False
+) -> Request:
+    """Return the request that takes a job from what it was asked for to ``target``."""
+    return Request(
+        step_id=step_id,
+        job_id=case.observed.job_id or "",
+        target=dict(target),
+        before=dict(case.observed.requested or {}),
+        running_before=dict(case.observed.running),
+        sent_at_s=case.now_s,
+        deadline_s=case.now_s + case.limits.confirm_timeout_s,
+        settle_s=settle_s,
+        is_rollback=is_rollback,
+    )

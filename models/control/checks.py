@@ -1,0 +1,142 @@
+"""The rules that an intention has to pass before a request is formed from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from models.control.approval import find_approval
+from models.control.bounds import bound_target
+from models.control.case import Action, Case, Verb
+from models.control.limits import DAY_S, HOUR_S
+from models.control.state import Intention, Mode, Origin, Parallelism
+
+
+def desired_parallelism(case: Case) -> Intention | None:
+    """Return what is desired within the limits: a person's pin before plans and the reactive controller."""
+    wanted = case.desired if case.limits.pin is None else _pin(case, case.limits.pin)
+    if wanted is None:
+        return None
+    return replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))
+
+
+def _pin(case: Case, pin: Parallelism) -> Intention:
+    """Return what a person demands; vertices that they do not name go by an intention that may be acted on."""
+    wanted, asked = case.desired, dict(case.observed.requested or {})
+    follows = wanted is not None and not wanted.objection and case.now_s <= wanted.valid_until_s
+    if wanted is not None and follows and not set(pin) >= set(asked):
+        return replace(wanted, parallelism={**wanted.parallelism, **pin})
+    return Intention({**asked, **pin}, Origin.PIN, "pin", "pinned by a person", case.now_s + DAY_S)
+
+
+def check_permission(case: Case) -> Action | None:
+    """Refuse what a person, another autoscaler or an earlier event does not allow at all."""
+    if case.limits.mode is Mode.OFF:
+        return Action(Verb.WAIT, "mode_off", case.limits.mode_reason or "the mode is off")
+    if case.limits.is_held:
+        return Action(Verb.REFUSE, "on_hold", case.limits.hold_reason or "a person has put the job on hold")
+    if case.observed.other_autoscaler:
+        return Action(Verb.REFUSE, "other_autoscaler", f"{case.observed.other_autoscaler} rescales the job as well")
+    if case.now_s < case.history.held_until_s:
+        left_min = (case.history.held_until_s - case.now_s) / 60
+        return Action(Verb.REFUSE, "held", f"{case.history.held_because}; held for {left_min:.0f} more minutes")
+    return None
+
+
+def check_objection(case: Case) -> Action | None:
+    """Refuse an intention that was formed with an objection."""
+    wanted = desired_parallelism(case)
+    if wanted is None or not wanted.objection:
+        return None
+    return Action(Verb.REFUSE, wanted.objection, wanted.objection_detail)
+
+
+def check_state(case: Case) -> Action | None:
+    """Wait for a job that does not run; a rise for one that restarts need not wait."""
+    observed = case.observed
+    if observed.running:
+        return None
+    wanted = case.desired
+    is_reactive = wanted is not None and wanted.origin is Origin.REACTIVE
+    slots = 0 if wanted is None else observed.slots_of(wanted.parallelism)
+    if is_reactive and observed.is_restarting and slots > observed.slots_of(observed.requested or {}):
+        return None  # it comes back with what it is asked for meanwhile, without another stop
+    return Action(Verb.WAIT, "not_running", f"the job is {observed.state}, or not all of its vertices run")
+
+
+def check_intention(case: Case) -> Action | None:
+    """Refuse an intention that changes nothing, came too late, or does not fit the job."""
+    wanted = desired_parallelism(case)
+    if wanted is None or wanted.parallelism == dict(case.observed.requested or {}):
+        return Action(Verb.WAIT, "as_desired", "nothing to change")
+    if case.now_s > wanted.valid_until_s:
+        return Action(Verb.REFUSE, "expired", "the step is past its validity")
+    different = sorted(set(wanted.parallelism) ^ set(case.observed.requested or {}))
+    if different:
+        return Action(Verb.REFUSE, "unknown_operator", f"the job's vertices are not those of the step: {different}")
+    if any(wanted.parallelism == dict(b.parallelism) and case.now_s < b.until_s for b in case.history.blocked):
+        return Action(Verb.REFUSE, "blocked_target", "this parallelism did harm lately")
+    return None
+
+
+def check_slots(case: Case) -> Action | None:
+    """Refuse what takes more slots than there are, or gives slots back that may not come again."""
+    wanted = desired_parallelism(case)
+    if wanted is None:
+        return None
+    observed, limits = case.observed, case.limits
+    slots = observed.slots_of(wanted.parallelism)
+    added = slots - observed.slots
+    if slots > limits.slots_max and added >= 0:
+        return Action(Verb.REFUSE, "exceeds_slots", f"{slots} slots wanted, at most {limits.slots_max} allowed")
+    return _check_rise(case, added) if added > 0 else _check_fall(case) if added < 0 else None
+
+
+def _check_rise(case: Case, added: int) -> Action | None:
+    observed, budget = case.observed, case.limits.cluster_slots_max
+    if not observed.is_elastic and observed.free_slots is not None and added > observed.free_slots:
+        return Action(Verb.REFUSE, "no_free_slots", f"{added} more slots wanted, {observed.free_slots} are free")
+    if math.isinf(budget):
+        return None
+    used = observed.cluster_slots_used
+    if used is None:
+        return Action(Verb.REFUSE, "budget_unknown", f"nobody has counted the slots under the budget of {budget:g}")
+    if used + added > budget:
+        detail = f"{added} more slots wanted, the cluster's jobs have {used} of {budget:g}"
+        return Action(Verb.REFUSE, "exceeds_budget", detail)
+    return None
+
+
+def _check_fall(case: Case) -> Action | None:
+    observed = case.observed
+    if not case.limits.allows_falls:
+        return Action(Verb.REFUSE, "falls_off", "scale-downs are switched off")
+    is_known = observed.free_slots is not None and (observed.free_slots > 0 or observed.is_elastic is False)
+    if not observed.is_elastic and not is_known:
+        return Action(Verb.REFUSE, "free_slots_unknown", "nobody knows whether slots given back could be had again")
+    return None
+
+
+def check_pace(case: Case) -> Action | None:
+    """Wait while a blackout is on, or after too many requests."""
+    history, limits, now_s = case.history, case.limits, case.now_s
+    if limits.in_blackout:
+        return Action(Verb.WAIT, "blackout", limits.blackout_reason or "a blackout window is on")
+    if history.last_change_at_s is not None and now_s - history.last_change_at_s < limits.cooldown_s:
+        return Action(Verb.WAIT, "cooldown", f"the last change was {now_s - history.last_change_at_s:.0f} s ago")
+    for most, span_s, name in ((limits.rescales_per_hour, HOUR_S, "hour"), (limits.rescales_per_day, DAY_S, "day")):
+        if sum(now_s - at_s < span_s for at_s in history.request_times_s) >= most:
+            return Action(Verb.WAIT, f"rescales_per_{name}", f"{most:g} requests within a {name} are the limit")
+    return None
+
+
+def check_approval(case: Case) -> Action | None:
+    """Wait for a person's yes where the mode asks for it."""
+    wanted = desired_parallelism(case)
+    if case.limits.mode is not Mode.APPROVE or wanted is None or wanted.origin is Origin.PIN:
+        return None  # a pin is a person's own
+    sent_at_s = max(case.history.request_times_s, default=-math.inf)
+    said = find_approval(case.limits.approvals, wanted.step_id, wanted.parallelism, case.now_s, sent_at_s)
+    if said is None:
+        return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
+    return None if said.is_approved else Action(Verb.REFUSE, "denied", f"{said.by or 'a person'} has said no")

@@ -1,0 +1,108 @@
+"""The rules about requests: the one in flight, those that come back, and what somebody else has asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from models.control.bounds import bound_target
+from models.control.case import Action, Case, Verb, form_request
+from models.control.limits import HOUR_S, Limits
+from models.control.state import Mode, Request
+
+
+def follow_request(case: Case) -> Action | None:
+    """Follow the request in flight to its end: nothing else is judged before."""
+    request, observed = case.history.in_flight, case.observed
+    if request is None:
+        return None
+    asked = dict(observed.requested or {})
+    has_arrived = asked == dict(request.target)
+    if has_arrived and observed.runs_at(request.target):
+        return Action(Verb.CONFIRM, "runs_as_requested", "", request)
+    if not has_arrived and asked != dict(request.before):
+        return _notice_late_request(case) or Action(
+            Verb.REFUSE, "foreign_change", "somebody else changed the job while a request was in flight"
+        )
+    if case.now_s < request.deadline_s:
+        return Action(Verb.WAIT, "in_flight", "a request is in flight")
+    return _withdraw(case, request) if has_arrived else _end_lost(request)
+
+
+def _end_lost(request: Request) -> Action:
+    return Action(Verb.REFUSE, "not_received", f"the request of step {request.step_id} was lost")
+
+
+def _withdraw(case: Case, request: Request) -> Action:
+    """Take a bound back that Flink could not fill, so that it does not jump there later."""
+    if request.is_rollback:
+        return Action(Verb.REFUSE, "not_filled", "the earlier parallelism did not come back in time")
+    if not _may_roll_back(case):
+        return Action(Verb.REFUSE, "not_filled", "not filled in time, and nothing may be sent to withdraw it")
+    return _take_back(case, request)
+
+
+def _take_back(case: Case, request: Request) -> Action:
+    target = {**request.before, **case.observed.running}
+    back = form_request(case, f"{request.step_id}-withdrawn", target, request.settle_s, is_rollback=True)
+    return Action(Verb.ROLL_BACK, "not_filled", "Flink did not fill the request in time: its bound is withdrawn", back)
+
+
+def withdraw_unfilled(case: Case) -> Action | None:
+    """Withdraw a bound that was left in Flink because nothing might be sent then."""
+    unfilled, observed = case.history.unfilled, case.observed
+    if unfilled is None or not observed.running or not _may_roll_back(case):
+        return None
+    is_there = dict(observed.requested or {}) == dict(unfilled.target)
+    return _take_back(case, unfilled) if is_there and not observed.runs_at(unfilled.target) else None
+
+
+def notice_foreign_change(case: Case) -> Action | None:
+    """Leave a job alone that somebody else has changed."""
+    asked, history = dict(case.observed.requested or {}), case.history
+    if history.known_requested is not None and asked == dict(history.known_requested):
+        return None
+    hold_h = case.limits.foreign_change_hold_s / HOUR_S
+    detail = f"somebody else changed the job: it is left alone for {hold_h:g} h"
+    return _notice_late_request(case) or Action(Verb.REFUSE, "foreign_change", detail)
+
+
+def _notice_late_request(case: Case) -> Action | None:
+    asked = dict(case.observed.requested or {})
+    if not any(asked == dict(late) for late in case.history.late_targets):
+        return None
+    return Action(Verb.WAIT, "late_request", "a request that was given up has arrived; the job is judged afresh")
+
+
+def _may_roll_back(case: Case) -> bool:
+    """Whether a request that takes an own one back may be sent; it needs no further approval, and no free pace."""
+    limits = case.limits
+    allowed = limits.mode in {Mode.AUTO, Mode.APPROVE} and not limits.is_held and not limits.in_blackout
+    return allowed and not case.observed.other_autoscaler
+
+
+def judge_outcome(case: Case) -> Action | None:
+    """Return the job to its last good parallelism, once, where its last rescale made it worse."""
+    judged, good = case.history.to_judge, case.history.last_good
+    if judged is None or good is None or not case.outcome.is_worse or judged.is_rollback:
+        return None
+    if not _may_roll_back(case):
+        return Action(Verb.REFUSE, "worse_than_before", f"{case.outcome.detail}; no request is allowed now")
+    asked = dict(case.observed.requested or {})
+    pinned = case.limits.pin or {}  # what a person demands stays
+    target = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
+    if target == asked:
+        return None
+    back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
+    return Action(Verb.ROLL_BACK, "worse_than_before", case.outcome.detail, back)
+
+
+def _allow_any_step(limits: Limits) -> Limits:
+    """Return limits under which a rescale is taken back in one request."""
+    return replace(
+        limits,
+        step_up_max_slots=math.inf,
+        step_down_max_slots=math.inf,
+        step_up_max_share=math.inf,
+        step_down_max_share=math.inf,
+    )

@@ -1,0 +1,198 @@
+"""A model of Flink that does everything a cluster may do, and a log of a controller that may die at any effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from controller.control_job import LeaseLostError, LogEntry, RequestRefusedError, RequestUnknownError
+from models.control.state import JobHistory, ObservedJob
+from models.policies.memory import dump, load
+
+SLOTS = 8
+LATE_S = 400.0
+# What a deployment may look like: vertices -> slot-sharing group, and upper limits of parallelism.
+GRAPHS = (
+    ({"a": "default", "b": "default"}, {}),
+    ({"a": "default", "c": "own", "d": "default"}, {"d": 5}),
+)
+
+
+class KilledError(BaseException):
+    """The controller was killed between two effects."""
+
+
+@dataclass
+class FlinkModel:
+    """A job under the adaptive scheduler.
+
+    Attributes:
+        manner: what the next request meets.
+        late: requests on their way: (arrives at, job id, parallelism).
+        sent: requests that left the controller: (true time, parallelism).
+        by_person: whether a person has set what is requested now.
+        others: slots of other jobs of the cluster.
+        tells_free: whether the cluster says how many slots are free.
+        problem: why nothing may be sent to the job, as the actuator names it.
+        has_finished: whether its first vertex has come to its end; Flink keeps a bound for it, and it no longer runs.
+    """
+
+    now_s: float = 1_000_000.0
+    job_id: str = "job-1"
+    graph: int = 0
+    requested: dict[str, int] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)
+    state: str = "RUNNING"
+    slots: int = SLOTS
+    manner: str = "accept"
+    is_silent: bool = False
+    is_elastic: bool | None = False
+    tells_free: bool = True
+    others: int = 0
+    other_autoscaler: str | None = None
+    problem: str = ""
+    has_finished: bool = False
+    late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
+    sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
+    by_person: bool = False
+
+    def __post_init__(self) -> None:
+        self.requested = dict.fromkeys(self.vertices, 2)
+        self.recover()
+
+    @property
+    def vertices(self) -> list[str]:
+        return list(GRAPHS[self.graph][0])
+
+    def look(self) -> ObservedJob:
+        if self.problem:
+            return ObservedJob(None, "", {}, None, problem=self.problem)
+        running = dict(self.running) if self.state == "RUNNING" else {}
+        if self.has_finished:
+            running.pop(self.vertices[0], None)
+        groups, most = GRAPHS[self.graph]
+        seen = ObservedJob(
+            self.job_id,
+            self.state,
+            running,
+            dict(self.requested),
+            max_parallelism=most,
+            slot_sharing_group=groups,
+            is_elastic=self.is_elastic,
+            other_autoscaler=self.other_autoscaler,
+        )
+        taken = seen.slots_of(self.running)
+        free = 0 if self.is_elastic else max(self.slots - taken, 0)
+        return ObservedJob(
+            **{name: getattr(seen, name) for name in seen.__slots__}
+            | {"free_slots": free if self.tells_free else None, "cluster_slots_used": seen.slots + self.others}
+        )
+
+    def observe(self, job: str) -> ObservedJob:
+        if self.is_silent:
+            raise RequestUnknownError("no reply")
+        return self.look()
+
+    def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
+        self.sent.append((self.now_s, dict(parallelism)))
+        manner, self.manner = self.manner, "accept"
+        if job_id != self.job_id:
+            raise RequestRefusedError("no such job")
+        if manner == "refuse":
+            raise RequestRefusedError("not today")
+        if manner == "lose":
+            raise RequestUnknownError("connection reset")
+        if manner == "late":
+            self.late.append((self.now_s + LATE_S, job_id, dict(parallelism)))
+            raise RequestUnknownError("timed out")
+        before = dict(self.running)
+        self._ask(parallelism, fills=manner != "ignore")
+        if manner == "half":
+            self.running = {vertex: (before[vertex] + count + 1) // 2 for vertex, count in self.running.items()}
+        if manner == "accept_silently":
+            raise RequestUnknownError("timed out")
+
+    def _ask(self, parallelism: dict[str, int], *, fills: bool) -> None:
+        self.requested = dict(parallelism)
+        self.by_person = False
+        if fills and self.state == "RUNNING":
+            self._fill()
+
+    def _fill(self) -> None:
+        """Run at what is requested, or at as much of it as there are slots."""
+        groups = GRAPHS[self.graph][0]
+        cap = max(self.requested.values())
+        while True:
+            self.running = {vertex: min(count, cap) for vertex, count in self.requested.items()}
+            largest: dict[str, int] = {}
+            for vertex, count in self.running.items():
+                largest[groups[vertex]] = max(largest.get(groups[vertex], 0), count)
+            if cap == 1 or sum(largest.values()) <= self.slots:
+                return
+            cap -= 1
+
+    def advance(self, seconds: float) -> None:
+        self.now_s += seconds
+        for at_s, job_id, parallelism in [one for one in self.late if one[0] <= self.now_s]:
+            self.late.remove((at_s, job_id, parallelism))
+            if job_id == self.job_id:
+                self._ask(parallelism, fills=True)
+
+    def rescale_by_person(self, counts: list[int]) -> None:
+        self._ask(dict(zip(self.vertices, counts, strict=False)), fills=True)
+        self.by_person = True
+
+    def fail(self) -> None:
+        self.state = "RESTARTING"
+
+    def recover(self) -> None:
+        self.state = "RUNNING"
+        self._fill()
+
+    def redeploy(self, number: int, graph: int, parallelism: int) -> None:
+        self.job_id, self.graph = f"job-{number}", graph
+        self.requested = dict.fromkeys(self.vertices, parallelism)
+        self.by_person = self.has_finished = False
+        self.recover()
+
+
+@dataclass
+class MemoryLog:
+    """The log as a list of texts, as a table keeps them.
+
+    Attributes:
+        lease: fencing number of the controller that may write.
+        effects_left: so many edges of effects are reached before the controller dies.
+        interrupt: what happens at an edge, and at which one.
+    """
+
+    entries: list[LogEntry] = field(default_factory=list)
+    histories: dict[str, str] = field(default_factory=dict)
+    lease: int = 1
+    effects_left: int = 10**9
+    interrupt: tuple[int, Callable[[], None]] | None = None
+    edges: int = 0
+
+    def append_all(self, entries: Sequence[LogEntry], writer: int) -> None:
+        self.spend()
+        if writer != self.lease:
+            raise LeaseLostError
+        self.entries.extend(entries)
+        self.histories |= {entry.job: dump(entry.history) for entry in entries}
+        self.spend()
+
+    def read_history(self, job: str) -> JobHistory:
+        text = self.histories.get(job)
+        return JobHistory() if text is None else load(JobHistory, text)
+
+    def begin(self, effects: int, interrupt: tuple[int, Callable[[], None]] | None) -> None:
+        self.effects_left, self.interrupt, self.edges = effects, interrupt, 0
+
+    def spend(self, *, may_change: bool = True) -> None:
+        """Count an effect's edge; there the controller may die, and the world change."""
+        self.effects_left -= 1
+        if self.effects_left < 0:
+            raise KilledError
+        if self.interrupt is not None and self.edges == self.interrupt[0] and may_change:
+            self.interrupt[1]()
+        self.edges += 1
