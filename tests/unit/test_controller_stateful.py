@@ -123,7 +123,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert len(flink.sent) - sent_before <= 1
 
     def _note_foreign_change(self, history: JobHistory) -> None:
-        if self._is_foreign(history) and not self.flink.is_silent:
+        if self._is_foreign(history) and not self.flink.is_silent and not self.flink.problem:
             self.foreign_at_s = self.flink.now_s
 
     def _is_foreign(self, history: JobHistory) -> bool:
@@ -276,7 +276,9 @@ class ControllerMachine(RuleBasedStateMachine):
         self._go_on(1)
 
     @rule(
-        event=st.sampled_from(["fails", "recovers", "silent", "other", "redeployed", "slots", "kind"]),
+        event=st.sampled_from(
+            ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "unclear", "ends"]
+        ),
         graph=st.integers(0, 1),
         count=st.integers(1, SLOTS),
         others=st.integers(0, 3),
@@ -295,6 +297,10 @@ class ControllerMachine(RuleBasedStateMachine):
         elif event == "redeployed":
             self.jobs += 1
             flink.redeploy(self.jobs, graph, min(count, 3))
+        elif event == "unclear":
+            flink.problem = ("ambiguous_name", "unreadable_reply", "missing_requirement", "")[others]
+        elif event == "ends":
+            flink.has_finished = count > 4
         elif event == "slots":
             flink.slots, flink.others = max(count, 2), others
         else:
@@ -356,6 +362,7 @@ class ControllerMachine(RuleBasedStateMachine):
         flink = self.flink
         flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
+        flink.problem, flink.has_finished = "", False
         flink.recover()
         self.limits, self.outcome = BASE, OutcomeCheck()
 
