@@ -8,7 +8,6 @@ rates in ``silver.observations``, the first of the two hours ingested, the fleet
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,10 +123,6 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
         usages = {
             stage: submit(stage, work, END, (END - HOUR, END) if stage is Stage.INGEST else None) for stage in PASS
         }
-        look, every_s = submit(Stage.WATCH, work, END), load_settings().planner.timing.apply_every_s
-        seen = json.loads((work / "out" / "stages" / f"{Stage.WATCH}.json").read_text())["seen"]
-    if seen != jobs:
-        raise RuntimeError(f"the look saw {seen} of {jobs} jobs: {work / 'logs'}")
     size = f"{jobs:,} jobs x {operators} operators x 60 windows"
     found = [Measurement(f"hourly {stage}, {size}", usage.seconds, "s") for stage, usage in usages.items()]
     total = sum(usage.seconds for usage in usages.values())
@@ -136,6 +131,4 @@ def run(work: Path, jobs: int = 1_000, operators: int = 8) -> list[Measurement]:
         *found,
         Measurement(f"hourly pass, {size}", total, "s", reference=300.0, ratio=300.0 / total),
         Measurement(f"hourly pass peak memory, {size}", peak / 2**30, "GiB"),
-        Measurement(f"net's look, {size}", look.seconds, "s", reference=every_s, ratio=every_s / look.seconds),
-        Measurement(f"net's look peak memory, {size}", look.peak_bytes / 2**30, "GiB"),
     ]

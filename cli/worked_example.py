@@ -21,10 +21,9 @@ from pyspark.sql import functions as F
 
 from cli.arguments import CommandParser, folder
 from cli.embedded import below
-from include.control.step_guard import RULES
 from include.flink.endpoints import requirements_body
 from include.settings import PROJECT, Settings, load_settings
-from include.tables import APPLIED_STEPS, BRONZE_METRICS, FORECASTS, JOB_GRAPHS, OBSERVATIONS, PLANS, Table
+from include.tables import BRONZE_METRICS, CONTROL_LOG, FORECASTS, JOB_GRAPHS, OBSERVATIONS, PLANS, Table
 from models.job_models import CapacityCurve
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import load_bundle
@@ -177,7 +176,8 @@ def describe_decision(tables: Tables, settings: Settings, operator: str) -> dict
     forecast = tables.first(ahead.orderBy("bin_start"), "forecast of the recording")
     due = tables.lake.read(PLANS).where((F.col("as_of") == plan["as_of"]) & (F.col("status") == "planned"))
     step = tables.first(due.orderBy("apply_at", "cluster", "job"), "planned step")
-    outcomes = tables.lake.read(APPLIED_STEPS).where(F.col("step_id") == step["step_id"])
+    entries = tables.lake.read(CONTROL_LOG).where((F.col("step_id") == step["step_id"]) & F.col("is_dry_run"))
+    decided = tables.first(entries.orderBy("lease_number", "entry"), "decision on the first step")
     curve = load_bundle(settings).for_job(**RECORDED).capacity[operator]
     quantiles = {name: format_number(forecast[f"{name}_per_s"]) for name in ("q10", "q50", "q90", "q95")}
     return {
@@ -204,10 +204,10 @@ def describe_decision(tables: Tables, settings: Settings, operator: str) -> dict
             "job": step["job"],
             "apply_at": format_time(step["apply_at"]),
             "reason": step["reason"],
-            "outcome": tables.first(outcomes, "outcome of the first step")["status"],
+            "verb": decided["verb"],
+            "decided_at": format_time(decided["at"]),
         },
         "request": describe_request(tables, step),
-        "rules": len(RULES),
     }
 
 
