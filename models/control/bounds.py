@@ -53,7 +53,7 @@ def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[
 def _most(now: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
     """Return how far vertices may be raised: a pinned one no further than its pin, or than where it is already."""
     most = dict(observed.max_parallelism)
-    for vertex, pinned in (limits.pin or {}).items():
+    for vertex, pinned in limits.pin_of(now).items():
         most[vertex] = min(max(pinned, now.get(vertex, 1)), most.get(vertex, pinned))
     return most
 

@@ -159,7 +159,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert sum(now_s - at_s < DAY_S for at_s in sent_s) < limits.rescales_per_day
         assert not any(one == target and now_s - at_s < limits.block_s for at_s, one in self.taken_back)
         running = {**flink.requested, **flink.look().running}
-        for vertex, pinned in (limits.pin or {}).items():
+        for vertex, pinned in limits.pin_of(target).items():
             if vertex in target:
                 low, high = sorted((pinned, running[vertex]))
                 assert target[vertex] <= high
@@ -313,10 +313,18 @@ class ControllerMachine(RuleBasedStateMachine):
         down=st.sampled_from([1, 3, math.inf]),
         allows_falls=st.booleans(),
         pin=st.sampled_from([None, None, {"a": 3}, {"a": 2, "b": 4}]),
+        pin_all=st.sampled_from([None, None, None, 3]),
         budget=st.sampled_from([5.0, math.inf]),
     )
     def a_person_sets_limits(
-        self, slots_max: int, slots_min: int, down: float, allows_falls: bool, pin: dict[str, int] | None, budget: float
+        self,
+        slots_max: int,
+        slots_min: int,
+        down: float,
+        allows_falls: bool,
+        pin: dict[str, int] | None,
+        pin_all: int | None,
+        budget: float,
     ) -> None:
         self.limits = replace(
             self.limits,
@@ -325,6 +333,7 @@ class ControllerMachine(RuleBasedStateMachine):
             step_down_max_slots=down,
             allows_falls=allows_falls,
             pin=pin if pin is None or set(pin) <= set(self.flink.vertices) else None,
+            pin_all=pin_all,
             cluster_slots_max=budget,
         )
         self._go_on(1)
@@ -338,7 +347,7 @@ class ControllerMachine(RuleBasedStateMachine):
     def _answer(self, *, is_approved: bool) -> None:
         """Say yes or no to the step as it would be shown now."""
         assert self.desired is not None
-        wanted = {**self.desired.parallelism, **(self.limits.pin or {})}
+        wanted = {**self.desired.parallelism, **self.limits.pin_of(self.desired.parallelism)}
         target = bound_target(wanted, self.flink.look(), self.limits)
         now_s = self.clock()
         said = StepApproval(self.desired.step_id, target, is_approved, now_s, now_s + HOUR_S)
