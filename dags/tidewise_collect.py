@@ -32,7 +32,7 @@ def collect_raw(data_interval_start: datetime | None = None, data_interval_end: 
     seconds = 0.0
     if data_interval_start is not None and data_interval_end is not None:
         seconds = max(0.0, (data_interval_end - data_interval_start).total_seconds() - HAND_OVER_S)
-    return len(collect_for(settings, seconds).written)
+    return len(collect_for(settings, seconds, grace_s=HAND_OVER_S / 2 if seconds else 60.0).written)
 
 
 @dag(

@@ -11,7 +11,7 @@ from operator import add
 from pathlib import Path
 
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkError, RequestStopped
+from include.flink.faults import FlinkError
 from include.flink.poller import Delivery, Poll, RestSource, deliver
 from include.flink.raw_format import RawRecord
 from include.settings import Settings
@@ -50,6 +50,7 @@ def collect_for(
     *,
     stop: threading.Event | None = None,
     on_records: OnRecords | None = None,
+    grace_s: float = 60.0,
 ) -> Delivery:
     """Poll every live cluster at once and then every ``poll_every_s`` until ``seconds`` have passed.
 
@@ -62,25 +63,28 @@ def collect_for(
         clock: epoch seconds, for the records' times.
         stop: set by somebody else to end early; what is under way is given up.
         on_records: receives the records of each poll, also when they could not be written.
+        grace_s: how much longer a poll that has begun may last; then what it has is kept and the rest given up.
 
     Raises:
         CollectionError: there are live clusters and nothing was received from any of them.
     """
-    ended = stop if stop is not None else threading.Event()
+    stop = threading.Event() if stop is None else stop
+    ended = threading.Event()
+    until_s = time.monotonic() + seconds
     pollers = [
-        _Poller(settings, name, clock, ended=ended, on_records=on_records, until_s=time.monotonic() + seconds)
+        _Poller(settings, name, clock, ended=ended, on_records=on_records, until_s=until_s)
         for name in live_clusters(settings)
     ]
     for poller in pollers:
         poller.start()
     try:
         for poller in pollers:
-            while poller.is_alive() and not ended.wait(0.05):
-                poller.join(0.2)
+            while poller.is_alive() and not stop.is_set() and time.monotonic() < until_s + grace_s:
+                poller.join(0.1)
     finally:
         _end(pollers, ended)
     total = reduce(add, (poller.total for poller in pollers), Delivery())
-    if total.refused and not total.written and not ended.is_set():
+    if total.refused and not total.written and not stop.is_set():
         faults = "; ".join(f"{name}: {fault}" for name, fault in total.refused.items())
         raise CollectionError(f"nothing collected ({faults}): check rest_url under [clusters.<name>], then the cluster")
     return total
@@ -138,8 +142,6 @@ class _Poller(threading.Thread):
     def _take_turn(self) -> None:
         try:
             poll = self._source.poll()
-        except RequestStopped:
-            return
         except FlinkError as error:
             log.error("cluster %s: nothing collected: %s", self.name, error)
             self._refuse(str(error))

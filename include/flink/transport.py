@@ -34,6 +34,7 @@ __all__ = ["FlinkError", "FlinkRefused", "FlinkUnreachable", "Reply", "Transport
 
 MIB = 2**20
 _CHUNK_BYTES = 65_536
+_CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # a connection that broke, under TLS
 _NO_CONNECTION = Connection()
 _T = TypeVar("_T")
 
@@ -192,6 +193,8 @@ class Transport:
         except CallStoppedError:
             raise RequestStopped(self.place, path) from None
         except SSLError as error:
+            if isinstance(error.args[0] if error.args else None, _CUT_OFF):
+                raise
             raise self._certificate_fault(error) from None
         except (HTTPError, OSError):
             if self._is_stopped:

@@ -92,10 +92,10 @@ def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
     replies = Replies()
     replies.bodies[LISTING % SINK] = "[]"
     source, _ = source_over(replies)
-    source.poll().records
+    source.poll()
     replies.bodies[LISTING % SINK] = json.dumps([{"id": name} for name in COMMON])
     for _ in range(3):
-        source.poll().records
+        source.poll()
     assert replies.asked.count(LISTING % SOURCE) == 1
     assert replies.asked.count(LISTING % SINK) == 2
 
