@@ -7,13 +7,14 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from include.settings.connection import Connection
 
 _LARGEST_BYTES = 65_536  # a header that is larger is refused by every server
+_SHORTEST_HIDDEN = 8  # letters
 _HEADER_VALUE = re.compile(r"[\x20-\x7e\xa0-\xff]+")  # what HTTP can carry: Latin-1 without control characters
 
 
@@ -163,6 +164,28 @@ class Credentials:
         if self._login is None:  # asked once: each question goes to Airflow's API server
             self._login = self._read_login(connection_id)
         return self._login
+
+
+def hide_secrets(text: str, headers: Mapping[str, str]) -> str:
+    """Return a text without what the headers of its request have told: some servers send them back in an error page.
+
+    What is shorter than eight letters stays: it would be found in texts that have nothing to do with it.
+    """
+    for value in headers.values():
+        for secret in _forms(value):
+            if len(secret) >= _SHORTEST_HIDDEN and secret in text:
+                text = text.replace(secret, "[secret]")
+    return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield a header's value, what follows its scheme, and the password in a basic login."""
+    yield value
+    scheme, _, rest = value.partition(" ")
+    if rest and scheme in {"Basic", "Bearer"}:
+        yield rest
+    if rest and scheme == "Basic":
+        yield base64.b64decode(rest).decode("utf-8").partition(":")[2]
 
 
 def _encode_basic(login: str) -> str:

@@ -120,6 +120,8 @@ class RestSource:
             list(map(self._poll_job, job_ids, parts))
         records = pass_.records + [record for part in parts for record in part.records]
         faults = pass_.faults + [fault for part in parts for fault in part.faults]
+        if len(pass_.silent) >= _MOST_SILENT:
+            faults.insert(0, f"{len(pass_.silent)} requests without a reply: the rest of this poll is left out")
         return Poll(tuple(records), tuple(dict.fromkeys(faults)))
 
     def _poll_job(self, job_id: str, job_pass: _Pass) -> None:
@@ -182,8 +184,6 @@ class _Pass:
         except FlinkError as error:
             if isinstance(error, FlinkUnreachable):
                 self.silent.append(path)
-                if len(self.silent) == _MOST_SILENT:
-                    self.faults.append(f"{_MOST_SILENT} requests without a reply: the rest of this poll is left out")
             self.faults.append(f"{path.partition('?')[0]}: {error}")
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, ProxyError, SSLError
 from urllib3.util import Retry, Timeout
 
-from include.flink.credentials import Credentials, SecretError
+from include.flink.credentials import Credentials, SecretError, hide_secrets
 from include.flink.deadline import CURRENT_CALL, POOLS, Call, CallStoppedError, DeadlineExceededError
 from include.flink.faults import (
     CertificateRefused,
@@ -166,9 +166,8 @@ class Transport:
         if self._is_stopped:
             raise RequestStopped(self.place, path)
         pool = self._guard(self._open_pool)
-        headers = self._guard(self._credentials.headers)
-        if "json" in content:
-            headers = {"Content-Type": "application/json", **headers}
+        secret = self._guard(self._credentials.headers)
+        headers = {"Content-Type": "application/json", **secret} if "json" in content else secret
         call = Call(self._total_timeout_s)
         with self._lock:
             self._calls.add(call)
@@ -184,7 +183,7 @@ class Transport:
                 **content,
             )
             try:
-                return self._read(method, path, found)
+                return self._read(method, path, found, secret)
             except BaseException:
                 found.close()  # what is left of the reply must not be taken for the next one's
                 raise
@@ -205,9 +204,10 @@ class Transport:
             with self._lock:
                 self._calls.discard(call)
 
-    def _read(self, method: str, path: str, found: urllib3.BaseHTTPResponse) -> Reply:
+    def _read(self, method: str, path: str, found: urllib3.BaseHTTPResponse, secret: Mapping[str, str]) -> Reply:
         if 300 <= found.status < 400:
-            raise Redirected(self.place, method, path, found.status, _without_query(found.headers.get("Location", "")))
+            target = hide_secrets(_without_query(found.headers.get("Location", "")), secret)
+            raise Redirected(self.place, method, path, found.status, target)
         parts, size = [], 0
         while part := found.read(_CHUNK_BYTES):
             parts.append(part)
@@ -215,7 +215,8 @@ class Transport:
             if size > self._largest_bytes:
                 raise ReplyTooLarge(self.place, path, self._largest_bytes)
         found.release_conn()
-        return Reply(path, found.status, b"".join(parts).decode("utf-8", errors="replace"))  # Flink names no charset
+        text = b"".join(parts).decode("utf-8", errors="replace")  # Flink names no charset
+        return Reply(path, found.status, hide_secrets(text, secret))
 
     def _open_pool(self) -> urllib3.PoolManager:
         """Return the connections; new ones when the proxy's login has changed."""

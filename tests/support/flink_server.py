@@ -20,7 +20,7 @@ ADAPTIVE = [{"key": "jobmanager.scheduler", "value": "adaptive"}]
 
 @dataclass
 class FakeJob:
-    """A job of two operators unless told otherwise; ``requested`` follows what is PUT, ``parallelism`` does so at once."""
+    """A job of two operators unless told otherwise; what is PUT runs at once."""
 
     job_id: str = "a" * 32
     name: str = "orders"
@@ -113,44 +113,43 @@ class FlinkServer:
 
     def _reply(self, request: Request) -> tuple[int, object]:
         match request.path.strip("/").split("/"):
-            case ["overview"]:
-                return 200, {"slots-total": 8, "slots-available": self.free_slots}
-            case ["jobs", "metrics"]:
-                return 200, []
-            case ["jobs", "overview"]:
-                return 200, {"jobs": [{**job.reply(), "vertices": None, "plan": None} for job in self.jobs]}
-            case ["jobmanager", "config"]:
-                return 200, self.config
-            case ["jobs", job_id, *leaf]:
+            case ["jobs", job_id, *leaf] if len(job_id) == 32:
                 job = next((one for one in self.jobs if one.job_id == job_id), None)
                 if job is None:
                     return 404, {"errors": [f"org.apache.flink.runtime.rest.NotFoundException: Job {job_id} not found"]}
-                return self._reply_of_job(request, job, leaf)
+                if leaf == ["resource-requirements"] and request.method == "PUT":
+                    return self._put_requirements(job, json.loads(request.body))
+                return 200, self._of_job(job, leaf)
+        listed = [{**job.reply(), "vertices": None, "plan": None} for job in self.jobs]
+        known = {
+            "/overview": {"slots-total": 8, "slots-available": self.free_slots},
+            "/jobs/metrics": [],
+            "/jobs/overview": {"jobs": listed},
+            "/jobmanager/config": self.config,
+        }
+        if request.path in known:
+            return 200, known[request.path]
         return 404, {"errors": [f"Not found: {request.path}"]}
 
-    def _reply_of_job(self, request: Request, job: FakeJob, leaf: list[str]) -> tuple[int, object]:
-        match leaf:
-            case []:
-                return 200, job.reply()
-            case ["plan"]:
-                return 200, {"plan": job.reply()["plan"]}
-            case ["config"]:
-                return 200, {"jid": job.job_id, "execution-config": {"user-config": job.user_config}}
-            case ["metrics"]:
-                return 200, [{"id": "uptime", "value": "5"}]
-            case ["resource-requirements"] if request.method == "PUT":
-                bounds = json.loads(request.body)
-                if set(bounds) != set(job.requested):
-                    return 400, {"errors": ["The request is incomplete, missing job vertex resource requirements."]}
-                job.requested = {one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}
-                job.parallelism = {one: job.requested[one] for one in job.parallelism}
-                return 200, {}
-            case ["resource-requirements"]:
-                bounds = job.requested.items()
-                return 200, {one: {"parallelism": {"lowerBound": 1, "upperBound": count}} for one, count in bounds}
-            case ["vertices", _, "subtasks", "metrics"]:
-                return 200, [{"id": name, "sum": 1.0} for name in (*VERTEX_METRICS, *SOURCE_METRICS)]
+    def _put_requirements(self, job: FakeJob, bounds: dict[str, Any]) -> tuple[int, object]:
+        if set(bounds) != set(job.requested):
+            return 400, {"errors": ["The request is incomplete, missing job vertex resource requirements."]}
+        job.requested = {one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}
+        job.parallelism = {one: job.requested[one] for one in job.parallelism}
         return 200, {}
+
+    def _of_job(self, job: FakeJob, leaf: list[str]) -> object:
+        if leaf[:1] == ["vertices"]:
+            return [{"id": name, "sum": 1.0} for name in (*VERTEX_METRICS, *SOURCE_METRICS)]
+        bounds = {one: {"parallelism": {"lowerBound": 1, "upperBound": n}} for one, n in job.requested.items()}
+        known = {
+            "": job.reply(),
+            "plan": {"plan": job.reply()["plan"]},
+            "config": {"jid": job.job_id, "execution-config": {"user-config": job.user_config}},
+            "metrics": [{"id": "uptime", "value": "5"}],
+            "resource-requirements": bounds,
+        }
+        return known.get("/".join(leaf), {})
 
 
 @contextmanager

@@ -209,7 +209,7 @@ def test_junk_in_requirements_and_configurations_harms_nothing_else(server):
 
 def test_no_reply_is_unknown(server):
     server.troubles["*"] = flink_server.hang
-    with pytest.raises(RequestUnknownError, match="cluster prod .* did not reply"):
+    with pytest.raises(RequestUnknownError, match=r"cluster prod .* did not reply"):
         observe(server)
 
 
