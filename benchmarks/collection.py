@@ -85,7 +85,14 @@ def main() -> None:
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)  # the dead clusters' lines
     with tempfile.TemporaryDirectory(prefix="tidewise-collection-") as work:
-        rounds = measure(Path(work), options.clusters, options.jobs, options.operators, options.rounds, options.every_s)
+        rounds = measure(
+            Path(work),
+            options.clusters,
+            options.jobs,
+            options.operators,
+            rounds=options.rounds,
+            every_s=options.every_s,
+        )
     for number, seconds in enumerate(rounds, 1):
         print(f"round {number}: the last of {options.clusters} healthy clusters was polled after {seconds:.1f} s")
     own = resource.getrusage(resource.RUSAGE_SELF)
