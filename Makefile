@@ -88,8 +88,9 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs
-docs: setup  ## write docs/settings.md from the settings themselves
+docs: setup  ## write docs/settings.md from the settings, and the tables of docs/reliability.md from the tests
 	@$(PY) -m cli.settings_doc $(ARGS)
+	@$(PY) -m cli.reliability_doc
 
 .PHONY: lock
 lock: setup  ## resolve requirements.in into requirements.txt

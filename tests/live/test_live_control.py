@@ -67,6 +67,8 @@ def bounds(overloaded) -> dict[str, int]:
     return {names[vertex]: bound for vertex, bound in client.upper_bounds(overloaded.job_id).items()}
 
 
+@pytest.mark.covers("apply_review 6")
+@pytest.mark.covers("apply_review 24")
 def test_a_new_cluster_is_guarded_killed_and_learnt_from(world, overloaded):
     """No plan, no model, no table: the first windows show a job that cannot process its load."""
     client, job_id = overloaded.client, overloaded.job_id

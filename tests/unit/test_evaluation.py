@@ -179,6 +179,7 @@ def test_of_a_job_that_is_not_seen_the_due_step_stands_and_says_so() -> None:
     assert "nothing was seen" in met.standing.reason
 
 
+@pytest.mark.covers("apply_review 17")
 def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError

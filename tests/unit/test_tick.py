@@ -102,6 +102,7 @@ def test_a_due_step_is_decided_on_once_and_written_down(settings: Settings) -> N
     assert len(read_log(lake)) == rows
 
 
+@pytest.mark.covers("apply_review 24")
 def test_jobs_are_known_from_their_first_poll(settings: Settings) -> None:
     """No table was ever written: every job is evaluated, and the models that are missing stop nothing."""
     summary = tick(start(settings))
@@ -111,6 +112,7 @@ def test_jobs_are_known_from_their_first_poll(settings: Settings) -> None:
     assert {row["reason"] for row in read_log(Path(settings.paths.lake))} >= {"new_job_id"}
 
 
+@pytest.mark.covers("apply_review 9")
 def test_a_cluster_whose_lease_is_taken_is_left_alone(settings: Settings) -> None:
     other = Lease(settings.paths.lake, CLUSTER, "somebody", lambda: datetime.now(UTC).timestamp())
     assert other.take()
@@ -134,6 +136,7 @@ def test_what_is_kept_is_taken_up_again(settings: Settings) -> None:
     assert after == len(rows)  # nothing has changed, so nothing is written
 
 
+@pytest.mark.covers("apply_review 16")
 def test_replies_that_cannot_be_used_are_counted_and_harm_nothing(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
