@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from controller.control_log import LogEntry
 from controller.lake_table import LakeTable, date_of, is_in
@@ -68,13 +69,22 @@ def read_known_jobs(table: LakeTable, clusters: Iterable[str], now_s: float) -> 
 
 
 def _last_rows(table: LakeTable, now_s: float, where: str) -> pa.Table:
-    """Return one row for each job; of the others no more than a part is in memory at a time."""
+    """Return one row for each job: first all keys are read, then the days on which last rows lie."""
     today = date_of(now_s)
     since, until = today - timedelta(days=HISTORY_DAYS), today + timedelta(days=1)  # a clock may have been ahead
+    last = _newest_by_job(table.read([*_NEWEST, "date"], since, until, where))
+    days = sorted(set(last.column("date").to_pylist()))
     kept = table.read(_DECODED, today, today, "false")
-    for rows in table.read_parts(_DECODED, since, until, where):
-        kept = _newest_by_job(pa.concat_tables([kept, _newest_by_job(rows)]))
+    for day in days:
+        wanted = last.filter(pc.equal(last.column("date"), day))
+        for rows in table.read_parts(_DECODED, day, day, f"{where} AND {_reach_of(wanted)}"):
+            kept = _newest_by_job(pa.concat_tables([kept, _newest_by_job(rows)]))
     return kept
+
+
+def _reach_of(rows: pa.Table) -> str:
+    """Return a condition that closes files before the earliest of some rows."""
+    return f"at >= '{pc.min(rows.column('at')).as_py().isoformat()}'"
 
 
 def _newest_by_job(rows: pa.Table) -> pa.Table:
