@@ -9,8 +9,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from controller.control_log import LogEntry
-from controller.lake_table import LakeTable, date_of, is_in
+from controller.control_log import EntryRefusedError, LogEntry
+from controller.lake_table import LakeTable, arrow_rows, date_of, is_in
 from controller.log_codec import RowStamp, entry_of, row_of
 from include.tables import CONTROL_LOG
 from include.version import code_version
@@ -133,19 +133,34 @@ class DeltaControlLog:
 
         Raises:
             LeaseLostError: another controller may write; nothing was appended.
+            EntryRefusedError: an entry cannot be written down; nothing was appended.
         """
         if not entries:
             return
-        known, number = dict(self._jobs()), self._lease.number
-        rows = []
+        known = dict(self._jobs())
+        rows = self._rows_of(entries, known)
+        self._lease.check()
+        self._known = None  # until it is known what became of the commit
+        self._table.append_arrow(rows)
+        self._known = known
+
+    def _rows_of(self, entries: Sequence[LogEntry], known: KnownJobs) -> pa.Table:
+        """Return entries as rows, numbered after those that are known, and add them to those."""
+        lease_number, made = self._lease.number, []
         for entry in entries:
             last = known.get(entry.job)
             known[entry.job] = KnownJob(entry=entry, number=(last.number if last else 0) + 1)
-            rows.append(row_of(entry, RowStamp(number, known[entry.job].number, code_version())))
-        self._lease.check()
-        self._known = None  # until it is known what became of the commit
-        self._table.append(rows)
-        self._known = known
+            stamp = RowStamp(lease_number, known[entry.job].number, code_version())
+            try:
+                made.append(row_of(entry, stamp))
+            except ValueError as error:
+                raise EntryRefusedError(entry.job, str(error)) from error
+        try:
+            return arrow_rows(CONTROL_LOG, made)
+        except (ValueError, OverflowError, TypeError):
+            for entry, row in zip(entries, made, strict=True):
+                _require_writable(entry, row)
+            raise
 
     def read_history(self, job: str) -> JobHistory:
         """Return the history after the last entry of a job; an empty one for a job without entries."""
@@ -161,6 +176,13 @@ class DeltaControlLog:
         if self._known is None:
             self.load()
         return self._known or {}
+
+
+def _require_writable(entry: LogEntry, row: Mapping[str, object]) -> None:
+    try:
+        arrow_rows(CONTROL_LOG, [row])
+    except (ValueError, OverflowError, TypeError) as error:
+        raise EntryRefusedError(entry.job, str(error)) from error
 
 
 def open_control_log(lake: str) -> LakeTable:

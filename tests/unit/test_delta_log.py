@@ -121,7 +121,7 @@ def test_after_a_failed_append_the_log_is_read_again(tmp_path, monkeypatch: pyte
     first = entry_for(plain_case())
     log.append(first)
     open_log(tmp_path, HeldLease(2)).append(entry_for(plain_case(NOW_S + 1, "by another")))
-    monkeypatch.setattr(table, "append", _fail_for_want_of_space)
+    monkeypatch.setattr(table, "append_arrow", _fail_for_want_of_space)
     with pytest.raises(OSError, match="disk full"):
         log.append(entry_for(plain_case(NOW_S + 2)))
     assert log.read_last(JOB).case.desired.step_id == "by another"
@@ -210,6 +210,23 @@ def test_a_job_that_does_not_reply_keeps_no_other_from_its_turn(tmp_path) -> Non
     actions = controller.control_jobs([task("live/a"), task("live/b"), task("live/c")])
     assert [actions[f"live/{name}"].reason for name in "abc"] == ["not_observed", "no_reply", "plan"]
     assert flink.sent == ["live/c"]
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [({"a": 2**40}, "not_recorded"), ({"a\ud800": 2}, "foreign_change")],
+    ids=["a parallelism beyond 32 bits", "half a surrogate pair as a vertex"],
+)
+def test_a_job_of_strange_values_keeps_no_other_from_its_turn(tmp_path, odd, reason: str) -> None:
+    flink = Flink("live/a", "live/b", "live/c")
+    controller, _ = start(tmp_path, flink)
+    flink.parallelism["live/b"] = odd
+    actions = controller.control_jobs([task("live/a"), task("live/b"), task("live/c")])
+    assert [actions[f"live/{name}"].reason for name in "abc"] == ["plan", reason, "plan"]
+    assert flink.sent == ["live/a", "live/c"]
+    assert {row["job"] for row in rows_of(tmp_path) if row["verb"] == "rescale"} == {"a", "c"}
+    for row in rows_of(tmp_path):
+        assert reconcile(case_of(row)) == action_of(row)
 
 
 def test_slots_that_one_job_takes_are_not_free_for_the_next(tmp_path) -> None:
