@@ -31,6 +31,10 @@ class HeldLease(Protocol):
     """The lease under which a log is written."""
 
     @property
+    def first_number(self) -> int:
+        """Changes whenever another controller may have written in between."""
+
+    @property
     def number(self) -> int:
         """Fencing number."""
 
@@ -114,10 +118,11 @@ class DeltaControlLog:
         known: KnownJobs | None = None,
     ) -> None:
         self._table, self._cluster, self._lease, self._clock = table, cluster, lease, clock
-        self._known = known
+        self._known, self._known_under = known, lease.first_number
 
     def load(self) -> None:
-        """Read the last rows again: after the lease was taken, another controller may have written meanwhile."""
+        """Read the last rows again, as is done by itself when the lease was taken anew."""
+        self._known_under = self._lease.first_number
         self._known = read_known_jobs(self._table, [self._cluster], self._clock())
 
     def append(self, entry: LogEntry) -> None:
@@ -173,7 +178,7 @@ class DeltaControlLog:
         return None if found is None else found.last
 
     def _jobs(self) -> KnownJobs:
-        if self._known is None:
+        if self._known is None or self._known_under != self._lease.first_number:
             self.load()
         return self._known or {}
 
