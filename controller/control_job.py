@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from controller.control_log import NO_PROVENANCE, ControlLog, LogEntry, Provenance, is_news
+from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
 from models.control.history import advance_history, end_refused_request, end_unsent_request
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
@@ -116,15 +116,29 @@ class Controller:
         if not decided:
             return actions
         self.check_lease()
-        self.log.append_all([entry for _, entry in decided])
+        for job, why in self._record([entry for _, entry in decided]).items():
+            decided = [(task, entry) for task, entry in decided if task.job != job]
+            actions[job] = Action(Verb.REFUSE, "not_recorded", why)
         answered = []
         for task, entry in decided:
             if entry.sends and entry.action.request is not None:
                 actions[task.job], answer = self._send(task, entry, entry.action.request)
                 answered.append(answer)
-        if answered:
-            self.log.append_all(answered)
+        self._record(answered)
         return actions
+
+    def _record(self, entries: Sequence[LogEntry]) -> dict[str, str]:
+        """Append entries in one commit; returns the jobs whose entry cannot be written down, and why."""
+        left, refused = list(entries), dict[str, str]()
+        while left:
+            try:
+                self.log.append_all(left)
+                break
+            except EntryRefusedError as error:
+                log.exception("%s is not recorded", error.job)
+                refused[error.job] = str(error)
+                left = [entry for entry in left if entry.job not in refused]
+        return refused
 
     def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""

@@ -103,6 +103,18 @@ def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
     return last is None or decision_of(entry) != decision_of(last)
 
 
+class EntryRefusedError(ValueError):
+    """An entry cannot be written down; nothing was appended.
+
+    Attributes:
+        job: whose entry it is.
+    """
+
+    def __init__(self, job: str, why: str) -> None:
+        super().__init__(why)
+        self.job = job
+
+
 class ControlLog(Protocol):
     """The append-only log of decisions of one cluster's jobs."""
 
@@ -118,6 +130,7 @@ class ControlLog(Protocol):
 
         Raises:
             LeaseLostError: another controller may write; nothing was appended.
+            EntryRefusedError: an entry cannot be written down; nothing was appended.
         """
 
     def read_history(self, job: str) -> JobHistory:

@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from controller.control_log import LogEntry
-from controller.lake_table import LakeTable, date_of, is_in
+from controller.control_log import EntryRefusedError, LogEntry
+from controller.lake_table import LakeTable, arrow_rows, date_of, is_in
 from controller.log_codec import RowStamp, entry_of, row_of
 from include.tables import CONTROL_LOG
 from include.version import code_version
@@ -28,6 +29,10 @@ _DECODED = (
 
 class HeldLease(Protocol):
     """The lease under which a log is written."""
+
+    @property
+    def first_number(self) -> int:
+        """Changes whenever another controller may have written in between."""
 
     @property
     def number(self) -> int:
@@ -68,13 +73,22 @@ def read_known_jobs(table: LakeTable, clusters: Iterable[str], now_s: float) -> 
 
 
 def _last_rows(table: LakeTable, now_s: float, where: str) -> pa.Table:
-    """Return one row for each job; of the others no more than a part is in memory at a time."""
+    """Return one row for each job: first all keys are read, then the days on which last rows lie."""
     today = date_of(now_s)
     since, until = today - timedelta(days=HISTORY_DAYS), today + timedelta(days=1)  # a clock may have been ahead
+    last = _newest_by_job(table.read([*_NEWEST, "date"], since, until, where))
+    days = sorted(set(last.column("date").to_pylist()))
     kept = table.read(_DECODED, today, today, "false")
-    for rows in table.read_parts(_DECODED, since, until, where):
-        kept = _newest_by_job(pa.concat_tables([kept, _newest_by_job(rows)]))
+    for day in days:
+        wanted = last.filter(pc.equal(last.column("date"), day))
+        for rows in table.read_parts(_DECODED, day, day, f"{where} AND {_reach_of(wanted)}"):
+            kept = _newest_by_job(pa.concat_tables([kept, _newest_by_job(rows)]))
     return kept
+
+
+def _reach_of(rows: pa.Table) -> str:
+    """Return a condition that closes files before the earliest of some rows."""
+    return f"at >= '{pc.min(rows.column('at')).as_py().isoformat()}'"
 
 
 def _newest_by_job(rows: pa.Table) -> pa.Table:
@@ -104,10 +118,11 @@ class DeltaControlLog:
         known: KnownJobs | None = None,
     ) -> None:
         self._table, self._cluster, self._lease, self._clock = table, cluster, lease, clock
-        self._known = known
+        self._known, self._known_under = known, lease.first_number
 
     def load(self) -> None:
-        """Read the last rows again: after the lease was taken, another controller may have written meanwhile."""
+        """Read the last rows again, as is done by itself when the lease was taken anew."""
+        self._known_under = self._lease.first_number
         self._known = read_known_jobs(self._table, [self._cluster], self._clock())
 
     def append(self, entry: LogEntry) -> None:
@@ -123,19 +138,34 @@ class DeltaControlLog:
 
         Raises:
             LeaseLostError: another controller may write; nothing was appended.
+            EntryRefusedError: an entry cannot be written down; nothing was appended.
         """
         if not entries:
             return
-        known, number = dict(self._jobs()), self._lease.number
-        rows = []
+        known = dict(self._jobs())
+        rows = self._rows_of(entries, known)
+        self._lease.check()
+        self._known = None  # until it is known what became of the commit
+        self._table.append_arrow(rows)
+        self._known = known
+
+    def _rows_of(self, entries: Sequence[LogEntry], known: KnownJobs) -> pa.Table:
+        """Return entries as rows, numbered after those that are known, and add them to those."""
+        lease_number, made = self._lease.number, []
         for entry in entries:
             last = known.get(entry.job)
             known[entry.job] = KnownJob(entry=entry, number=(last.number if last else 0) + 1)
-            rows.append(row_of(entry, RowStamp(number, known[entry.job].number, code_version())))
-        self._lease.check()
-        self._known = None  # until it is known what became of the commit
-        self._table.append(rows)
-        self._known = known
+            stamp = RowStamp(lease_number, known[entry.job].number, code_version())
+            try:
+                made.append(row_of(entry, stamp))
+            except ValueError as error:
+                raise EntryRefusedError(entry.job, str(error)) from error
+        try:
+            return arrow_rows(CONTROL_LOG, made)
+        except (ValueError, OverflowError, TypeError):
+            for entry, row in zip(entries, made, strict=True):
+                _require_writable(entry, row)
+            raise
 
     def read_history(self, job: str) -> JobHistory:
         """Return the history after the last entry of a job; an empty one for a job without entries."""
@@ -148,9 +178,16 @@ class DeltaControlLog:
         return None if found is None else found.last
 
     def _jobs(self) -> KnownJobs:
-        if self._known is None:
+        if self._known is None or self._known_under != self._lease.first_number:
             self.load()
         return self._known or {}
+
+
+def _require_writable(entry: LogEntry, row: Mapping[str, object]) -> None:
+    try:
+        arrow_rows(CONTROL_LOG, [row])
+    except (ValueError, OverflowError, TypeError) as error:
+        raise EntryRefusedError(entry.job, str(error)) from error
 
 
 def open_control_log(lake: str) -> LakeTable:

@@ -87,7 +87,10 @@ class LakeTable:
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append rows in one commit, on disk when this returns; a column that a row lacks is null."""
-        made = arrow_rows(self._table, list(rows))
+        self.append_arrow(arrow_rows(self._table, list(rows)))
+
+    def append_arrow(self, made: pa.Table) -> None:
+        """Append rows of :func:`arrow_rows` in one commit, on disk when this returns."""
         if not len(made):
             return
         # Another process may make the table or change its properties at this moment; then nothing was committed.

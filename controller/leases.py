@@ -72,6 +72,12 @@ class Lease:
         self._cluster, self._owner, self._clock = cluster, owner, clock
         self._expiry_s, self._margin_s = expiry_s, margin_s
         self._own: LeaseTerm | None = None
+        self._first_number = 0
+
+    @property
+    def first_number(self) -> int:
+        """Number of the first of the own terms that followed each other: nobody else held the lease since then."""
+        return self._first_number
 
     @property
     def number(self) -> int:
@@ -90,7 +96,10 @@ class Lease:
         if newest is not None and newest != self._own and self._clock() < newest.until_s + self._margin_s:
             self._own = None
             return False
-        return self._take_number(1 if newest is None else newest.number + 1)
+        number = 1 if newest is None else newest.number + 1
+        if newest is None or newest != self._own:
+            self._first_number = number
+        return self._take_number(number)
 
     def renew(self) -> None:
         """Take the next term.

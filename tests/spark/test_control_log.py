@@ -36,7 +36,7 @@ NAMES = Provenance({"a": "Source: orders", "b": "enrich"})
 
 
 class Lease:
-    number = 1
+    number = first_number = 1
 
     def check(self) -> None:
         pass

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from controller.control_job import Controller, JobTask, LeaseLostError, RequestRefusedError, RequestUnknownError
 from controller.control_log import Provenance
 from controller.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
+from controller.leases import Lease
 from controller.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
@@ -24,7 +25,7 @@ AUTO = Limits(mode=Mode.AUTO)
 
 class HeldLease:
     def __init__(self, number: int = 1) -> None:
-        self.number, self.is_lost = number, False
+        self.number, self.first_number, self.is_lost = number, number, False
 
     def check(self) -> None:
         if self.is_lost:
@@ -84,6 +85,28 @@ def test_a_row_of_an_older_lease_that_came_late_does_not_count(tmp_path) -> None
     assert open_log(tmp_path).read_last(JOB) == newer
 
 
+def test_a_log_is_read_again_when_another_held_the_lease_in_between(tmp_path) -> None:
+    now = {"s": NOW_S}
+    one, two = (Lease(str(tmp_path), "live", owner, lambda: now["s"]) for owner in ("one", "two"))
+    logs = [DeltaControlLog(open_control_log(str(tmp_path)), "live", lease, lambda: now["s"]) for lease in (one, two)]
+    assert one.take()
+    logs[0].append(entry_for(plain_case(NOW_S, "of one")))
+    one.renew()
+    one.release()
+    assert two.take()
+    assert logs[1].read_last(JOB).case.desired.step_id == "of one"
+    logs[1].append(entry_for(plain_case(NOW_S + 1, "of two")))
+    with pytest.raises(LeaseLostError):
+        logs[0].append(entry_for(plain_case(NOW_S + 2, "without a lease")))
+    now["s"] += 1000
+    assert one.take()
+    assert logs[0].read_last(JOB).case.desired.step_id == "of two"
+    assert [(row["step_id"], row["lease_number"], row["entry"]) for row in rows_of(tmp_path)] == [
+        ("of one", 1, 1),
+        ("of two", 3, 2),
+    ]
+
+
 @pytest.mark.parametrize(("days", "is_found"), [(0.2, True), (HISTORY_DAYS - 1, True), (HISTORY_DAYS + 2, False)])
 def test_entries_are_sought_for_a_bounded_time(tmp_path, days: float, is_found: bool) -> None:
     entry = entry_for(plain_case(NOW_S - days * 86_400))
@@ -121,7 +144,7 @@ def test_after_a_failed_append_the_log_is_read_again(tmp_path, monkeypatch: pyte
     first = entry_for(plain_case())
     log.append(first)
     open_log(tmp_path, HeldLease(2)).append(entry_for(plain_case(NOW_S + 1, "by another")))
-    monkeypatch.setattr(table, "append", _fail_for_want_of_space)
+    monkeypatch.setattr(table, "append_arrow", _fail_for_want_of_space)
     with pytest.raises(OSError, match="disk full"):
         log.append(entry_for(plain_case(NOW_S + 2)))
     assert log.read_last(JOB).case.desired.step_id == "by another"
@@ -210,6 +233,23 @@ def test_a_job_that_does_not_reply_keeps_no_other_from_its_turn(tmp_path) -> Non
     actions = controller.control_jobs([task("live/a"), task("live/b"), task("live/c")])
     assert [actions[f"live/{name}"].reason for name in "abc"] == ["not_observed", "no_reply", "plan"]
     assert flink.sent == ["live/c"]
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [({"a": 2**40}, "not_recorded"), ({"a\ud800": 2}, "foreign_change")],
+    ids=["a parallelism beyond 32 bits", "half a surrogate pair as a vertex"],
+)
+def test_a_job_of_strange_values_keeps_no_other_from_its_turn(tmp_path, odd, reason: str) -> None:
+    flink = Flink("live/a", "live/b", "live/c")
+    controller, _ = start(tmp_path, flink)
+    flink.parallelism["live/b"] = odd
+    actions = controller.control_jobs([task("live/a"), task("live/b"), task("live/c")])
+    assert [actions[f"live/{name}"].reason for name in "abc"] == ["plan", reason, "plan"]
+    assert flink.sent == ["live/a", "live/c"]
+    assert {row["job"] for row in rows_of(tmp_path) if row["verb"] == "rescale"} == {"a", "c"}
+    for row in rows_of(tmp_path):
+        assert reconcile(case_of(row)) == action_of(row)
 
 
 def test_slots_that_one_job_takes_are_not_free_for_the_next(tmp_path) -> None:

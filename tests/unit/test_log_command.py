@@ -27,7 +27,7 @@ ODD = 'live/<script>alert(1)</script> "\x1b[31m'
 
 
 class Lease:
-    number = 1
+    number = first_number = 1
 
     def check(self) -> None:
         pass

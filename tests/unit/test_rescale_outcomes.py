@@ -1,0 +1,58 @@
+"""A judged rescale is a row that training can read: what was promised, and what was measured before and after."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
+from deltalake import DeltaTable
+
+from controller.control_log import Provenance
+from controller.plan_rows import PlanStep
+from controller.rescale_outcomes import RescaleOutcome, append_outcomes
+from include.tables import RESCALE_OUTCOMES
+from models.control.outcome import Measurements
+from models.control.reconcile import OutcomeCheck
+from models.control.state import JobHistory, ObservedJob
+
+BEFORE = Measurements(NOW_S - 900, 1000.0, math.nan, 0.1, 5.0, 3)
+AFTER = Measurements(NOW_S, 700.0, 1000.0, 0.8, 200.0, 4)
+PROMISED = PlanStep("step-1", NOW_S, NOW_S, NOW_S, TWO, FOUR, 2, 4, 120.0, 1500.0, 900.0, 1000.0, "load rises")
+
+
+def judged(is_worse: bool | None) -> RescaleOutcome:
+    sent = entry_for(plain_case(NOW_S - 800))
+    request = sent.action.request
+    history = JobHistory("j", None, FOUR, last_good=TWO, to_judge=request, confirmed_at_s=NOW_S - 700)
+    runs = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
+    case = plain_case(observed=runs, history=history, outcome=OutcomeCheck(is_worse, "records wait for 200 s"))
+    entry = entry_for(case, provenance=Provenance({"a": "map", "b": "sink"}, NOW_S - 3600, "m-1"))
+    return RescaleOutcome(entry, BEFORE, AFTER, PROMISED, "plan")
+
+
+def test_a_judged_rescale_is_one_row(tmp_path) -> None:
+    fine = replace(judged(False), promised=None, origin="reactive")
+    append_outcomes(str(tmp_path), [judged(True), fine])
+    rows = DeltaTable(str(tmp_path / RESCALE_OUTCOMES.relative_path)).to_pyarrow_table().to_pylist()
+    worse, fine_row = sorted(rows, key=lambda row: row["origin"])
+    assert (worse["cluster"], worse["job"], worse["step_id"], worse["origin"]) == ("live", "orders", "step-1", "plan")
+    assert (worse["is_worse"], worse["rolled_back"], worse["detail"]) == (True, True, "records wait for 200 s")
+    assert dict(worse["parallelism_to"]) == {"map": 4, "sink": 4}
+    assert (worse["slots_from"], worse["slots_to"], worse["restarts"]) == (2, 4, 1)
+    assert (worse["throughput_before_per_s"], worse["throughput_after_per_s"]) == (1000.0, 700.0)
+    assert (worse["arriving_before_per_s"], worse["arriving_after_per_s"]) == (None, 1000.0)
+    assert (worse["promised_recovery_s"], worse["promised_capacity_per_s"]) == (120.0, 1500.0)
+    assert [worse[name].timestamp() - NOW_S for name in ("requested_at", "confirmed_at", "judged_at")] == [
+        -800,
+        -700,
+        0,
+    ]
+    assert (fine_row["is_worse"], fine_row["rolled_back"], fine_row["promised_recovery_s"]) == (False, False, None)
+
+
+def test_an_entry_that_judges_nothing_is_refused(tmp_path) -> None:
+    with pytest.raises(ValueError, match="judges no rescale"):
+        append_outcomes(str(tmp_path), [judged(None)])
+    assert not (tmp_path / RESCALE_OUTCOMES.relative_path).exists()
