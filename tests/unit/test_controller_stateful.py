@@ -165,8 +165,7 @@ class ControllerMachine(RuleBasedStateMachine):
                 assert target[vertex] <= high
                 assert target[vertex] >= low or "d" in target  # two groups may not both have what is pinned
         if limits.mode is Mode.APPROVE and entry.action.reason != "pin":
-            said = [one for one in self.approvals if one.step_id == request.step_id and one.target == target]
-            assert said
+            assert any(one.is_approved and one.is_about(flink.look(), target) for one in self.approvals)
             assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
 
     def _check_slots(self, target: dict[str, int]) -> None:
@@ -350,7 +349,8 @@ class ControllerMachine(RuleBasedStateMachine):
         wanted = {**self.desired.parallelism, **self.limits.pin_of(self.desired.parallelism)}
         target = bound_target(wanted, self.flink.look(), self.limits)
         now_s = self.clock()
-        said = StepApproval(self.desired.step_id, target, is_approved, now_s, now_s + HOUR_S)
+        before = dict(self.flink.requested)
+        said = StepApproval(self.desired.step_id, before, target, is_approved, now_s, now_s + HOUR_S)
         self.approvals = (*self.approvals[-4:], said)
 
     @rule(is_worse=st.sampled_from([None, True, False]))
