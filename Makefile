@@ -38,6 +38,10 @@ ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make
 airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
 	@$(PY) -m cli.airflow_cli $(ARGS)
 
+.PHONY: log
+log: setup  ## what was decided on a job, sent and answered: make log ARGS="cluster/job --hours 24"
+	@$(PY) -m cli.log $(ARGS)
+
 .PHONY: record
 record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
 	@$(PY) -m cli.record $(ARGS)

@@ -1,4 +1,4 @@
-"""One job at one tick: observe, decide, record, send.
+"""The jobs of one cluster at one tick: observe, decide, record, check again, send.
 
 A decision is recorded before its request leaves, so nothing is ever sent that the log does not have. Whether a request
 arrived is found in what Flink says it was asked for, never in the log alone.
@@ -6,16 +6,21 @@ arrived is found in what Flink says it was asked for, never in the log alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from models.control.history import advance_history, end_refused_request
+from controller.control_log import NO_PROVENANCE, ControlLog, LogEntry, Provenance, is_news
+from models.control.history import advance_history, end_refused_request, end_unsent_request
 from models.control.limits import Limits
-from models.control.reconcile import SENDS, Action, Case, OutcomeCheck, Verb, check_last_moment, reconcile
-from models.control.state import Intention, JobHistory, ObservedJob, Parallelism
+from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
+from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request, reserve_slots
+
+log = logging.getLogger(__name__)
 
 NOT_JUDGED = OutcomeCheck()
+_LATEST_SHARE = 0.5  # of the time until its deadline: a request that waited longer to be sent could not be followed
 
 
 class RequestRefusedError(Exception):
@@ -50,32 +55,22 @@ class Actuator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One line of a job's log: a decision with everything that it was made from, and the history after it.
+class JobTask:
+    """A job to be brought one step nearer to what is desired.
 
     Attributes:
         job: ``cluster/job``.
-        case: what the decision was made from; ``reconcile(case)`` gives ``action`` again.
-        action: the decision.
-        history: after it.
-        answer: why the request has no effect: what Flink has said, or why it was held back.
+        desired: None when it is to stay as it is.
+        read_limits: called before the decision and again immediately before its request leaves.
+        outcome: of its last confirmed request.
+        provenance: of what is desired.
     """
 
     job: str
-    case: Case
-    action: Action
-    history: JobHistory
-    answer: str = ""
-
-
-class ControlLog(Protocol):
-    """The append-only log of decisions."""
-
-    def append(self, entry: LogEntry) -> None:
-        """Append an entry; it is durable when this returns."""
-
-    def read_history(self, job: str) -> JobHistory:
-        """Return the history after the last entry of a job; an empty one for a job without entries."""
+    desired: Intention | None
+    read_limits: Callable[[], Limits]
+    outcome: OutcomeCheck = NOT_JUDGED
+    provenance: Provenance = NO_PROVENANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,57 +95,112 @@ class Controller:
         desired: Intention | None,
         read_limits: Callable[[], Limits],
         outcome: OutcomeCheck = NOT_JUDGED,
+        provenance: Provenance = NO_PROVENANCE,
     ) -> Action:
-        """Bring a job one step nearer to what is desired; returns the decision.
+        """Bring one job one step nearer to what is desired; see :meth:`control_jobs`."""
+        return self.control_jobs([JobTask(job, desired, read_limits, outcome, provenance)])[job]
 
-        A request is recorded first.  Immediately before it leaves, limits, the observed state and the lease are read
-        again: recording takes a moment, in which a person may have stopped or changed the job.
+    def control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
+        """Bring jobs of the cluster one step nearer to what is desired; returns the decision on each.
+
+        All are decided first and recorded in one commit. Then limits, observed state and lease are read again
+        immediately before each request leaves; one that is no longer allowed is withdrawn, which a second entry says.
+        A job that cannot be observed waits (``no_reply``, ``not_observed``) and keeps no other from its turn.
 
         Raises:
-            RequestUnknownError: the cluster does not reply; nothing was decided.
-            LeaseLostError: another controller has the lease; nothing was sent.
+            LeaseLostError: another controller has the lease; nothing more is sent.
         """
-        case = self._take_case(job, desired, read_limits, outcome)
-        action = reconcile(case)
-        if action.request is None or action.verb not in SENDS or action.is_dry_run:
-            self._record(job, case, action)
-            return action
+        actions: dict[str, Action] = {}
+        decided = self._decide(tasks, actions)
+        decided = [(task, entry) for task, entry in decided if is_news(entry, self.log.read_last(task.job))]
+        if not decided:
+            return actions
         self.check_lease()
-        return self._send(self._record(job, case, action), read_limits)
+        self.log.append_all([entry for _, entry in decided])
+        answered = []
+        for task, entry in decided:
+            if entry.sends and entry.action.request is not None:
+                actions[task.job], answer = self._send(task, entry, entry.action.request)
+                answered.append(answer)
+        if answered:
+            self.log.append_all(answered)
+        return actions
 
-    def _take_case(
-        self, job: str, desired: Intention | None, read_limits: Callable[[], Limits], outcome: OutcomeCheck
-    ) -> Case:
-        history = self.log.read_history(job)
-        return Case(self.clock(), desired, self.actuator.observe(job), history, read_limits(), outcome)
+    def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
+        """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
+        decided, taken = [], 0
+        for task in tasks:
+            case, why = self._observe(task, self.log.read_history(task.job))
+            if case is None:
+                actions[task.job] = why
+                continue
+            case = replace(case, observed=reserve_slots(case.observed, taken))
+            action = reconcile(case)
+            entry = LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)
+            if entry.sends and action.request is not None:
+                taken += max(0, _added_slots(case.observed, action.request))
+            actions[task.job] = action
+            decided.append((task, entry))
+        return decided
 
-    def _send(self, entry: LogEntry, read_limits: Callable[[], Limits]) -> Action:
-        """Send a recorded request, unless something has changed since it was decided."""
-        job, case, request = entry.job, entry.case, entry.action.request
-        if request is None:
-            return entry.action
+    def _observe(self, task: JobTask, history: JobHistory) -> tuple[Case | None, Action]:
+        """Return what a decision is made from, or why there is none now."""
         try:
-            now = replace(case, now_s=self.clock(), observed=self.actuator.observe(job), limits=read_limits())
-            withheld = check_last_moment(now, entry.action)
-        except RequestUnknownError as silent:
-            withheld = Action(Verb.WAIT, "withheld", f"the cluster does not reply: {silent}")
-        if withheld is not None:
-            self.log.append(replace(entry, history=case.history, answer=withheld.detail))
-            return withheld
+            observed = self.actuator.observe(task.job)
+            limits = task.read_limits()
+        except RequestUnknownError as error:
+            return None, Action(Verb.WAIT, "no_reply", str(error))
+        except Exception as error:  # one job's trouble must not keep the others from their turn
+            log.exception("%s is not observed", task.job)
+            return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
+        return Case(self.clock(), task.desired, observed, history, limits, task.outcome), _NOTHING
+
+    def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
+        """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""
+        forbidden = self._check_again(task, entry, request)
+        if forbidden is not None:
+            answer = self._answer(entry, f"withdrawn before sending: {forbidden}", end_unsent_request(entry.case))
+            return Action(Verb.REFUSE, "withdrawn_before_sending", forbidden, request), answer
         self.check_lease()
         try:
-            self.actuator.request(job, request.job_id, request.target)
-        except RequestRefusedError as refused:
-            ended = end_refused_request(entry.history, self.clock(), case.limits.block_s)
-            self.log.append(replace(entry, history=ended, answer=str(refused)))
-            return Action(Verb.REFUSE, "refused_by_flink", str(refused), request)
-        except RequestUnknownError:
-            pass  # the next tick finds out what became of it
-        return entry.action
+            self.actuator.request(task.job, request.job_id, request.target)
+        except RequestRefusedError as error:
+            ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
+            refused = Action(Verb.REFUSE, "refused_by_flink", str(error), request)
+            return refused, self._answer(entry, f"refused: {error}", ended)
+        except RequestUnknownError as error:  # the next tick finds out what became of it
+            return entry.action, self._answer(entry, f"no reply: {error}", entry.history)
+        except Exception as error:  # it may have arrived or not
+            log.exception("request for %s", task.job)
+            return entry.action, self._answer(entry, f"no reply: {type(error).__name__}: {error}", entry.history)
+        return entry.action, self._answer(entry, "accepted", entry.history)
 
-    def _record(self, job: str, case: Case, action: Action) -> LogEntry:
-        """Record a decision that changes the history or that a person should see."""
-        entry = LogEntry(job, case, action, advance_history(case, action))
-        if entry.history != case.history or action.verb not in {Verb.WAIT, Verb.REFUSE}:
-            self.log.append(entry)
-        return entry
+    def _check_again(self, task: JobTask, entry: LogEntry, request: Request) -> str | None:
+        """Return why a recorded request may not be sent any more; None when the same decision would be made again."""
+        case, why = self._observe(task, entry.case.history)
+        if case is None:
+            return f"{why.reason}: {why.detail}"
+        if case.now_s - request.sent_at_s > _LATEST_SHARE * (request.deadline_s - request.sent_at_s):
+            return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
+        again = reconcile(case)
+        is_same = again.verb is entry.action.verb and not again.is_dry_run and _asks_the_same(again.request, request)
+        return None if is_same else f"{again.reason}: {again.detail}"
+
+    def _answer(self, entry: LogEntry, answer: str, history: JobHistory) -> LogEntry:
+        return replace(entry, answer=answer, answered_at_s=self.clock(), history=history)
+
+
+_NOTHING = Action(Verb.WAIT, "")
+
+
+def _asks_the_same(one: Request | None, other: Request) -> bool:
+    return one is not None and (one.job_id, dict(one.target), dict(one.before), one.is_rollback) == (
+        other.job_id,
+        dict(other.target),
+        dict(other.before),
+        other.is_rollback,
+    )
+
+
+def _added_slots(observed: ObservedJob, request: Request) -> int:
+    return observed.slots_of(request.target) - observed.slots

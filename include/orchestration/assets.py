@@ -31,8 +31,7 @@ _BRONZE_AND_SILVER = (
     tables.RESCALES,
 )
 _SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.RESCALES)
-_STEPS = (tables.PLANS, tables.LOOKS, tables.APPLIED_STEPS)
-_SHOWN = (*_STEPS, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
+_SHOWN = (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
 

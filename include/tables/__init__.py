@@ -18,8 +18,9 @@ from include.tables.gold import (
     PLANS,
     POLICY_MEMORY,
     PROFILES,
+    RESCALE_OUTCOMES,
 )
-from include.tables.ops import QUALITY, QUARANTINE
+from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
 from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, RESCALES
 
@@ -29,6 +30,9 @@ __all__ = [
     "BACKTESTS",
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
+    "CONTROLLED",
+    "CONTROLLER_MEMORY",
+    "CONTROL_LOG",
     "FORECASTS",
     "FORECAST_SCORES",
     "INGESTED",
@@ -43,6 +47,7 @@ __all__ = [
     "QUALITY",
     "QUARANTINE",
     "RESCALES",
+    "RESCALE_OUTCOMES",
     "TABLES",
     "Table",
 ]
@@ -70,3 +75,7 @@ TABLES: tuple[Table, ...] = (
     APPLIED_STEPS,
     BACKTESTS,
 )
+"""The tables that stages write."""
+
+CONTROLLED: tuple[Table, ...] = (CONTROL_LOG, CONTROLLER_MEMORY, RESCALE_OUTCOMES)
+"""The tables that the controller writes, without Spark."""

@@ -218,6 +218,48 @@ APPLIED_STEPS = Table(
     checks={"status_known": "status IN ('claimed', 'dry_run', 'confirmed', 'failed', 'refused')"},
 )
 
+RESCALE_OUTCOMES = Table(
+    # Append-only: one row per rescale that was confirmed and judged; training learns from all of them, so they are kept
+    # for as long as models are trained (two years).
+    "gold.rescale_outcomes",
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "step_id": "STRING",
+        "origin": "STRING",  # plan, reactive or pin
+        "requested_at": "TIMESTAMP",
+        "confirmed_at": "TIMESTAMP",
+        "judged_at": "TIMESTAMP",
+        "parallelism_from": PARALLELISM,
+        "parallelism_to": PARALLELISM,
+        "slots_from": "INT",
+        "slots_to": "INT",
+        "promised_recovery_s": "DOUBLE",  # by the plan; null for a step without a plan
+        "promised_capacity_per_s": "DOUBLE",
+        "promised_load_q50_per_s": "DOUBLE",
+        "promised_load_q90_per_s": "DOUBLE",
+        "throughput_before_per_s": "DOUBLE",  # records that the sources emitted
+        "throughput_after_per_s": "DOUBLE",
+        "arriving_before_per_s": "DOUBLE",  # records that arrived at the sources; null when it is not known
+        "arriving_after_per_s": "DOUBLE",
+        "backpressured_share_before": "DOUBLE",  # of the busiest source
+        "backpressured_share_after": "DOUBLE",
+        "lag_before_s": "DOUBLE",
+        "lag_after_s": "DOUBLE",
+        "restarts": "INT",  # failures between the two measurements
+        "is_worse": "BOOLEAN",
+        "detail": "STRING",  # one sentence for a person
+        "rolled_back": "BOOLEAN",  # whether the job was returned to its earlier parallelism
+        "plan_as_of": "TIMESTAMP",
+        "model_version": "STRING",
+        "code_version": "STRING",
+        "date": "DATE",  # of judged_at
+    },
+    keys=("cluster", "job", "step_id", "confirmed_at"),
+    partition_by=("date",),
+)
+
 BACKTESTS = Table(
     "gold.backtests",  # what a job's last days would have cost under each policy; the recommendation is no action
     {

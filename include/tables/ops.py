@@ -1,8 +1,8 @@
-"""Tables about the pipeline itself: quarantine, and the quality of each interval."""
+"""Tables about the pipeline itself: quarantine, the quality of each interval, the controller's log and memory."""
 
 from __future__ import annotations
 
-from include.tables.schema import DATE_HOUR, Table
+from include.tables.schema import DATE_HOUR, PARALLELISM, Table
 
 QUARANTINE = Table(
     "ops.quarantine",
@@ -36,4 +36,67 @@ QUALITY = Table(
         "quarantined": "BIGINT",
     },
     keys=("interval_start", "interval_end", "cluster"),
+)
+
+CONTROL_LOG = Table(
+    # Append-only: one row per decision that the controller made on a job, and one per answer of Flink to a request.
+    # The controller reads the last two weeks when it starts; the report three days.  Kept for a year: it is the record
+    # of what was done to the jobs, and small.
+    "ops.control_log",
+    {
+        "at": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",  # as observed; null when the cluster has no such job
+        "lease_number": "BIGINT",  # fencing number of the controller that decided
+        "entry": "BIGINT",  # orders the rows of a job, after lease_number
+        "verb": "STRING",  # wait, rescale, confirm, roll_back, refuse
+        "reason": "STRING",  # named rule that decided
+        "detail": "STRING",  # one sentence for a person
+        "answer": "STRING",  # of Flink to the request; null in the row of the decision, which is written before
+        "origin": "STRING",  # of what is desired: plan, reactive, pin
+        "step_id": "STRING",  # of the step or request that the decision is about
+        "mode": "STRING",
+        "is_dry_run": "BOOLEAN",
+        "parallelism_from": PARALLELISM,  # by operator where its name is known, else by vertex id
+        "parallelism_to": PARALLELISM,  # requested, or desired where nothing is requested
+        "slots_from": "INT",
+        "slots_to": "INT",
+        "decided_at_s": "DOUBLE",  # exact; from it and the next six the decision can be made again
+        "observed": "STRING",  # JSON, as the five that follow
+        "desired": "STRING",
+        "limits": "STRING",
+        "outcome": "STRING",  # of the last confirmed request
+        "history_before": "STRING",
+        "history": "STRING",  # after the decision
+        "request": "STRING",
+        "operators": "MAP<STRING, STRING>",  # vertex id -> operator
+        "plan_as_of": "TIMESTAMP",
+        "model_version": "STRING",
+        "code_version": "STRING",
+        "date": "DATE",  # of at
+    },
+    keys=("cluster", "job", "lease_number", "entry"),
+    partition_by=("date",),
+    checks={
+        "verb_known": "verb IN ('wait', 'rescale', 'confirm', 'roll_back', 'refuse')",
+        "a_reason_is_named": "reason <> ''",
+    },
+)
+
+CONTROLLER_MEMORY = Table(
+    # Append-only: what the reactive controller remembers of a job and what it wants the job to run at.  The newest row
+    # of the last hours counts; older ones are kept for a week, to look into a decision.
+    "ops.controller_memory",
+    {
+        "at": "TIMESTAMP",
+        "cluster": "STRING",
+        "job": "STRING",
+        "plan_as_of": "TIMESTAMP",  # newest plan that it knew
+        "memory": "STRING",  # JSON
+        "standing": "STRING",  # JSON of the standing intention; null without one
+        "date": "DATE",  # of at
+    },
+    keys=("at", "cluster", "job"),
+    partition_by=("date",),
 )

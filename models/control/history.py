@@ -18,9 +18,7 @@ def advance_history(case: Case, action: Action) -> JobHistory:
     For a decision that sends, this is the history from before the request leaves: it stands in the log by then, so a
     controller that is killed at any moment finds its request in flight.
     """
-    history = bound_times(case.history, case.now_s, case.limits)
-    if case.outcome.is_worse is False:
-        history = replace(history, to_judge=None)
+    history = end_unsent_request(case)
     if action.verb is Verb.CONFIRM and action.request is not None:
         return _confirm(history, action.request, case.now_s)
     if action.request is not None and not action.is_dry_run:
@@ -33,6 +31,12 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
     if history.in_flight is None:
         return history
     return _block(replace(history, in_flight=None), history.in_flight.target, now_s, block_s)
+
+
+def end_unsent_request(case: Case) -> JobHistory:
+    """Return the history after a decision of which nothing was sent: what was known before, and the outcome."""
+    history = bound_times(case.history, case.now_s, case.limits)
+    return replace(history, to_judge=None) if case.outcome.is_worse is False else history
 
 
 def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:

@@ -20,7 +20,6 @@ __all__ = [
     "Case",
     "OutcomeCheck",
     "Verb",
-    "check_last_moment",
     "desired_parallelism",
     "reconcile",
 ]
@@ -33,22 +32,6 @@ def reconcile(case: Case) -> Action:
         if action is not None:
             return action
     return _send(case)
-
-
-def check_last_moment(now: Case, action: Action) -> Action | None:
-    """Return why a recorded request must not leave any more; None when it may.
-
-    A request that is held back has never left: the history goes on from the one before it was recorded.
-
-    Args:
-        now: the case of the decision, with limits and observed state that were read just now.
-        action: the decision.
-    """
-    again = reconcile(now)
-    if again.verb not in SENDS or again.is_dry_run or again.request is None or action.request is None:
-        return Action(Verb.WAIT, "withheld", f"{again.reason}: {again.detail}")
-    is_same = (again.request.job_id, dict(again.request.target)) == (action.request.job_id, dict(action.request.target))
-    return None if is_same else Action(Verb.WAIT, "withheld", "something has changed: the job is judged afresh")
 
 
 def _check_job(case: Case) -> Action | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import math
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from spark_jobs.report.page_data import Curve, Fan, JobReport, Step
 LOAD, FORECAST, CAPACITY, SLOTS, NOW = "#1f4e79", "#2a8fbd", "#c05621", "#2f7d4f", "#6b7280"
 CURVES_PER_ROW = 4
 LEFT_IN, RIGHT_IN = 0.62, 0.12  # margins of every drawing, inches
-APPLIED = {"confirmed": SLOTS, "dry_run": "white", "failed": "#b91c1c"}
+APPLIED = {"confirmed": SLOTS, "dry_run": "white", "failed": "#b91c1c", "rolled_back": CAPACITY}
 
 mpl.rcParams.update(
     {
@@ -39,7 +40,7 @@ def _svg(figure: Figure, title: str) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
-    return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+    return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
 
 
 def _set_margins(figure: Figure, *, bottom_in: float, top_in: float, between: float) -> None:
@@ -142,7 +143,7 @@ def _draw_slots(axes: Axes, job: JobReport, as_of: datetime) -> None:
 def _draw_applied(axes: Axes, job: JobReport) -> None:
     """Mark the steps of earlier plans that were applied, failed, or would have been applied."""
     for status, colour in APPLIED.items():
-        mine = [one for one in job.outcomes if one.status == status]
+        mine = [one for one in job.outcomes if one.status.split(":")[0] == status]
         if mine:
             times, slots = date2num([one.apply_at for one in mine]), [one.slots for one in mine]
             label = f"steps: {status.replace('_', ' ')}"
@@ -187,7 +188,7 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
     axes.fill_between(curve.parallelism, lower, upper, color=CAPACITY, alpha=0.2, linewidth=0)
     axes.plot(curve.parallelism, curve.mean_per_s, color=CAPACITY, linewidth=1.2)
     axes.plot(curve.observed, curve.observed_per_s, "o", color=LOAD, markersize=3)
-    axes.set_title(curve.operator, fontsize=9, loc="left")
+    axes.set_title(curve.operator, fontsize=9, loc="left", parse_math=False)  # Foo$$Lambda$14 is a name
     axes.set_xlabel("parallelism")
     axes.yaxis.set_major_formatter(EngFormatter())
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4))

@@ -12,6 +12,7 @@ import pandas as pd
 from include.settings import Settings
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
+from spark_jobs.report.control_log import read_lines
 from spark_jobs.report.figures import visible_curve
 from spark_jobs.report.outcomes import list_outcomes, measure_outcome, optional_number, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
@@ -30,6 +31,7 @@ class Rows:
         due: steps of earlier plans that were due.
         rescales: and restarts of the last days.
         backtests: of the newest comparison of policies.
+        log: of the controller, of the last day.
     """
 
     plan: pd.DataFrame
@@ -39,6 +41,7 @@ class Rows:
     due: pd.DataFrame
     rescales: pd.DataFrame
     backtests: pd.DataFrame
+    log: pd.DataFrame
 
 
 def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobReport]:
@@ -46,6 +49,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
     bundle = _champion(settings)
     loads, fans, earlier = (dict(_by_job(frame)) for frame in (rows.load, rows.forecast, rows.earlier))
     due, rescales, backtests = (dict(_by_job(frame)) for frame in (rows.due, rows.rescales, rows.backtests))
+    logged = dict(_by_job(rows.log))
     reports = []
     for (cluster, job), plan in _by_job(rows.plan):
         key = (cluster, job)
@@ -62,6 +66,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
                 outcomes=list_outcomes(due[key], load, events, as_of) if key in due else [],
                 realised=measure_outcome(load, events),
                 policies=policy_costs(backtests[key]) if key in backtests else [],
+                log=read_lines(logged[key]) if key in logged else [],
             )
         )
     return sorted(reports, key=lambda report: (-len(report.planned), report.cluster, report.job))

@@ -10,43 +10,39 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.report.control_log import STEP, own_steps, step_outcomes
 from spark_jobs.report.page_data import Outcome, PolicyCost, Realised
 
 BIN = timedelta(minutes=5)
 # A rescale belongs to a step when it began so shortly before or after the step was decided on.
 NEAR = timedelta(minutes=10)
 OUTCOMES_SHOWN = 12
+PLAN_REACHES = timedelta(days=7)
+_TIMES = ("slots", "apply_at", "effective_at", "valid_until")
+_EXPECTED = ("p_late", "expected_load_q90_per_s", "expected_recovery_s")
 _REALISED = ["confirmed", "dry_run"]  # of a dry run too is shown what the job did meanwhile
 
 
-def due_steps(plans: DataFrame, applied: DataFrame, looks: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the steps of the days shown, of earlier plans and of the reactive controller, with their outcomes."""
-    due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("status") != "claimed")
-    results = applied.where(due).select(
-        "step_id",
-        "as_of",
-        F.concat_ws(": ", "status", "refusal").alias("outcome"),
-        F.col("status").alias("final_status"),
-        F.coalesce("requested_at", "decided_at").alias("decided_at"),
-    )
+def due_steps(plans: DataFrame, log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the steps of the days shown that the controller decided on, of plans and its own, with their outcomes.
+
+    Args:
+        plans: gold.plans.
+        log: ops.control_log.
+        since: begin of the time shown.
+        as_of: its end.
+    """
+    results = F.broadcast(step_outcomes(log, since.date(), as_of.date()))
     # A plan reaches a day or two ahead; the partition column keeps older ones closed.
-    dates = F.col("date").between(F.lit((since - timedelta(days=7)).date()), F.lit(as_of.date()))
-    wanted = ("slots", "apply_at", "effective_at", "valid_until", "p_late")
-    loads = ("expected_load_q90_per_s", "expected_recovery_s")
-    steps = plans.where(dates & (F.col("as_of") < F.lit(as_of))).select(
-        "as_of", "step_id", "cluster", "job", *wanted, *loads
-    )
-    planned = steps.join(F.broadcast(results), ["as_of", "step_id"])
-    # The reactive controller's own steps have no forecast; they are in effect until the next step.
-    unknown = {name: F.lit(None).cast("double") for name in ("p_late", *loads)}
-    own = looks.where(dates & (F.col("decision") == "net")).withColumns(
-        unknown | {"effective_at": F.col("apply_at"), "valid_until": F.lit(None).cast("timestamp")}
-    )
-    outcome = F.concat(F.lit("reactive controller, "), "outcome")
-    reactive = own.select("as_of", "step_id", "cluster", "job", *wanted, *loads).join(
-        F.broadcast(results), ["as_of", "step_id"]
-    )
-    return planned.unionByName(reactive.withColumn("outcome", outcome))
+    dates = F.col("date").between(F.lit((since - PLAN_REACHES).date()), F.lit(as_of.date()))
+    due = F.col("apply_at").between(F.lit(since), F.lit(as_of)) & (F.col("as_of") < F.lit(as_of))
+    planned = plans.where(dates & due).select("as_of", *STEP, *_TIMES, *_EXPECTED)
+    # Its own steps have no forecast; they are in effect until the next step.
+    unknown = {name: F.lit(None).cast("double") for name in _EXPECTED}
+    times = {name: F.col("at") for name in ("as_of", "apply_at", "effective_at")}
+    own = own_steps(log, since, as_of).withColumns({**unknown, **times, "valid_until": F.lit(None).cast("timestamp")})
+    told = own.join(results, [*STEP]).withColumn("outcome", F.concat("by", "outcome")).drop("by", "at")
+    return planned.join(results, [*STEP]).unionByName(told)
 
 
 def recent_rescales(rescales: DataFrame, since: datetime, as_of: datetime) -> DataFrame:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from models.control.log_lines import LogLine
+
 
 @dataclass(frozen=True, slots=True)
 class LoadSeries:
@@ -78,8 +80,8 @@ class Outcome:
 
     Attributes:
         apply_at: when it was due.
-        status: of gold.applied_steps, with the refusal's name if it was refused, or that it is the
-            reactive controller's own step.
+        status: what became of it with its named reason (:func:`spark_jobs.report.control_log.step_outcomes`), or that
+            it is a step of the reactive controller or of a person's pin.
         slots, ran_slots: planned; mean of those that the job ran with, None when it was not observed.
         load_q90_per_s, load_per_s: highest of the forecast's bins; highest that came.
         p_late, late_minutes: probability in the worst bin; minutes late while it was in effect.
@@ -137,6 +139,7 @@ class JobReport:
         past_fan: for bins that are over, what was forecast in the hour before them.
         outcomes: of earlier plans' steps.
         policies: of the newest backtest, the cheapest first.
+        log: what the controller decided in the last day, the newest first.
     """
 
     cluster: str
@@ -149,6 +152,7 @@ class JobReport:
     outcomes: Sequence[Outcome] = ()
     realised: Realised | None = None
     policies: Sequence[PolicyCost] = ()
+    log: Sequence[LogLine] = ()
 
     @property
     def anchor(self) -> str:

@@ -15,8 +15,9 @@ from include.stages import StageRequest
 from include.utc import format_utc
 from include.version import code_version
 from spark_jobs.lake import Lake
+from spark_jobs.report.control_log import STEP, logged_rows, step_outcomes
 from spark_jobs.report.job_reports import Rows, job_reports
-from spark_jobs.report.outcomes import due_steps, newest_backtests, recent_rescales
+from spark_jobs.report.outcomes import PLAN_REACHES, due_steps, newest_backtests, recent_rescales
 from spark_jobs.report.page import write
 from spark_jobs.report.page_data import Report
 from spark_jobs.report.text_tables import forecast_rows, model_rows, quality_rows, quarantine_rows
@@ -90,10 +91,10 @@ def _sum_sources(forecasts: DataFrame) -> DataFrame:
     return bins.orderBy("cluster", "job", "bin_start")
 
 
-def add_outcomes(plan: DataFrame, applied: DataFrame) -> DataFrame:
-    """Add the outcome of each step to the plan."""
-    found = applied.select("step_id", F.concat_ws(" ", "status", "refusal").alias("outcome"))
-    joined = plan.join(found, "step_id", "left")
+def add_outcomes(plan: DataFrame, log: DataFrame, as_of: datetime) -> DataFrame:
+    """Add what became of each step to the plan, since it was made."""
+    outcomes = step_outcomes(log, as_of.date(), (as_of + PLAN_REACHES).date()).select(*STEP, "outcome")
+    joined = plan.join(outcomes, [*STEP], "left")
     return joined.withColumn("outcome", F.coalesce("outcome", F.lit(""))).orderBy("cluster", "job", "step_index")
 
 
@@ -101,11 +102,11 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Write ``<out>/report.html`` for the newest plan at or before the request's ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     as_of = F.lit(format_utc(request.as_of)).cast("timestamp")
-    plan = add_outcomes(newest_plan(lake.read(tables.PLANS), as_of), lake.read(tables.APPLIED_STEPS)).cache()
-    shown = select_most_changed(plan, JOBS_SHOWN).cache()
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
-    plans, applied, forecasts = (lake.read(table) for table in (tables.PLANS, tables.APPLIED_STEPS, tables.FORECASTS))
-    looks, late_after_s = lake.read(tables.LOOKS), settings.planner.costs.late_after_s
+    plans, log, forecasts = (lake.read(table) for table in (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS))
+    plan = add_outcomes(newest_plan(plans, as_of), log, now).cache()
+    shown = select_most_changed(plan, JOBS_SHOWN).cache()
+    late_after_s = settings.planner.costs.late_after_s
 
     def collect(frame: DataFrame) -> pd.DataFrame:
         return frame.join(F.broadcast(shown), ["cluster", "job"], "left_semi").toPandas()
@@ -116,7 +117,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         steps = pool.submit(collect, plan)
         forecast = pool.submit(lambda: collect(newest_forecast(forecasts, as_of)))
         earlier = pool.submit(lambda: collect(earlier_forecasts(forecasts, since, now)))
-        due = pool.submit(lambda: collect(due_steps(plans, applied, looks, since, now)))
+        due = pool.submit(lambda: collect(due_steps(plans, log, since, now)))
+        logged = pool.submit(lambda: collect(logged_rows(log, now)))
         rescales = pool.submit(lambda: collect(recent_rescales(lake.read(tables.RESCALES), since, now)))
         backtests = pool.submit(lambda: collect(newest_backtests(lake.read(tables.BACKTESTS), as_of)))
         total = pool.submit(lambda: plan.select("cluster", "job").distinct().count())
@@ -132,6 +134,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
             due=due.result(),
             rescales=rescales.result(),
             backtests=backtests.result(),
+            log=logged.result(),
         )
         report = Report(
             as_of=request.as_of,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from controller.control_job import LeaseLostError, LogEntry, RequestRefusedError, RequestUnknownError
+from controller.control_job import LeaseLostError, RequestRefusedError, RequestUnknownError
+from controller.control_log import LogEntry
 from models.control.state import JobHistory, ObservedJob
 from models.policies.memory import dump, load
 
@@ -165,13 +166,16 @@ class MemoryLog:
     interrupt: tuple[int, Callable[[], None]] | None = None
     edges: int = 0
 
-    def append(self, entry: LogEntry, writer: int) -> None:
+    def append_all(self, entries: Sequence[LogEntry], writer: int) -> None:
         self.spend()
         if writer != self.lease:
             raise LeaseLostError
-        self.entries.append(entry)
-        self.histories[entry.job] = dump(entry.history)
+        self.entries.extend(entries)
+        self.histories |= {entry.job: dump(entry.history) for entry in entries}
         self.spend()
+
+    def read_last(self, job: str) -> LogEntry | None:
+        return next((entry for entry in reversed(self.entries) if entry.job == job), None)
 
     def read_history(self, job: str) -> JobHistory:
         text = self.histories.get(job)

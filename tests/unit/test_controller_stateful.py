@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.control_job import Controller, LeaseLostError, LogEntry, RequestUnknownError
+from controller.control_job import Controller, LeaseLostError, RequestUnknownError
+from controller.control_log import LogEntry
 from models.control.approval import StepApproval
 from models.control.bounds import bound_target
 from models.control.limits import DAY_S, HOUR_S, Limits
@@ -100,8 +101,11 @@ class ControllerMachine(RuleBasedStateMachine):
         class Fenced:
             """The log as one controller writes it."""
 
-            def append(self, entry):
-                log.append(entry, number)
+            def append_all(self, entries):
+                log.append_all(entries, number)
+
+            def read_last(self, job):
+                return log.read_last(job)
 
             def read_history(self, job):
                 return log.read_history(job)
@@ -192,7 +196,7 @@ class ControllerMachine(RuleBasedStateMachine):
         objection=st.sampled_from(["", "", "", "", "stale_plan"]),
         manner=st.sampled_from(["accept"] * 5 + MANNERS),
         hours=st.sampled_from([0.0, 0.05, 0.05, 0.2, 1.1]),
-        effects=st.sampled_from([10**9] * 4 + list(range(11))),
+        effects=st.sampled_from([10**9] * 4 + list(range(13))),
         count=st.integers(0, 4),
     )
     def a_job_needs_something_else(
@@ -376,13 +380,13 @@ class ControllerMachine(RuleBasedStateMachine):
     def a_rescale_is_taken_back_once(self) -> None:
         sent: set[str] = set()
         for entry in self.log.entries:
-            action = entry.action
-            if entry.answer or action.request is None or action.is_dry_run:
+            request, is_withdrawn = entry.action.request, entry.answer.startswith("withdrawn")
+            if request is None or not entry.sends or (entry.answer and not is_withdrawn):
                 continue
-            if action.verb is Verb.RESCALE:
-                sent.add(action.request.step_id)
-            elif action.reason == "worse_than_before":
-                sent.remove(action.request.step_id.removesuffix("-rollback"))
+            if entry.action.verb is Verb.RESCALE:
+                (sent.discard if is_withdrawn else sent.add)(request.step_id)
+            elif entry.action.reason == "worse_than_before":
+                (sent.add if is_withdrawn else sent.remove)(request.step_id.removesuffix("-rollback"))
 
     def teardown(self) -> None:
         """Whatever has happened: when all is well again, what is wanted is reached in bounded time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -10,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from models.control.log_lines import LogLine
 from spark_jobs.report.figures import _break_at_gaps, planned_slots, visible_curve
 from spark_jobs.report.page import change, rate, render, seconds
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Outcome, PolicyCost, Realised, Report, Step
@@ -123,6 +125,18 @@ def test_a_change_names_only_operators_that_change() -> None:
     assert change(step()) == "enrich <b> 6→9"
 
 
+@pytest.mark.parametrize(
+    "name", ["Foo$$Lambda$14/0x00$x", "$", r"$\frac{$", '"><script>alert(1)</script>', "<b>&", "😀 ü"]
+)
+def test_a_name_of_any_kind_is_shown_as_it_is(name: str) -> None:
+    curve = Curve(name, [1, 2], [10e3, 19e3], [1e3] * 2, [1], [10e3])
+    page = render(report(replace(job([step()], [curve]), job=name, cluster=name)))
+    assert "<script" not in page
+    assert f"<h2>{html.escape(name).replace('&quot;', '&#34;')}</h2>" in page
+    for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        ET.fromstring(drawing)
+
+
 def policy(name: str, cost: float | None, **changes: object) -> PolicyCost:
     values: dict[str, object] = {
         "policy": name,
@@ -153,6 +167,35 @@ def test_page_shows_what_came_beside_what_was_expected() -> None:
         assert text in page
     assert "steps: confirmed" in page  # in the drawing
     assert "No step of an earlier plan" in render(report(job([step()])))
+
+
+def log_line(**changes: object) -> LogLine:
+    values: dict[str, object] = {
+        "at": AS_OF - timedelta(hours=1),
+        "observed": "6 slots",
+        "desired": "9 slots (enrich <b> 6->9)",
+        "decision": "rescale: plan",
+        "why": "load rises & enrich needs 9",
+        "came_of": "sent, accepted",
+        "step_id": "step-1",
+        "is_dry_run": False,
+    }
+    return LogLine(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_page_shows_what_the_controller_did_and_escapes_it() -> None:
+    lines = [
+        log_line(decision="refuse: on_hold", came_of="", why="<script>alert(1)</script>"),
+        log_line(is_dry_run=True, came_of="dry run: nothing was sent"),
+        log_line(),
+    ]
+    page = render(report(replace(job([step()]), job="<script>", log=lines)))
+    for text in ("Fri 20 Nov 17:00", "enrich &lt;b&gt; 6-&gt;9", "sent, accepted", "rescale: plan (dry run)"):
+        assert text in page
+    assert '<td class="refused">refuse: on_hold</td>' in page
+    assert 'make log ARGS="live/&lt;script&gt;"</code>' in page
+    assert "<script" not in page
+    assert "Control log of the last day" not in render(report(job([step()])))
 
 
 def test_page_shows_costs_under_other_policies_and_the_recommended_one() -> None:

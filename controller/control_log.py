@@ -1,0 +1,126 @@
+"""The log of decisions: what one entry holds, which entries are worth a row, and what keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from models.control.reconcile import SENDS, Action, Case, Verb, desired_parallelism
+from models.control.state import JobHistory, Origin
+
+UNEVENTFUL = frozenset({"in_flight", "as_desired"})
+"""Reasons of waiting that the entries before and after already tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What stands behind an intention; nothing is decided from it.
+
+    Attributes:
+        operators: vertex id -> name of the operator, where it is known.
+        plan_as_of_s: of the newest plan, epoch seconds.
+        model_version: of the models that plan or reactive controller used.
+    """
+
+    operators: Mapping[str, str] = field(default_factory=dict)
+    plan_as_of_s: float | None = None
+    model_version: str | None = None
+
+
+NO_PROVENANCE = Provenance()
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line of a job's log: a decision with everything that it was made from, and the history after it.
+
+    A request has a second entry with the same decision: its answer.
+
+    Attributes:
+        job: ``cluster/job``.
+        case: what the decision was made from; ``reconcile(case)`` gives ``action`` again.
+        action: the decision.
+        history: after it.
+        answer: what became of the request at once; empty in the entry that is recorded before it is sent.
+        answered_at_s: when, epoch seconds.
+        provenance: of the intention.
+    """
+
+    job: str
+    case: Case
+    action: Action
+    history: JobHistory
+    answer: str = ""
+    answered_at_s: float | None = None
+    provenance: Provenance = NO_PROVENANCE
+
+    @property
+    def sends(self) -> bool:
+        """Whether a request leaves after this entry."""
+        return self.action.verb in SENDS and self.action.request is not None and not self.action.is_dry_run
+
+    @property
+    def step_id(self) -> str:
+        """Id of the step that the decision is about; empty without one."""
+        case = self.case
+        about = self.action.request or case.history.in_flight
+        if self.action.reason == "worse_than_before":
+            about = about or case.history.to_judge
+        if about is not None:
+            return about.step_id
+        wanted = desired_parallelism(case)
+        return "" if wanted is None else wanted.step_id
+
+
+class Decision(NamedTuple):
+    """What makes a decision another one than the last: only then is it worth a row of its own."""
+
+    verb: str
+    reason: str
+    is_dry_run: bool
+    step_id: str
+    target: tuple[tuple[str, int], ...]
+
+
+def decision_of(entry: LogEntry) -> Decision:
+    """Return what an entry decides; the reactive controller names a step anew at each evaluation."""
+    wanted, request = desired_parallelism(entry.case), entry.action.request
+    target = request.target if request else wanted.parallelism if wanted else {}
+    is_planned = wanted is None or wanted.origin is not Origin.REACTIVE
+    step_id = entry.step_id if is_planned else ""
+    action = entry.action
+    return Decision(str(action.verb), action.reason, action.is_dry_run, step_id, tuple(sorted(target.items())))
+
+
+def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
+    """Return whether an entry changes the history or decides otherwise than the last one of its job."""
+    if entry.history != entry.case.history or entry.action.verb is Verb.CONFIRM:
+        return True
+    if entry.action.reason in UNEVENTFUL:
+        return False
+    return last is None or decision_of(entry) != decision_of(last)
+
+
+class ControlLog(Protocol):
+    """The append-only log of decisions of one cluster's jobs."""
+
+    def append(self, entry: LogEntry) -> None:
+        """Append an entry; it is durable when this returns.
+
+        Raises:
+            LeaseLostError: another controller may write; nothing was appended.
+        """
+
+    def append_all(self, entries: Sequence[LogEntry]) -> None:
+        """Append all entries or none; they are durable when this returns.
+
+        Raises:
+            LeaseLostError: another controller may write; nothing was appended.
+        """
+
+    def read_history(self, job: str) -> JobHistory:
+        """Return the history after the last entry of a job; an empty one for a job without entries."""
+
+    def read_last(self, job: str) -> LogEntry | None:
+        """Return the last entry of a job."""

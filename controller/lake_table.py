@@ -1,0 +1,185 @@
+"""One Delta table of the lake, read and appended to without Spark; every read is bounded by date."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, Schema, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from include.tables import Table
+
+_KINDS = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
+    "MAP<STRING, BIGINT>": pa.map_(pa.string(), pa.int64()),
+    "MAP<STRING, STRING>": pa.map_(pa.string(), pa.string()),
+    "ARRAY<STRING>": pa.list_(pa.string()),
+}
+
+
+class LakeTable:
+    """A table as :mod:`include.tables` defines it; may be used by several threads.
+
+    Args:
+        lake: folder or URI of the lake; credentials of an object store come from the environment.
+        table: its definition.
+    """
+
+    def __init__(self, lake: str, table: Table) -> None:
+        self._path = f"{lake.rstrip('/')}/{table.relative_path}"
+        self._table = table
+        self._schema = arrow_schema(table)
+        self._delta: DeltaTable | None = None
+        self._lock = threading.RLock()
+
+    def read_version(self) -> int | None:
+        """Return the newest version; None when the table was never written."""
+        with self._lock:
+            delta = self._refresh()
+            return None if delta is None else delta.version()
+
+    def read(
+        self, columns: Sequence[str], since: date, until: date, where: pc.Expression | None = None, **fixed: str
+    ) -> pa.Table:
+        """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
+
+        Args:
+            columns: to read; one that the table does not have yet is null.
+            since: first value of the partition column ``date``.
+            until: last value.
+            where: further condition on the rows.
+            fixed: values of further partition columns.
+        """
+        with self._lock:
+            delta = self._refresh()
+            if delta is None:
+                return self._none(columns)
+            dates = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
+            pruned = [*dates, *((name, "=", value) for name, value in fixed.items())]
+            found = delta.to_pyarrow_dataset(file_pruning_predicate=pruned)
+        present = [name for name in columns if name in found.schema.names]
+        rows = found.to_table(columns=present, filter=where)
+        return pa.table(
+            {
+                name: rows.column(name) if name in present else pa.nulls(len(rows), self._schema.field(name).type)
+                for name in columns
+            }
+        )
+
+    def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Append rows in one commit, on disk when this returns; a column that a row lacks is null."""
+        made = arrow_rows(self._table, list(rows))
+        if not len(made):
+            return
+        with self._lock:
+            delta = self._ensure()
+            before = delta.version()
+            write_deltalake(delta, made, mode="append", schema_mode="merge")
+            self._sync(range(before + 1, delta.version() + 1))
+
+    def _none(self, columns: Sequence[str]) -> pa.Table:
+        return self._schema.empty_table().select(list(columns))
+
+    def _refresh(self) -> DeltaTable | None:
+        if self._delta is not None:
+            try:
+                self._delta.update_incremental()
+            except (DeltaError, OSError):  # its log was cleaned up meanwhile, or the table was made again
+                self._delta = None
+        if self._delta is None:
+            with suppress(TableNotFoundError):
+                self._delta = DeltaTable(self._path)
+        return self._delta
+
+    def _ensure(self) -> DeltaTable:
+        """Return the table, made with its CHECK constraints unless it is there."""
+        found = self._refresh()
+        if found is None:
+            found = DeltaTable.create(
+                self._path,
+                schema=Schema.from_arrow(self._schema),
+                partition_by=list(self._table.partition_by),
+                configuration={"delta.dataSkippingNumIndexedCols": "0"},  # see spark_jobs.lake
+                mode="ignore",
+            )
+            self._delta = found
+        known = found.metadata().configuration
+        missing = {name: rule for name, rule in self._table.checks.items() if f"delta.constraints.{name}" not in known}
+        if missing:
+            found.alter.add_constraint(missing)
+        return found
+
+    def _sync(self, versions: Iterable[int]) -> None:
+        """Have the operating system write own files to disk; an object store has done so when a put returns."""
+        root = Path(self._path.removeprefix("file://"))
+        if not root.is_dir():
+            return
+        for version in versions:
+            commit = root / "_delta_log" / f"{version:020}.json"
+            if not commit.exists():  # a maintenance run was quicker
+                continue
+            actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+            data = [root / action["add"]["path"] for action in actions if "add" in action]
+            for path in (*data, *{path.parent for path in data}, commit, commit.parent):
+                _sync_path(path)
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """Return the columns of a table as Arrow has them."""
+    return pa.schema([(name, _KINDS[kind]) for name, kind in table.columns.items()])
+
+
+def arrow_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as Arrow; a column that a row lacks is null."""
+    schema = arrow_schema(table)
+    made = {field.name: pa.array([_arrow_value(row.get(field.name)) for row in rows], field.type) for field in schema}
+    return pa.table(made, schema=schema)
+
+
+def _sync_path(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _arrow_value(value: Any) -> Any:
+    """Return a value as Arrow takes it; text that is no valid Unicode is marked, so that no row is lost for it."""
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, Mapping):
+        return [(valid_text(name), _arrow_value(one)) for name, one in value.items()]
+    return value
+
+
+def valid_text(text: str) -> str:
+    """Return text with each half of a surrogate pair, which JSON may hold alone, as a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def timestamp_of(epoch_s: float | None) -> datetime | None:
+    """Return epoch seconds as a timestamp for a column."""
+    return None if epoch_s is None else datetime.fromtimestamp(epoch_s, UTC)
+
+
+def date_of(epoch_s: float) -> date:
+    """Return the UTC date of epoch seconds: the partition of a row."""
+    return datetime.fromtimestamp(epoch_s, UTC).date()

@@ -1,0 +1,178 @@
+"""The lease of a cluster: one controller at a time may write, and every term of it has a higher number.
+
+The terms are numbered objects below ``<lake>/ops/leases/cluster=<name>/``. Each is created on the condition that it is
+not there (a conditional put, which local disks and the object stores of AWS, Google and Azure have), so of any number
+of controllers one alone gets the next number. To renew is to take the next number before the present term ends.
+
+A holder gives up ``margin_s`` before its term ends by its own clock, and nobody takes over until ``margin_s`` after its
+end by theirs: clocks may differ by twice the margin. A clock that differs by more is noticed by the number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from controller.control_job import LeaseLostError
+
+EXPIRY_S, MARGIN_S = 180.0, 10.0
+_KEPT = 8  # terms that are not cleaned up
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerm:
+    """One term of a cluster's lease.
+
+    Attributes:
+        number: higher than of all terms before.
+        owner: who holds it.
+        until_s: its end by the owner's clock, epoch seconds; zero when it was given back.
+    """
+
+    number: int
+    owner: str
+    until_s: float
+
+
+class Lease:
+    """A controller's part in the lease of a cluster; not for several threads.
+
+    Args:
+        lake: folder or URI of the lake.
+        cluster: its name.
+        owner: of this controller, unlike that of any other.
+        clock: epoch seconds.
+        expiry_s: length of a term; renew it well before.
+        margin_s: see the module.
+    """
+
+    def __init__(
+        self,
+        lake: str,
+        cluster: str,
+        owner: str,
+        clock: Callable[[], float],
+        *,
+        expiry_s: float = EXPIRY_S,
+        margin_s: float = MARGIN_S,
+    ) -> None:
+        if not 0 <= 2 * margin_s < expiry_s:
+            raise ValueError(f"a lease of {expiry_s:g} s cannot have a margin of {margin_s:g} s")
+        self._store = _open_store(lake)
+        self._folder = f"ops/leases/cluster={quote(cluster, safe='')}"
+        self._cluster, self._owner, self._clock = cluster, owner, clock
+        self._expiry_s, self._margin_s = expiry_s, margin_s
+        self._own: LeaseTerm | None = None
+
+    @property
+    def number(self) -> int:
+        """Number of the own term, which goes into every row that is written under it.
+
+        Raises:
+            LeaseLostError: there is none.
+        """
+        if self._own is None:
+            raise LeaseLostError(f"{self._cluster}: this controller does not hold the lease")
+        return self._own.number
+
+    def take(self) -> bool:
+        """Take the lease, or its next term where it is held already; returns whether it is held now."""
+        newest = self.read_newest()
+        if newest is not None and newest != self._own and self._clock() < newest.until_s + self._margin_s:
+            self._own = None
+            return False
+        return self._take_number(1 if newest is None else newest.number + 1)
+
+    def renew(self) -> None:
+        """Take the next term.
+
+        Raises:
+            LeaseLostError: another controller has taken the lease, or may have.
+        """
+        self.check()
+        if not self._take_number(self.number + 1):
+            raise LeaseLostError(f"{self._cluster}: another controller has taken the lease")
+
+    def check(self) -> None:
+        """Make sure that this controller holds the lease now.
+
+        Raises:
+            LeaseLostError: it does not, or its term is about to end.
+        """
+        number = self.number
+        if self._own is None or self._clock() >= self._own.until_s - self._margin_s:
+            raise LeaseLostError(f"{self._cluster}: term {number} of the lease has ended")
+        newest = max(self._read_numbers(), default=0)
+        if newest != number:
+            self._own = None
+            raise LeaseLostError(f"{self._cluster}: term {number} of the lease is followed by {newest}")
+
+    def release(self) -> None:
+        """Give the lease back, so that another controller need not wait for its end; nothing happens without it."""
+        own, self._own = self._own, None
+        if own is not None and max(self._read_numbers(), default=0) == own.number:
+            self._put(LeaseTerm(own.number, own.owner, 0.0), mode="overwrite")
+
+    def read_newest(self) -> LeaseTerm | None:
+        """Return the newest term, whoever has it; None where nobody ever had the lease."""
+        numbers = self._read_numbers()
+        for number in sorted(numbers, reverse=True):
+            with suppress(FileNotFoundError):  # cleaned up since it was listed: there are newer ones
+                return self._read_term(number)
+        return self.read_newest() if numbers else None
+
+    def _take_number(self, number: int) -> bool:
+        term = LeaseTerm(number, self._owner, self._clock() + self._expiry_s)
+        try:
+            self._put(term, mode="create")
+        except AlreadyExistsError:
+            self._own = None
+            return False
+        numbers = self._read_numbers()
+        # A controller that slept while its number was taken, followed and cleaned up could create it once more.
+        self._own = term if max(numbers, default=0) == number else None
+        for old in numbers:
+            if old <= number - _KEPT:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, self._path(old))
+        return self._own is not None
+
+    def _put(self, term: LeaseTerm, mode: Any) -> None:
+        text = json.dumps({"owner": term.owner, "until_s": term.until_s})
+        obstore.put(self._store, self._path(term.number), text.encode(), mode=mode)
+
+    def _read_term(self, number: int) -> LeaseTerm:
+        """Return a term; one that cannot be read ends as late as any that was written then."""
+        found = obstore.get(self._store, self._path(number))
+        try:
+            content = json.loads(bytes(found.bytes()))
+            return LeaseTerm(number, str(content["owner"]), float(content["until_s"]))
+        except (ValueError, KeyError, TypeError):
+            written_s = found.meta["last_modified"].timestamp()
+            return LeaseTerm(number, "unknown", written_s + self._expiry_s)
+
+    def _read_numbers(self) -> list[int]:
+        listed = obstore.list(self._store, self._folder).collect()
+        names = (one["path"].rsplit("/", 1)[-1].removesuffix(".json") for one in listed)
+        return [int(name) for name in names if name.isdigit()]
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}/{number:012}.json"
+
+
+def _open_store(lake: str) -> ObjectStore:
+    """Return the store that holds the lake; credentials of an object store come from the environment."""
+    parts = urlsplit(lake)
+    if len(parts.scheme) > 1 and parts.scheme != "file":
+        return from_url(lake)
+    folder = Path(parts.path if parts.scheme == "file" else lake).absolute()
+    return LocalStore(folder, mkdir=True)

@@ -1,0 +1,122 @@
+"""What the controller did, from rows of ``ops.control_log``: the outcome of each step, and the last day of each job."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from models.control.log_lines import COLUMNS, LogLine, log_lines
+
+DAY = timedelta(days=1)
+LINES_SHOWN = 40
+STEP = ("cluster", "job", "step_id")
+_ROWS_READ = 2 * LINES_SHOWN  # a decision that sends has a second row
+_TAKEN_BACK = "(-rollback|-withdrawn)+$"  # how the step ids of requests end that take an earlier one back
+_BY = {"reactive": "reactive controller, ", "pin": "a person's pin, "}
+
+
+def step_outcomes(log: DataFrame, first: date, last: date) -> DataFrame:
+    """Return what became of each step that the controller decided on: one row for each of :data:`STEP`.
+
+    ``final_status`` is confirmed, rolled_back, rolling_back, failed, sent, dry_run, refused or waiting; ``outcome``
+    adds the named reason; ``decided_at`` is when its request was decided on, or the last decision without one.
+
+    Args:
+        log: ops.control_log.
+        first: date of the oldest rows.
+        last: date of the newest rows.
+    """
+    of_days = F.col("date").between(F.lit(first), F.lit(last)) & F.col("step_id").isNotNull()
+    told = log.where(of_days).withColumn("told", _outcome())
+    order = F.struct(F.col("told.weight"), "lease_number", "entry")
+    is_request = (F.col("verb") == "rescale") & F.isnull("answer") & ~F.col("is_dry_run")
+    return (
+        told.groupBy("cluster", "job", F.regexp_replace("step_id", _TAKEN_BACK, "").alias("step_id"))
+        .agg(
+            F.max_by("told", order).alias("told"),
+            F.min(F.when(is_request, F.col("at"))).alias("requested_at"),
+            F.max("at").alias("last_at"),
+        )
+        .select(
+            *STEP,
+            F.concat_ws(": ", "told.status", "told.reason").alias("outcome"),
+            F.col("told.status").alias("final_status"),
+            F.coalesce("requested_at", "last_at").alias("decided_at"),
+        )
+    )
+
+
+def _outcome() -> Column:
+    """Return status, named reason and weight of a row: of a step's rows the heaviest counts, and of those the last."""
+    verb, reason, answer, step_id = (F.col(name) for name in ("verb", "reason", "answer", "step_id"))
+    had_request = F.get_json_object("history_before", "$.in_flight.step_id").isNotNull()
+    was_sent = ~F.coalesce(answer.startswith("withdrawn") | answer.startswith("refused"), F.lit(False))
+    is_refusal = verb.isin("refuse", "wait")
+
+    def told(status: str, weight: int, why: Column | None = None) -> Column:
+        named = F.lit(None).cast("string") if why is None else why
+        return F.struct(F.lit(status).alias("status"), named.alias("reason"), F.lit(weight).alias("weight"))
+
+    return (
+        F.when((verb == "confirm") & step_id.endswith("-rollback"), told("rolled_back", 3))
+        .when((verb == "confirm") & step_id.endswith("-withdrawn"), told("failed", 3, F.lit("not_filled")))
+        .when(verb == "confirm", told("confirmed", 3))
+        .when((verb == "roll_back") & (reason == "not_filled"), told("failed", 3, reason))
+        .when((verb == "roll_back") & ~was_sent, told("confirmed", 3))
+        .when(verb == "roll_back", told("rolling_back", 3))
+        .when((verb == "rescale") & F.col("is_dry_run"), told("dry_run", 1))
+        .when(answer.startswith("withdrawn"), told("refused", 2, F.lit("withdrawn_before_sending")))
+        .when(answer.startswith("refused"), told("refused", 2, F.lit("refused_by_flink")))
+        .when(verb == "rescale", told("sent", 2))
+        .when(is_refusal & had_request & (reason != "in_flight"), told("failed", 2, reason))
+        .when(verb == "refuse", told("refused", 0, reason))
+        .otherwise(told("waiting", 0, reason))
+    )
+
+
+def own_steps(log: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the steps of no plan (of the reactive controller, of a person's pin): in effect until the next step.
+
+    Args:
+        log: ops.control_log.
+        since: begin of the time shown.
+        as_of: its end.
+    """
+    of_days = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+    inside = of_days & F.col("at").between(F.lit(since), F.lit(as_of))
+    own = F.col("origin").isin(*_BY) & (F.col("verb") == "rescale") & F.isnull("answer")
+    latest = F.max_by(F.struct("origin", F.col("slots_to").alias("slots")), "at").alias("latest")
+    by = F.create_map(*[F.lit(text) for pair in _BY.items() for text in pair])
+    return (
+        log.where(inside & own)
+        .groupBy(*STEP)
+        .agg(latest, F.max("at").alias("at"))
+        .select(*STEP, "latest.*", "at")
+        .withColumn("by", by[F.col("origin")])
+        .drop("origin")
+    )
+
+
+def logged_rows(log: DataFrame, as_of: datetime) -> DataFrame:
+    """Return the newest rows of each job of the last day, with ``state`` as it was observed."""
+    of_days = F.col("date").between(F.lit((as_of - DAY).date()), F.lit(as_of.date()))
+    inside = of_days & F.col("at").between(F.lit(as_of - DAY), F.lit(as_of))
+    newest = Window.partitionBy("cluster", "job").orderBy(F.desc("lease_number"), F.desc("entry"))
+    ranked = log.where(inside).withColumn("rank", F.row_number().over(newest)).where(F.col("rank") <= _ROWS_READ)
+    return ranked.select(*COLUMNS, F.get_json_object("observed", "$.state").alias("state"))
+
+
+def read_lines(rows: pd.DataFrame) -> list[LogLine]:
+    """Return a job's rows of :func:`logged_rows` as lines, the newest first."""
+    known = rows.astype(object).where(rows.notna(), None)
+    return log_lines(_with_integers(row) for row in known.to_dict("records"))[::-1][:LINES_SHOWN]
+
+
+def _with_integers(row: dict[Any, Any]) -> dict[str, Any]:
+    """Return a row whose slots are whole numbers: a column with a null has floats in pandas."""
+    slots = {name: None if row[name] is None else int(row[name]) for name in ("slots_from", "slots_to")}
+    return {str(name): value for name, value in row.items()} | slots

@@ -1,0 +1,128 @@
+"""Entries of the controller's log for tests: any case that Hypothesis can think of, and a plain one."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import strategies as st
+
+from controller.control_log import LogEntry, Provenance
+from models.control.approval import StepApproval
+from models.control.history import advance_history
+from models.control.limits import Limits
+from models.control.reconcile import Case, OutcomeCheck, reconcile
+from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request
+
+NOW_S = 1_795_000_000.0
+TWO, FOUR = ({"a": n, "b": n} for n in (2, 4))
+
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+_times = st.floats(NOW_S - 1e6, NOW_S + 1e6, allow_nan=False)
+_vertices = st.sampled_from([("a", "b"), ("a",), ("a", "b", "Foo$$Lambda$14/0x00$x", '"<b>" 😀')])
+_amounts = st.one_of(st.just(math.inf), st.floats(0, 1e6))
+
+
+def _parallelisms(vertices: tuple[str, ...]) -> st.SearchStrategy[dict[str, int]]:
+    return st.fixed_dictionaries({vertex: st.integers(1, 9) for vertex in vertices})
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Any case; often one of a job whose requirements are known, so that all rules are reached."""
+    vertices = draw(_vertices)
+    counts = _parallelisms(vertices)
+    requested = draw(st.one_of(st.none(), counts))
+    job_id = draw(st.sampled_from(["j", "j", "j", "k", None]))
+    running = draw(st.one_of(st.just({}), st.just(requested or {}), counts))
+    observed = ObservedJob(
+        job_id,
+        draw(st.sampled_from(["RUNNING", "RESTARTING", "FAILED"])),
+        running,
+        requested,
+        draw(st.one_of(st.just({}), counts)),
+        draw(st.sampled_from([{}, {vertices[0]: "own"}])),
+        draw(st.one_of(st.none(), st.integers(0, 40))),
+        draw(st.booleans()),
+        draw(st.sampled_from([None, None, None, "another"])),
+    )
+    requests = st.builds(
+        Request,
+        step_id=_texts,
+        job_id=st.just("j"),
+        target=counts,
+        before=st.just(requested or {}) | counts,
+        running_before=counts,
+        sent_at_s=_times,
+        deadline_s=_times,
+        settle_s=st.floats(0, 1e4),
+        is_rollback=st.booleans(),
+    )
+    history = JobHistory(
+        job_id="j",
+        in_flight=draw(st.one_of(st.none(), st.none(), requests)),
+        known_requested=draw(st.one_of(st.none(), st.just(requested), counts)),
+        late_targets=tuple(draw(st.lists(counts, max_size=2))),
+        request_times_s=tuple(draw(st.lists(_times, max_size=3))),
+        last_change_at_s=draw(st.one_of(st.none(), _times)),
+        last_good=draw(st.one_of(st.none(), counts)),
+        to_judge=draw(st.one_of(st.none(), requests)),
+        confirmed_at_s=draw(st.one_of(st.none(), _times)),
+        blocked=tuple(draw(st.lists(st.builds(BlockedTarget, counts, _times), max_size=2))),
+        held_until_s=draw(st.sampled_from([0.0, 0.0, NOW_S + 1e5])),
+        held_because=draw(_texts),
+        unfilled=draw(st.one_of(st.none(), st.none(), requests)),
+    )
+    answers = st.builds(StepApproval, _texts, counts, counts, st.booleans(), _times, _times, _texts)
+    limits = Limits(
+        mode=draw(st.sampled_from(list(Mode))),
+        slots_min=draw(st.integers(1, 3)),
+        slots_max=draw(st.integers(3, 64)),
+        step_up_max_slots=draw(_amounts),
+        step_down_max_slots=draw(_amounts),
+        step_up_max_share=draw(_amounts),
+        step_down_max_share=draw(_amounts),
+        rescales_per_hour=draw(_amounts),
+        rescales_per_day=draw(_amounts),
+        cooldown_s=draw(st.floats(0, 1e5)),
+        in_blackout=draw(st.booleans()),
+        allows_falls=draw(st.booleans()),
+        pin=draw(st.one_of(st.none(), st.none(), counts)),
+        pin_all=draw(st.one_of(st.none(), st.none(), st.integers(1, 9))),
+        is_held=draw(st.booleans()),
+        cluster_slots_max=draw(_amounts),
+        approvals=tuple(draw(st.lists(answers, max_size=2))),
+        mode_reason=draw(_texts),
+        hold_reason=draw(_texts),
+    )
+    intentions = st.builds(
+        Intention,
+        parallelism=counts,
+        origin=st.sampled_from(list(Origin)),
+        step_id=_texts,
+        reason=_texts,
+        valid_until_s=_times | st.just(math.inf),
+        settle_s=st.floats(0, 1e4),
+        objection=st.sampled_from(["", "stale_plan"]),
+        objection_detail=_texts,
+    )
+    outcome = draw(st.builds(OutcomeCheck, st.sampled_from([None, True, False]), _texts))
+    return Case(draw(_times), draw(st.one_of(st.none(), intentions)), observed, history, limits, outcome)
+
+
+def entry_for(case: Case, job: str = "live/orders", answer: str = "", provenance: Provenance | None = None) -> LogEntry:
+    """Return the entry of the decision on a case."""
+    action = reconcile(case)
+    given = {} if provenance is None else {"provenance": provenance}
+    answered_at_s = case.now_s + 1.5 if answer else None
+    return LogEntry(job, case, action, advance_history(case, action), answer, answered_at_s, **given)
+
+
+def plain_case(now_s: float = NOW_S, step_id: str = "step-1", mode: Mode = Mode.AUTO, **changes: object) -> Case:
+    """Return the case of a job that runs at two and is wanted at four."""
+    values: dict[str, object] = {
+        "desired": Intention(FOUR, Origin.PLAN, step_id, "load rises", now_s + 600),
+        "observed": ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8),
+        "history": JobHistory(job_id="j", known_requested=TWO),
+        "limits": Limits(mode=mode),
+    }
+    return Case(now_s=now_s, **{**values, **changes})  # type: ignore[arg-type]

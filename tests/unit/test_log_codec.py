@@ -1,0 +1,102 @@
+"""Every decision can be made again from its row of the control log, whatever it was made from."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from control_entries import FOUR, NOW_S, cases, entry_for, plain_case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.control_log import LogEntry, Provenance
+from controller.lake_table import arrow_rows
+from controller.log_codec import RowStamp, action_of, case_of, entry_of, history_of, row_of, unique_names
+from include.tables import CONTROL_LOG
+from models.control.limits import Limits
+from models.control.reconcile import Verb, reconcile
+from models.control.state import Mode, ObservedJob
+
+STAMP = RowStamp(lease_number=3, entry=7, code_version="0.1.0+abc")
+PROVENANCE = Provenance({"a": "Source: orders", "b": "enrich"}, NOW_S - 600, "m-1")
+
+
+def stored(entry: LogEntry) -> dict[str, object]:
+    """Return an entry's row as Arrow keeps it."""
+    (row,) = arrow_rows(CONTROL_LOG, [row_of(entry, STAMP)]).to_pylist()
+    return row
+
+
+@given(case=cases(), answer=st.sampled_from(["", "accepted", "refused: no"]))
+@settings(max_examples=400, deadline=None)
+def test_every_decision_can_be_made_again_from_its_row(case, answer) -> None:
+    entry = entry_for(case, answer=answer)
+    row = stored(entry)
+    assert case_of(row) == case
+    assert reconcile(case_of(row)) == action_of(row) == entry.action
+    assert history_of(row) == entry.history
+    if not answer:
+        assert entry_of(row) == entry
+
+
+def test_infinite_limits_survive_and_so_does_not_a_number() -> None:
+    limits = Limits(rescales_per_hour=math.inf, cooldown_s=math.nan, step_up_max_share=-math.inf)
+    found = case_of(stored(entry_for(plain_case(limits=limits)))).limits
+    assert found.rescales_per_hour == math.inf
+    assert found.step_up_max_share == -math.inf
+    assert math.isnan(found.cooldown_s)
+
+
+def test_a_row_says_what_a_person_asks_for() -> None:
+    row = stored(entry_for(plain_case(), provenance=PROVENANCE))
+    assert (row["cluster"], row["job"], row["job_id"]) == ("live", "orders", "j")
+    assert (row["verb"], row["reason"], row["detail"], row["mode"]) == ("rescale", "plan", "load rises", "auto")
+    assert (row["origin"], row["step_id"], row["is_dry_run"], row["answer"]) == ("plan", "step-1", False, None)
+    assert dict(row["parallelism_from"]) == {"Source: orders": 2, "enrich": 2}
+    assert dict(row["parallelism_to"]) == {"Source: orders": 4, "enrich": 4}
+    assert (row["slots_from"], row["slots_to"]) == (2, 4)
+    assert (row["lease_number"], row["entry"], row["model_version"]) == (3, 7, "m-1")
+    assert row["at"].timestamp() == NOW_S
+    assert row["plan_as_of"].timestamp() == NOW_S - 600
+    assert entry_of(row).provenance == PROVENANCE
+
+
+def test_an_answer_has_its_own_time_and_the_decision_its_own() -> None:
+    row = stored(entry_for(plain_case(), answer="accepted"))
+    assert (row["at"].timestamp(), row["decided_at_s"]) == (NOW_S + 1.5, NOW_S)
+    assert entry_of(row).answered_at_s == NOW_S + 1.5
+
+
+def test_a_decision_on_a_request_in_flight_is_about_its_step_not_the_next_one() -> None:
+    sent = entry_for(plain_case())
+    runs = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
+    confirmed = entry_for(plain_case(NOW_S + 60, "step-2", observed=runs, history=sent.history))
+    assert confirmed.action.verb is Verb.CONFIRM
+    assert stored(confirmed)["step_id"] == "step-1"
+
+
+def test_a_pin_is_the_origin_and_the_step() -> None:
+    held = Limits(mode=Mode.AUTO, pin=FOUR, is_held=True)
+    row = stored(entry_for(plain_case(desired=None, limits=held)))
+    assert (row["origin"], row["step_id"], dict(row["parallelism_to"])) == ("pin", "pin", FOUR)
+
+
+def test_vertices_of_one_name_stay_apart() -> None:
+    assert unique_names({"v1": "map", "v2": "map", "v3": "sink"}) == {"v1": "map (v1)", "v2": "map (v2)", "v3": "sink"}
+    row = stored(entry_for(plain_case(), provenance=Provenance({"a": "map", "b": "map"})))
+    assert dict(row["parallelism_from"]) == {"map (a)": 2, "map (b)": 2}
+
+
+def test_a_job_name_with_slashes_and_half_a_surrogate_is_kept() -> None:
+    row = stored(entry_for(plain_case(), job="live/a/b <script> \ud83d"))
+    assert (row["cluster"], row["job"]) == ("live", "a/b <script> ?")
+    with pytest.raises(ValueError, match="is not cluster/job"):
+        row_of(entry_for(plain_case(), job="orders"), STAMP)
+
+
+def test_an_unknown_job_has_a_row_without_a_job_id() -> None:
+    gone = ObservedJob(None, "", {}, None)
+    row = stored(entry_for(plain_case(observed=gone)))
+    assert (row["job_id"], row["reason"], row["slots_from"]) == (None, "unknown_job", 0)
+    assert dict(row["parallelism_to"]) == FOUR
+    assert dict(row["parallelism_from"]) == {}
