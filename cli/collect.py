@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM sets, so that polling ends within a moment and leaves no half file."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    return stop
+
+
 def main(argv: Sequence[str]) -> int:
     """Collect once; returns the exit code."""
     options = _parse(argv)
@@ -32,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         if options.files is not None:
             delivery = FileSource(options.files).deliver(Path(settings.paths.raw))
         elif live_clusters(settings):
-            delivery = collect_for(settings, options.seconds, time.time, time.sleep)
+            delivery = collect_for(settings, options.seconds, stop=stop_event())
         else:
             raise CollectionError("no cluster has a rest_url: name one under [clusters.<name>] in tidewise.toml")
     except UsageError as error:

@@ -8,7 +8,6 @@ because starting a task for every poll would take longer than the poll. Without 
 is skipped.
 """
 
-import time
 from datetime import datetime, timedelta
 
 from airflow.sdk import CronDataIntervalTimetable, dag, task
@@ -33,7 +32,7 @@ def collect_raw(data_interval_start: datetime | None = None, data_interval_end: 
     seconds = 0.0
     if data_interval_start is not None and data_interval_end is not None:
         seconds = max(0.0, (data_interval_end - data_interval_start).total_seconds() - HAND_OVER_S)
-    return len(collect_for(settings, seconds, time.time, time.sleep).written)
+    return len(collect_for(settings, seconds, grace_s=HAND_OVER_S / 2 if seconds else 60.0).written)
 
 
 @dag(

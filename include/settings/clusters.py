@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from include.settings.connection import Connection, check_http_url
 from include.settings.limits import ClusterLimits
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
-
-_WRITE = "write http://jobmanager:8081, say"
-
-
-def _rest_url(text: str) -> str:
-    try:
-        found = urlsplit(text)
-        port = found.port
-    except ValueError as error:
-        raise ValueError(f"is no URL ({error}); {_WRITE}") from error
-    if found.scheme not in {"http", "https"}:
-        raise ValueError(f"must begin with http:// or https://; {_WRITE}")
-    if not found.hostname or not re.fullmatch(r"[A-Za-z0-9._:-]+", found.hostname) or port == 0:
-        raise ValueError(f"names no host and port; {_WRITE}")
-    if found.username is not None or found.password is not None:
-        raise ValueError(f"must not hold credentials, which logs would show; {_WRITE}")
-    if found.query or found.fragment:
-        raise ValueError(f"must end with the path; {_WRITE}")
-    return text
 
 
 class Cluster(Section):
     """One Flink cluster; without a REST address it is only known from files of raw payloads."""
 
-    rest_url: Annotated[Text, AfterValidator(_rest_url)] | None = Field(
+    rest_url: Annotated[Text, AfterValidator(check_http_url)] | None = Field(
         None, description="address of the JobManager's REST API; unset: raw files come from elsewhere"
     )
     window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
@@ -43,10 +23,12 @@ class Cluster(Section):
     slots_total: int | None = Field(
         None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
     )
-    has_elastic_slots: bool | None = Field(
-        None, description="whether TaskManagers are added on demand (native Kubernetes, YARN); unset: found out"
+    elastic: bool | None = Field(
+        None,
+        description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
     )
     limits: ClusterLimits = ClusterLimits()
+    connection: Connection = Connection()
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Cluster:
@@ -66,6 +48,9 @@ class Cluster(Section):
                 f"limits.slots_min = {self.limits.slots_min} is above slots_max = {self.slots_max}; "
                 f"write limits.slots_min = {self.slots_max} or less"
             )
+        needs_tls = [key for key in ("ca_file", "client_cert_file") if getattr(self.connection, key) is not None]
+        if needs_tls and not (self.rest_url or "https:").startswith("https:"):
+            raise ValueError(f'connection.{needs_tls[0]} needs TLS; write rest_url = "https://..."')
         return self
 
 

@@ -36,6 +36,8 @@ def reconcile(case: Case) -> Action:
 
 def _check_job(case: Case) -> Action | None:
     observed, history = case.observed, case.history
+    if observed.problem:
+        return Action(Verb.REFUSE, observed.problem, observed.problem_detail)
     if observed.job_id is None:
         return Action(Verb.REFUSE, "unknown_job", "the cluster has no such job")
     if history.job_id != observed.job_id:

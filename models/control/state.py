@@ -48,6 +48,9 @@ class ObservedJob:
             given back can be had again although none is free; None when nobody knows.
         other_autoscaler: what else rescales the job; None when nothing was found.
         cluster_slots_used: slots of all jobs of the cluster, this one's among them; None when nobody has counted.
+        problem: name of what makes the job one that nothing may be sent to (``ambiguous_name``, ``unreadable_reply``,
+            ``missing_requirement``); empty when there is none.
+        problem_detail: one sentence for a person.
     """
 
     job_id: str | None
@@ -60,6 +63,8 @@ class ObservedJob:
     is_elastic: bool | None = False
     other_autoscaler: str | None = None
     cluster_slots_used: int | None = None
+    problem: str = ""
+    problem_detail: str = ""
 
     @property
     def is_restarting(self) -> bool:

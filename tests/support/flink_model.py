@@ -34,6 +34,8 @@ class FlinkModel:
         by_person: whether a person has set what is requested now.
         others: slots of other jobs of the cluster.
         tells_free: whether the cluster says how many slots are free.
+        problem: why the job cannot be told from others, or its replies not be read.
+        finished: vertices that have come to an end.
     """
 
     now_s: float = 1_000_000.0
@@ -49,6 +51,8 @@ class FlinkModel:
     tells_free: bool = True
     others: int = 0
     other_autoscaler: str | None = None
+    problem: str = ""
+    finished: frozenset[str] = frozenset()
     late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
     sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
     by_person: bool = False
@@ -62,7 +66,10 @@ class FlinkModel:
         return list(GRAPHS[self.graph][0])
 
     def look(self) -> ObservedJob:
-        running = dict(self.running) if self.state == "RUNNING" else {}
+        if self.problem:
+            return ObservedJob(None, "", {}, None, problem=self.problem)
+        left = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
+        running = left if self.state == "RUNNING" else {}
         groups, most = GRAPHS[self.graph]
         seen = ObservedJob(
             self.job_id,
@@ -145,7 +152,7 @@ class FlinkModel:
     def redeploy(self, number: int, graph: int, parallelism: int) -> None:
         self.job_id, self.graph = f"job-{number}", graph
         self.requested = dict.fromkeys(self.vertices, parallelism)
-        self.by_person = False
+        self.by_person, self.finished = False, frozenset()
         self.recover()
 
 

@@ -38,6 +38,7 @@ BASE = Limits(
 )
 WANTED = ({"a": 7, "b": 3}, {"a": 4, "c": 3, "d": 2})
 EVENTS = ["hold", "off", "dry", "blackout", "person", "lease", "other", "deny"]
+CLUSTER_EVENTS = ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
 MANNERS = ["refuse", "lose", "late", "ignore", "half", "accept_silently"]
 COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
 # 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
@@ -121,7 +122,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert len(flink.sent) - sent_before <= 1
 
     def _note_foreign_change(self, history: JobHistory) -> None:
-        if self._is_foreign(history) and not self.flink.is_silent:
+        if self._is_foreign(history) and not self.flink.is_silent and not self.flink.problem:
             self.foreign_at_s = self.flink.now_s
 
     def _is_foreign(self, history: JobHistory) -> bool:
@@ -148,6 +149,8 @@ class ControllerMachine(RuleBasedStateMachine):
         assert not limits.in_blackout
         assert not limits.is_held
         assert flink.other_autoscaler is None
+        assert not flink.problem
+        assert set(target) == set(flink.requested), "Flink wants a bound for every vertex"
         assert not self._is_foreign(before), "a foreign change is undone"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
@@ -175,7 +178,6 @@ class ControllerMachine(RuleBasedStateMachine):
     def _check_slots(self, target: dict[str, int]) -> None:
         seen, limits = self.flink.look(), self.limits
         now, after = seen.slots, seen.slots_of(target)
-        assert set(target) == set(self.flink.requested)
         assert all(count <= seen.max_parallelism.get(vertex, count) for vertex, count in target.items())
         assert after <= limits.slots_max or after < now
         assert after >= min(limits.slots_min, now + limits.step_up_max_slots) or "d" in target
@@ -276,7 +278,9 @@ class ControllerMachine(RuleBasedStateMachine):
         self._go_on(1)
 
     @rule(
-        event=st.sampled_from(["fails", "recovers", "silent", "other", "redeployed", "slots", "kind"]),
+        event=st.sampled_from(
+            ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
+        ),
         graph=st.integers(0, 1),
         count=st.integers(1, SLOTS),
         others=st.integers(0, 3),
@@ -295,6 +299,10 @@ class ControllerMachine(RuleBasedStateMachine):
         elif event == "redeployed":
             self.jobs += 1
             flink.redeploy(self.jobs, graph, min(count, 3))
+        elif event == "problem":
+            flink.problem = ["", "ambiguous_name", "unreadable_reply", "missing_requirement"][others]
+        elif event == "finished":
+            flink.finished = frozenset({"a"} if count > 4 else ())
         elif event == "slots":
             flink.slots, flink.others = max(count, 2), others
         else:
@@ -366,6 +374,7 @@ class ControllerMachine(RuleBasedStateMachine):
         flink = self.flink
         flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
+        flink.problem, flink.finished = "", frozenset()
         flink.recover()
         self.limits, self.outcome = BASE, OutcomeCheck()
 
