@@ -42,6 +42,19 @@ airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS
 log: setup  ## what was decided on a job, sent and answered: make log ARGS="cluster/job --hours 24"
 	@$(PY) -m cli.log $(ARGS)
 
+# Without setup: these must work at once.
+.PHONY: hold
+hold:  ## stop everything at once; ARGS="cluster", ARGS="cluster/job --hours 2 --reason ...", ARGS="--list"
+	@$(PY) -m cli.hold hold $(ARGS)
+
+.PHONY: release
+release:  ## let what is on hold go on again; ARGS="cluster/job", ARGS="--all"
+	@$(PY) -m cli.hold release $(ARGS)
+
+.PHONY: approve
+approve:  ## say yes to a step that waits for it; ARGS="cluster/job step_id", with --deny no; ARGS="--list"
+	@$(PY) -m cli.approve $(ARGS)
+
 .PHONY: record
 record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
 	@$(PY) -m cli.record $(ARGS)

@@ -65,6 +65,12 @@ class Approval:
     until_s: float = 0.0
 
 
+def answer_step(step: WaitingStep, is_approved: bool, by: str, at_s: float, until_s: float) -> Approval:
+    """Return a person's answer to what they were shown."""
+    before, after = dict(step.parallelism_from), dict(step.parallelism_to)
+    return Approval(step.cluster, step.job, step.step_id, before, after, is_approved, by, at_s, until_s)
+
+
 class ApprovalStore:
     """The answers below a lake."""
 
