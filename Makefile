@@ -46,6 +46,19 @@ log: setup  ## what was decided on a job, sent and answered: make log ARGS="clus
 control: setup  ## the controller until Ctrl-C: polls, evaluates, and rescales where the mode allows it; ARGS="--once"
 	@$(PY) -m controller $(ARGS)
 
+# Without setup: these must work at once.
+.PHONY: hold
+hold:  ## stop everything at once; ARGS="cluster", ARGS="cluster/job --hours 2 --reason ...", ARGS="--list"
+	@$(PY) -m cli.hold hold $(ARGS)
+
+.PHONY: release
+release:  ## let what is on hold go on again; ARGS="cluster/job", ARGS="--all"
+	@$(PY) -m cli.hold release $(ARGS)
+
+.PHONY: approve
+approve:  ## say yes to a step that waits for it; ARGS="cluster/job step_id", with --deny no; ARGS="--list"
+	@$(PY) -m cli.approve $(ARGS)
+
 .PHONY: record
 record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
 	@$(PY) -m cli.record $(ARGS)

@@ -217,4 +217,4 @@ def _asks_the_same(one: Request | None, other: Request) -> bool:
 
 
 def _added_slots(observed: ObservedJob, request: Request) -> int:
-    return observed.slots_of(request.target) - observed.slots_of(observed.running or observed.requested or {})
+    return observed.slots_of(request.target) - observed.slots

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from models.control.reconcile import SENDS, Action, Case, Verb
+from models.control.reconcile import SENDS, Action, Case, Verb, desired_parallelism
 from models.control.state import JobHistory, Origin
 
 UNEVENTFUL = frozenset({"in_flight", "as_desired"})
@@ -69,9 +69,8 @@ class LogEntry:
             about = about or case.history.to_judge
         if about is not None:
             return about.step_id
-        if case.limits.pin is not None:
-            return str(Origin.PIN)
-        return "" if case.desired is None else case.desired.step_id
+        wanted = desired_parallelism(case)
+        return "" if wanted is None else wanted.step_id
 
 
 class Decision(NamedTuple):
@@ -86,7 +85,7 @@ class Decision(NamedTuple):
 
 def decision_of(entry: LogEntry) -> Decision:
     """Return what an entry decides; the reactive controller names a step anew at each evaluation."""
-    wanted, request = entry.case.desired, entry.action.request
+    wanted, request = desired_parallelism(entry.case), entry.action.request
     target = request.target if request else wanted.parallelism if wanted else {}
     is_planned = wanted is None or wanted.origin is not Origin.REACTIVE
     step_id = entry.step_id if is_planned else ""

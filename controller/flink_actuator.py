@@ -20,7 +20,7 @@ from include.settings import Settings
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies
 from models.live.faults import ReplyError, shorten
-from models.live.job_replies import RUNNING, JobReply, ListedJob
+from models.live.job_replies import RUNNING, JobReply, ListedJob, Slots
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ Observation = ObservedJob | RequestUnknownError
 
 @dataclass(frozen=True, slots=True)
 class _ClusterFacts:
-    is_elastic: bool
+    is_elastic: bool | None
     is_reactive: bool
     autoscaler: str | None
 
@@ -87,16 +87,16 @@ class FlinkActuator:
         wanted = list(dict.fromkeys(jobs))
         try:
             listed = job_replies.read_job_list(self._client.jobs())
-            free_slots = self._free_slots()
+            slots = self._slots()
         except FlinkError as error:
             raise RequestUnknownError(str(error)) from error
         except ReplyError as error:
             return dict.fromkeys(wanted, _troubled("unreadable_reply", f"the list of jobs: {error}"))
         self._forget(listed)
         if len(wanted) == 1:
-            return {wanted[0]: self._observe(wanted[0], listed, free_slots)}
+            return {wanted[0]: self._observe(wanted[0], listed, slots)}
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"observe-{self._cluster}") as pool:
-            found = pool.map(lambda job: self._observe(job, listed, free_slots), wanted)
+            found = pool.map(lambda job: self._observe(job, listed, slots), wanted)
             return dict(zip(wanted, found, strict=True))
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
@@ -122,16 +122,16 @@ class FlinkActuator:
             log.exception("%s: a request ended in an error of Tidewise", job)
             raise RequestUnknownError(f"{job}: {type(error).__name__}") from error
 
-    def _free_slots(self) -> int | None:
+    def _slots(self) -> Slots | None:
         try:
-            return job_replies.read_overview(self._client.transport.get_json("/overview")).free
+            return job_replies.read_overview(self._client.transport.get_json("/overview"))
         except (FlinkRefused, ReplyError) as error:
             log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
             return None
 
-    def _observe(self, job: str, listed: Iterable[ListedJob], free_slots: int | None) -> Observation:
+    def _observe(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> Observation:
         try:
-            return self._ask(job, listed, free_slots)
+            return self._ask(job, listed, slots)
         except ReplyError as error:
             return _troubled("unreadable_reply", str(error))
         except FlinkError as error:
@@ -140,7 +140,7 @@ class FlinkActuator:
             log.exception("%s: a reply ended in an error of Tidewise", job)
             return _troubled("unreadable_reply", f"{type(error).__name__}: {shorten(str(error))}")
 
-    def _ask(self, job: str, listed: Iterable[ListedJob], free_slots: int | None) -> ObservedJob:
+    def _ask(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> ObservedJob:
         cluster, _, name = job.partition("/")
         alive = [one for one in listed if one.name == name and one.state not in _ENDING_STATES]
         if cluster != self._cluster or not alive:
@@ -170,7 +170,8 @@ class FlinkActuator:
             requested=requested,
             max_parallelism={one.vertex_id: one.max_parallelism for one in reply.vertices},
             slot_sharing_group={one.vertex_id: one.slot_sharing_group or "default" for one in reply.vertices},
-            free_slots=free_slots,
+            free_slots=None if slots is None else slots.free,
+            cluster_slots_used=None if slots is None else slots.total - slots.free,
             is_elastic=facts.is_elastic if self._is_elastic is None else self._is_elastic,
             other_autoscaler=facts.autoscaler or self._autoscaler_of(job_id),
         )
@@ -195,10 +196,11 @@ class FlinkActuator:
             told = cluster_facts.read_configuration(self._client.job_manager_config())
         except FlinkRefused as error:  # a gateway may hide it: nothing is recognised then
             log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
-            told = {}
-        facts = _ClusterFacts(
-            cluster_facts.is_elastic(told), cluster_facts.is_reactive(told), cluster_facts.active_autoscaler(told)
-        )
+            facts = _ClusterFacts(None, False, None)
+        else:
+            facts = _ClusterFacts(
+                cluster_facts.is_elastic(told), cluster_facts.is_reactive(told), cluster_facts.active_autoscaler(told)
+            )
         with self._lock:
             self._facts = (now_s, facts)
         return facts
@@ -266,7 +268,7 @@ def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:
     Raises:
         KeyError: the cluster has no REST address.
     """
-    return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).has_elastic_slots)
+    return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).elastic)
 
 
 def _troubled(problem: str, detail: str) -> ObservedJob:

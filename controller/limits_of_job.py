@@ -100,10 +100,13 @@ class LimitsSnapshot:
         ids = {**{vertex: vertex for vertex in vertex_ids.values()}, **vertex_ids}
         found = []
         for one in self.approvals:
-            is_of_job = (one.cluster, one.job) == (cluster, job)
-            if is_of_job and (not one.is_approved or set(one.parallelism_to) <= set(ids)):
-                target = {ids[name]: count for name, count in one.parallelism_to.items() if name in ids}
-                found.append(StepApproval(one.step_id, target, one.is_approved, one.at_s, one.until_s, one.by))
+            names = {*one.parallelism_from, *one.parallelism_to}
+            if (one.cluster, one.job) == (cluster, job) and (not one.is_approved or names <= set(ids)):
+                before, target = (
+                    {ids[name]: count for name, count in shown.items() if name in ids}
+                    for shown in (one.parallelism_from, one.parallelism_to)
+                )
+                found.append(StepApproval(one.step_id, before, target, one.is_approved, one.at_s, one.until_s, one.by))
         return sorted(found, key=lambda one: (one.step_id, one.at_s))
 
     def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from controller.control_log import LogEntry, Provenance
 from controller.lake_table import date_of, maybe_timestamp, timestamp_of
 from models.control.limits import Limits
-from models.control.reconcile import Action, Case, OutcomeCheck, Verb
-from models.control.state import Intention, JobHistory, ObservedJob, Origin, Parallelism, Request
+from models.control.reconcile import Action, Case, OutcomeCheck, Verb, desired_parallelism
+from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 from models.policies.memory import dump, load
 
 T = TypeVar("T")
@@ -128,8 +128,9 @@ def unique_names(operators: Mapping[str, str]) -> dict[str, str]:
 def _changes(case: Case, action: Action, names: Mapping[str, str]) -> Row:
     observed = case.observed
     before = observed.running or observed.requested or {}
-    wanted = case.limits.pin if case.limits.pin is not None or case.desired is None else case.desired.parallelism
-    after = action.request.target if action.request else wanted
+    wanted = desired_parallelism(case)
+    desired = None if wanted is None else wanted.parallelism
+    after = action.request.target if action.request else desired
     return {
         "parallelism_from": _by_name(before, names),
         "parallelism_to": None if after is None else _by_name(after, names),
@@ -143,9 +144,8 @@ def _by_name(parallelism: Parallelism, names: Mapping[str, str]) -> dict[str, in
 
 
 def _origin(case: Case) -> str | None:
-    if case.limits.pin is not None:
-        return str(Origin.PIN)
-    return None if case.desired is None else str(case.desired.origin)
+    wanted = desired_parallelism(case)
+    return None if wanted is None else str(wanted.origin)
 
 
 def _dump(value: object | None) -> str | None:

@@ -48,7 +48,7 @@ class Approval:
 
     Attributes:
         cluster, job, step_id: to what.
-        parallelism_to: what was shown; a yes is to nothing else.
+        parallelism_from, parallelism_to: the change that was shown; a yes is to nothing else.
         is_approved: yes or no.
         by: who.
         at_s, until_s: epoch seconds; from the answer until it no longer counts.
@@ -57,11 +57,18 @@ class Approval:
     cluster: str
     job: str
     step_id: str
+    parallelism_from: Mapping[str, int] = field(default_factory=dict)
     parallelism_to: Mapping[str, int] = field(default_factory=dict)
     is_approved: bool = False
     by: str = ""
     at_s: float = 0.0
     until_s: float = 0.0
+
+
+def answer_step(step: WaitingStep, is_approved: bool, by: str, at_s: float, until_s: float) -> Approval:
+    """Return a person's answer to what they were shown."""
+    before, after = dict(step.parallelism_from), dict(step.parallelism_to)
+    return Approval(step.cluster, step.job, step.step_id, before, after, is_approved, by, at_s, until_s)
 
 
 class ApprovalStore:
@@ -100,7 +107,8 @@ def _decode(content: bytes) -> Approval | None:
     try:
         found = Approval(**json.loads(content))
         texts = all(isinstance(one, str) for one in (found.cluster, found.job, found.step_id, found.by))
-        counts = all(type(one) is int for one in found.parallelism_to.values())
+        shown = (*found.parallelism_from.values(), *found.parallelism_to.values())
+        counts = all(type(one) is int for one in shown)
         numbers = isinstance(found.at_s, float | int) and isinstance(found.until_s, float | int)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None

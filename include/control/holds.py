@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
+from include.settings.environment import HOLD_VARIABLE
 
 EVERYTHING = "all"
-HOLD_VARIABLE = "TIDEWISE_HOLD"
 FOLDER = "_control/holds"
 
 

@@ -23,8 +23,9 @@ class Cluster(Section):
     slots_total: int | None = Field(
         None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
     )
-    has_elastic_slots: bool | None = Field(
-        None, description="whether TaskManagers are added on demand (native Kubernetes, YARN); unset: found out"
+    elastic: bool | None = Field(
+        None,
+        description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
     )
     limits: ClusterLimits = ClusterLimits()
     connection: Connection = Connection()
@@ -38,9 +39,6 @@ class Cluster(Section):
                 f"window_s = {self.window_s} is shorter than poll_every_s = {self.poll_every_s:g}, so windows would be "
                 f"without a poll; write poll_every_s = {self.window_s} or less"
             )
-        needs_tls = [key for key in ("ca_file", "client_cert_file") if getattr(self.connection, key) is not None]
-        if needs_tls and not (self.rest_url or "https:").startswith("https:"):
-            raise ValueError(f'connection.{needs_tls[0]} needs TLS; write rest_url = "https://..."')
         if self.limits.mode in {"approve", "auto"} and self.rest_url is None:
             raise ValueError(
                 f'limits.mode = "{self.limits.mode}" needs rest_url, to which steps are sent; write rest_url as well'
@@ -50,6 +48,9 @@ class Cluster(Section):
                 f"limits.slots_min = {self.limits.slots_min} is above slots_max = {self.slots_max}; "
                 f"write limits.slots_min = {self.slots_max} or less"
             )
+        needs_tls = [key for key in ("ca_file", "client_cert_file") if getattr(self.connection, key) is not None]
+        if needs_tls and not (self.rest_url or "https:").startswith("https:"):
+            raise ValueError(f'connection.{needs_tls[0]} needs TLS; write rest_url = "https://..."')
         return self
 
 

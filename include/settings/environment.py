@@ -18,6 +18,8 @@ from include.settings.refusals import Fault, key_paths, model_in, nearest_key, s
 from include.settings.section import Section
 
 PREFIX = "TIDEWISE__"
+HOLD_VARIABLE = "TIDEWISE_HOLD"  # no setting: what is on hold; include/control/holds.py reads it
+_OTHERS = frozenset({"TIDEWISE_SETTINGS", "TIDEWISE_CONTTUNE_REAL_JOBS", HOLD_VARIABLE})
 _NEAR = 0.9  # a Kubernetes service "tidewise" brings variables such as TIDEWISE_SERVICE_HOST, which are none of ours
 
 
@@ -43,7 +45,7 @@ def read_environment(
     """
     found: dict[str, Any] = {}
     for variable in sorted(variables):
-        if variable.startswith(PREFIX):
+        if variable.startswith(PREFIX) and _plain(variable) != HOLD_VARIABLE:
             _put(found, variable, variables[variable], root, names)
         else:
             _refuse_near_miss(variable, root)
@@ -144,10 +146,10 @@ def _variable(path: str) -> str:
 
 def _refuse_near_miss(variable: str, root: type[Section]) -> None:
     """Refuse a variable that was probably meant to be one of ours."""
-    if not variable.upper().startswith("TIDEWISE") or variable in {"TIDEWISE_SETTINGS", "TIDEWISE_CONTTUNE_REAL_JOBS"}:
+    if not variable.upper().startswith("TIDEWISE") or variable in _OTHERS:
         return
     meant = {_plain(_variable(path)): _variable(path) for path in key_paths(root) if "<" not in path}
-    meant["TIDEWISE_SETTINGS"] = "TIDEWISE_SETTINGS"
+    meant |= {name: name for name in ("TIDEWISE_SETTINGS", HOLD_VARIABLE)}
     plain = _plain(variable)
     for table in ("CLUSTERS", "POLICIES"):
         if plain.startswith(f"TIDEWISE_{table}_"):

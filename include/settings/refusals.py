@@ -15,8 +15,6 @@ from include.policy_catalogue import nearest
 from include.policy_parameters import read_parameters
 
 _LONGEST = 120  # of a value that is shown
-_SECRET = re.compile(r"//.*@")
-_NEVER_SHOWN = "connection"  # a section in whose place somebody may have written a secret
 _MOVED = {  # how keys are written now
     "apply.mode": "limits.mode",
     "apply.cooldown_s": "limits.cooldown_s",
@@ -26,6 +24,8 @@ _MOVED = {  # how keys are written now
     "step_down_max_slots": "steps.down_max_slots",
     "step_down_max_share": "steps.down_max_share",
 }
+_SECRET = re.compile(r"//.*@")
+_NEVER_SHOWN = "connection"  # a section in whose place somebody may have written a secret
 
 
 @dataclass(frozen=True, slots=True)

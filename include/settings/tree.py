@@ -59,6 +59,17 @@ class Settings(Section):
         of_job = None if job is None else self.job_limits(cluster, job).mode
         return resolve_mode(self.limits.mode, of_cluster.mode, of_job, may_be_looser=job in of_cluster.looser_jobs)
 
+    def approval_expires_h(self, cluster: str, job: str) -> float:
+        """Return for how long a person's answer to a step of a job counts, h: the shortest of all levels."""
+        levels = (self.limits, self.cluster(cluster).limits, self.job_limits(cluster, job))
+        return min(level.approval_expires_h for level in levels if level.approval_expires_h is not None)
+
+    @property
+    def asks_for_approval(self) -> bool:
+        """Whether some job may be in mode approve."""
+        levels = [self.limits, *(one.limits for one in self.clusters.values()), *self.limits.jobs.values()]
+        return any(level.mode == "approve" for level in levels)
+
     def parameters_of(self, policy: str) -> Mapping[str, Any]:
         """Return the parameters that are set for a policy."""
         return self.policies.get(policy, {})

@@ -39,7 +39,7 @@ def _bound_vertex(vertex: str, wanted: int, now: Parallelism, observed: Observed
 def _largest_step(most_slots: float, most_share: float, slots: int) -> float:
     """Return the largest change in slots; a share that is not zero allows at least one slot."""
     of_share = most_share if math.isinf(most_share) else max(math.floor(most_share * slots), 1 if most_share > 0 else 0)
-    return min(most_slots, of_share)
+    return max(min(most_slots, of_share), 0.0)
 
 
 def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[str, int]:

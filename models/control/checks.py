@@ -136,8 +136,14 @@ def check_approval(case: Case) -> Action | None:
     wanted = desired_parallelism(case)
     if case.limits.mode is not Mode.APPROVE or wanted is None or wanted.origin is Origin.PIN:
         return None  # a pin is a person's own
-    sent_at_s = max(case.history.request_times_s, default=-math.inf)
-    said = find_approval(case.limits.approvals, wanted.step_id, wanted.parallelism, case.now_s, sent_at_s)
+    said = find_approval(
+        case.limits.approvals,
+        wanted.step_id,
+        case.observed,
+        wanted.parallelism,
+        now_s=case.now_s,
+        sent_at_s=max(case.history.request_times_s, default=-math.inf),
+    )
     if said is None:
         return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
     return None if said.is_approved else Action(Verb.REFUSE, "denied", f"{said.by or 'a person'} has said no")

@@ -47,10 +47,10 @@ class ObservedJob:
         is_elastic: whether the cluster adds TaskManagers by itself (native Kubernetes, YARN), so that slots that are
             given back can be had again although none is free; None when nobody knows.
         other_autoscaler: what else rescales the job; None when nothing was found.
+        cluster_slots_used: slots of all jobs of the cluster, this one's among them; None when nobody has counted.
         problem: name of what makes the job one that nothing may be sent to (``ambiguous_name``, ``unreadable_reply``,
             ``missing_requirement``); empty when there is none.
         problem_detail: one sentence for a person.
-        cluster_slots_used: slots of all jobs of the cluster, this one's among them; None when nobody has counted.
     """
 
     job_id: str | None
@@ -62,9 +62,9 @@ class ObservedJob:
     free_slots: int | None = None
     is_elastic: bool | None = False
     other_autoscaler: str | None = None
+    cluster_slots_used: int | None = None
     problem: str = ""
     problem_detail: str = ""
-    cluster_slots_used: int | None = None
 
     @property
     def is_restarting(self) -> bool:

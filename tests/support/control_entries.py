@@ -7,6 +7,7 @@ import math
 from hypothesis import strategies as st
 
 from controller.control_log import LogEntry, Provenance
+from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.reconcile import Case, OutcomeCheck, reconcile
@@ -69,8 +70,9 @@ def cases(draw: st.DrawFn) -> Case:
         blocked=tuple(draw(st.lists(st.builds(BlockedTarget, counts, _times), max_size=2))),
         held_until_s=draw(st.sampled_from([0.0, 0.0, NOW_S + 1e5])),
         held_because=draw(_texts),
-        approved_steps=tuple(draw(st.lists(_texts, max_size=2))),
+        unfilled=draw(st.one_of(st.none(), st.none(), requests)),
     )
+    answers = st.builds(StepApproval, _texts, counts, counts, st.booleans(), _times, _times, _texts)
     limits = Limits(
         mode=draw(st.sampled_from(list(Mode))),
         slots_min=draw(st.integers(1, 3)),
@@ -85,7 +87,12 @@ def cases(draw: st.DrawFn) -> Case:
         in_blackout=draw(st.booleans()),
         allows_falls=draw(st.booleans()),
         pin=draw(st.one_of(st.none(), st.none(), counts)),
+        pin_all=draw(st.one_of(st.none(), st.none(), st.integers(1, 9))),
         is_held=draw(st.booleans()),
+        cluster_slots_max=draw(_amounts),
+        approvals=tuple(draw(st.lists(answers, max_size=2))),
+        mode_reason=draw(_texts),
+        hold_reason=draw(_texts),
     )
     intentions = st.builds(
         Intention,
@@ -95,6 +102,8 @@ def cases(draw: st.DrawFn) -> Case:
         reason=_texts,
         valid_until_s=_times | st.just(math.inf),
         settle_s=st.floats(0, 1e4),
+        objection=st.sampled_from(["", "stale_plan"]),
+        objection_detail=_texts,
     )
     outcome = draw(st.builds(OutcomeCheck, st.sampled_from([None, True, False]), _texts))
     return Case(draw(_times), draw(st.one_of(st.none(), intentions)), observed, history, limits, outcome)

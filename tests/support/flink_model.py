@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from controller.control_job import LeaseLostError, LogEntry, RequestRefusedError, RequestUnknownError
+from controller.control_job import LeaseLostError, RequestRefusedError, RequestUnknownError
+from controller.control_log import LogEntry
 from models.control.state import JobHistory, ObservedJob
 from models.policies.memory import dump, load
 
@@ -33,8 +34,8 @@ class FlinkModel:
         by_person: whether a person has set what is requested now.
         others: slots of other jobs of the cluster.
         tells_free: whether the cluster says how many slots are free.
-        problem: why nothing may be sent to the job, as the actuator names it.
-        has_finished: whether its first vertex has come to its end; Flink keeps a bound for it, and it no longer runs.
+        problem: why the job cannot be told from others, or its replies not be read.
+        finished: vertices that have come to an end.
     """
 
     now_s: float = 1_000_000.0
@@ -51,7 +52,7 @@ class FlinkModel:
     others: int = 0
     other_autoscaler: str | None = None
     problem: str = ""
-    has_finished: bool = False
+    finished: frozenset[str] = frozenset()
     late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
     sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
     by_person: bool = False
@@ -67,9 +68,8 @@ class FlinkModel:
     def look(self) -> ObservedJob:
         if self.problem:
             return ObservedJob(None, "", {}, None, problem=self.problem)
-        running = dict(self.running) if self.state == "RUNNING" else {}
-        if self.has_finished:
-            running.pop(self.vertices[0], None)
+        left = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
+        running = left if self.state == "RUNNING" else {}
         groups, most = GRAPHS[self.graph]
         seen = ObservedJob(
             self.job_id,
@@ -152,7 +152,7 @@ class FlinkModel:
     def redeploy(self, number: int, graph: int, parallelism: int) -> None:
         self.job_id, self.graph = f"job-{number}", graph
         self.requested = dict.fromkeys(self.vertices, parallelism)
-        self.by_person = self.has_finished = False
+        self.by_person, self.finished = False, frozenset()
         self.recover()
 
 
@@ -180,6 +180,9 @@ class MemoryLog:
         self.entries.extend(entries)
         self.histories |= {entry.job: dump(entry.history) for entry in entries}
         self.spend()
+
+    def read_last(self, job: str) -> LogEntry | None:
+        return next((entry for entry in reversed(self.entries) if entry.job == job), None)
 
     def read_history(self, job: str) -> JobHistory:
         text = self.histories.get(job)

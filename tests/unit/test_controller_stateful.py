@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.control_job import Controller, LeaseLostError, LogEntry, RequestUnknownError
+from controller.control_job import Controller, LeaseLostError, RequestUnknownError
+from controller.control_log import LogEntry
 from models.control.approval import StepApproval
 from models.control.bounds import bound_target
 from models.control.limits import DAY_S, HOUR_S, Limits
@@ -37,6 +38,7 @@ BASE = Limits(
 )
 WANTED = ({"a": 7, "b": 3}, {"a": 4, "c": 3, "d": 2})
 EVENTS = ["hold", "off", "dry", "blackout", "person", "lease", "other", "deny"]
+CLUSTER_EVENTS = ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
 MANNERS = ["refuse", "lose", "late", "ignore", "half", "accept_silently"]
 COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
 # 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
@@ -100,14 +102,11 @@ class ControllerMachine(RuleBasedStateMachine):
         class Fenced:
             """The log as one controller writes it."""
 
-            def append(self, entry):
-                log.append_all([entry], number)
-
             def append_all(self, entries):
                 log.append_all(entries, number)
 
             def read_last(self, job):
-                return next((entry for entry in reversed(log.entries) if entry.job == job), None)
+                return log.read_last(job)
 
             def read_history(self, job):
                 return log.read_history(job)
@@ -150,6 +149,8 @@ class ControllerMachine(RuleBasedStateMachine):
         assert not limits.in_blackout
         assert not limits.is_held
         assert flink.other_autoscaler is None
+        assert not flink.problem
+        assert set(target) == set(flink.requested), "Flink wants a bound for every vertex"
         assert not self._is_foreign(before), "a foreign change is undone"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
@@ -171,14 +172,12 @@ class ControllerMachine(RuleBasedStateMachine):
                 assert target[vertex] <= high
                 assert target[vertex] >= low or "d" in target  # two groups may not both have what is pinned
         if limits.mode is Mode.APPROVE and entry.action.reason != "pin":
-            said = [one for one in self.approvals if one.step_id == request.step_id and one.target == target]
-            assert said
+            assert any(one.is_approved and one.is_about(flink.look(), target) for one in self.approvals)
             assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
 
     def _check_slots(self, target: dict[str, int]) -> None:
         seen, limits = self.flink.look(), self.limits
         now, after = seen.slots, seen.slots_of(target)
-        assert set(target) == set(self.flink.requested)
         assert all(count <= seen.max_parallelism.get(vertex, count) for vertex, count in target.items())
         assert after <= limits.slots_max or after < now
         assert after >= min(limits.slots_min, now + limits.step_up_max_slots) or "d" in target
@@ -199,7 +198,7 @@ class ControllerMachine(RuleBasedStateMachine):
         objection=st.sampled_from(["", "", "", "", "stale_plan"]),
         manner=st.sampled_from(["accept"] * 5 + MANNERS),
         hours=st.sampled_from([0.0, 0.05, 0.05, 0.2, 1.1]),
-        effects=st.sampled_from([10**9] * 4 + list(range(11))),
+        effects=st.sampled_from([10**9] * 4 + list(range(13))),
         count=st.integers(0, 4),
     )
     def a_job_needs_something_else(
@@ -280,7 +279,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
     @rule(
         event=st.sampled_from(
-            ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "unclear", "ends"]
+            ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
         ),
         graph=st.integers(0, 1),
         count=st.integers(1, SLOTS),
@@ -300,10 +299,10 @@ class ControllerMachine(RuleBasedStateMachine):
         elif event == "redeployed":
             self.jobs += 1
             flink.redeploy(self.jobs, graph, min(count, 3))
-        elif event == "unclear":
-            flink.problem = ("ambiguous_name", "unreadable_reply", "missing_requirement", "")[others]
-        elif event == "ends":
-            flink.has_finished = count > 4
+        elif event == "problem":
+            flink.problem = ["", "ambiguous_name", "unreadable_reply", "missing_requirement"][others]
+        elif event == "finished":
+            flink.finished = frozenset({"a"} if count > 4 else ())
         elif event == "slots":
             flink.slots, flink.others = max(count, 2), others
         else:
@@ -362,7 +361,8 @@ class ControllerMachine(RuleBasedStateMachine):
         wanted = {**self.desired.parallelism, **self.limits.pin_of(self.desired.parallelism)}
         target = bound_target(wanted, self.flink.look(), self.limits)
         now_s = self.clock()
-        said = StepApproval(self.desired.step_id, target, is_approved, now_s, now_s + HOUR_S)
+        before = dict(self.flink.requested)
+        said = StepApproval(self.desired.step_id, before, target, is_approved, now_s, now_s + HOUR_S)
         self.approvals = (*self.approvals[-4:], said)
 
     @rule(is_worse=st.sampled_from([None, True, False]))
@@ -374,7 +374,7 @@ class ControllerMachine(RuleBasedStateMachine):
         flink = self.flink
         flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
-        flink.problem, flink.has_finished = "", False
+        flink.problem, flink.finished = "", frozenset()
         flink.recover()
         self.limits, self.outcome = BASE, OutcomeCheck()
 
@@ -389,13 +389,13 @@ class ControllerMachine(RuleBasedStateMachine):
     def a_rescale_is_taken_back_once(self) -> None:
         sent: set[str] = set()
         for entry in self.log.entries:
-            action = entry.action
-            if entry.answer or action.request is None or action.is_dry_run:
+            request, is_withdrawn = entry.action.request, entry.answer.startswith("withdrawn")
+            if request is None or not entry.sends or (entry.answer and not is_withdrawn):
                 continue
-            if action.verb is Verb.RESCALE:
-                sent.add(action.request.step_id)
-            elif action.reason == "worse_than_before":
-                sent.remove(action.request.step_id.removesuffix("-rollback"))
+            if entry.action.verb is Verb.RESCALE:
+                (sent.discard if is_withdrawn else sent.add)(request.step_id)
+            elif entry.action.reason == "worse_than_before":
+                (sent.add if is_withdrawn else sent.remove)(request.step_id.removesuffix("-rollback"))
 
     def teardown(self) -> None:
         """Whatever has happened: when all is well again, what is wanted is reached in bounded time."""

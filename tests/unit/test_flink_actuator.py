@@ -52,6 +52,7 @@ def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
         max_parallelism={SOURCE: 128, ENRICH: 128},
         slot_sharing_group={SOURCE: "default", ENRICH: "default"},
         free_slots=5,
+        cluster_slots_used=3,
     )
 
 

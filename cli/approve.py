@@ -1,0 +1,80 @@
+"""``make approve``: say yes or no to a step that waits for a person (mode ``approve``), or list what waits."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
+from cli.embedded import below
+from include.control.approvals import ApprovalStore, WaitingStep, answer_step
+from include.control.small_objects import StoreUnreadableError
+from include.orchestration.waiting_steps import read_waiting_steps
+from include.settings import SettingsError, load_settings
+from include.spark.submission import anchored
+
+
+def run(options: argparse.Namespace, now_s: float) -> None:
+    """Answer a step, or list what waits.
+
+    Raises:
+        UsageError: no such step waits.
+        StoreUnreadableError: the answer was not written, so it does not count.
+    """
+    settings = anchored(load_settings())
+    store = ApprovalStore(settings.paths.lake)
+    waiting = read_waiting_steps(settings, now_s, store.read(now_s))
+    if options.list:
+        print("\n".join(one.describe() for one in waiting) or "no step waits for an answer")
+        return
+    step = _find(waiting, options.job, options.step_id)
+    hours = options.hours or settings.approval_expires_h(step.cluster, step.job)
+    store.write(answer_step(step, not options.deny, options.by or getpass.getuser(), now_s, now_s + 3600 * hours))
+    print(f"{'denied' if options.deny else 'approved'} for {hours:g} h: {step.describe()}")
+
+
+def _find(waiting: Sequence[WaitingStep], job: str | None, step_id: str | None) -> WaitingStep:
+    if job is None or step_id is None:
+        raise UsageError("write cluster/job and the id of a step, or --list")
+    for one in waiting:
+        if (f"{one.cluster}/{one.job}", one.step_id) == (job, step_id):
+            return one
+    known = "; ".join(f"{one.cluster}/{one.job} {one.step_id}" for one in waiting) or "nothing"
+    raise UsageError(f"step {step_id!r} of {job!r} does not wait for an answer; what waits: {known}")
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="make approve", description=__doc__)
+    parser.add_argument("job", nargs="?", help='"cluster/job"')
+    parser.add_argument("step_id", nargs="?", help="as --list shows it")
+    parser.add_argument("--list", action="store_true", help="show what waits")
+    parser.add_argument("--deny", action="store_true", help="say no")
+    parser.add_argument("--by", help="who; default: your login")
+    parser.add_argument("--hours", type=number(0, 8760, above=True), help="the answer counts for so long")
+    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answer or list; a failure is one message that says what to do."""
+    options = _parse(argv)
+    if options.out is not None:
+        os.environ.update(below(options.out))
+    try:
+        run(options, time.time())
+    except UsageError as error:
+        print(f"approve: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (StoreUnreadableError, SettingsError) as error:
+        print(f"approve: NO ANSWER WAS GIVEN: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,150 @@
+"""``make hold`` and ``make release``: stop everything, a cluster or a job at once, and let it go on again.
+
+A hold is read by every controller before each request. It needs no restart and no setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cli.arguments import EXIT_USAGE, CommandParser, number
+from cli.embedded import below
+from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
+from include.control.known_jobs import UnknownNameError, check_scope, read_known_jobs
+from include.control.small_objects import StoreUnreadableError
+from include.settings import Settings, SettingsError, load_settings
+from include.settings.environment import HOLD_VARIABLE
+from include.spark.submission import anchored
+
+_MOST_HOURS = 24 * 365
+
+
+def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
+    """Write the holds; a name that nobody knows stops none of them.
+
+    Raises:
+        UnknownNameError: a cluster or job that nobody knows.
+        StoreUnreadableError: nothing is on hold.
+    """
+    scopes = options.scopes or [EVERYTHING]
+    if not options.force:
+        _check_scopes(scopes, settings, now_s)
+    store = HoldStore(settings.paths.lake)
+    until_s = None if options.hours is None else now_s + 3600 * options.hours
+    for scope in scopes:
+        made = Hold(scope, " ".join(options.reason or ()), options.by or getpass.getuser(), now_s, until_s)
+        store.write(made)
+        print(f"{describe(made)}; nothing is sent from now on")
+
+
+def release(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
+    """Delete holds by their exact scope; say what is still on hold.
+
+    Raises:
+        UnknownNameError: there is no such hold.
+        StoreUnreadableError: some may still be there.
+    """
+    store = HoldStore(settings.paths.lake)
+    named = store.read_named(now_s)
+    scopes = options.scopes or ([] if options.all else [EVERYTHING])
+    held = {one.scope for one in named.values()}
+    missing = [scope for scope in scopes if scope not in held]
+    if missing:
+        known = ", ".join(map(repr, sorted(held))) or "nothing"
+        raise UnknownNameError(f"{missing[0]!r} is not on hold; on hold: {known}")
+    for name, one in named.items():
+        if options.all or one.scope in scopes:
+            store.release(name)
+            print(f"released: {one.describe()}")
+    show(settings, now_s)
+
+
+def show(settings: Settings, now_s: float) -> None:
+    """Print all holds in force: of the store, of this environment, of the settings.
+
+    Raises:
+        StoreUnreadableError: the holds cannot be read, so nothing is sent.
+    """
+    levels = {
+        "limits": settings.limits,
+        **{f"clusters.{name}.limits": one.limits for name, one in settings.clusters.items()},
+        **{f'limits.jobs."{name}"': one for name, one in settings.limits.jobs.items()},
+    }
+    stored = HoldStore(settings.paths.lake).read_named(now_s).values()
+    lines = [describe(one) for one in sorted(stored, key=lambda one: one.scope)]
+    lines += [one.describe() for one in holds_of_variable(os.environ, sorted(settings.clusters))]
+    lines += [f"the settings hold: {key}.is_held = true" for key, level in levels.items() if level.is_held]
+    print("\n".join(lines) or "nothing is on hold")
+
+
+def describe(one: Hold) -> str:
+    """Return a hold with its time."""
+    until = "until it is released" if one.until_s is None else f"until {_time(one.until_s)}"
+    since = f"since {_time(one.since_s)}, " if one.since_s else ""
+    return f"{one.describe()} ({since}{until})"
+
+
+def _time(at_s: float) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d %H:%M}Z"
+
+
+def _check_scopes(scopes: Sequence[str], settings: Settings, now_s: float) -> None:
+    jobs = read_known_jobs(settings, now_s) if any("/" in scope for scope in scopes) else set()
+    for scope in scopes:
+        if scope != EVERYTHING and scope not in settings.clusters:
+            check_scope(scope, settings, jobs or read_known_jobs(settings, now_s))
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="hold", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    to_hold = commands.add_parser("hold", prog="make hold", help="stop")
+    to_release = commands.add_parser("release", prog="make release", help="let go on")
+    for one in (to_hold, to_release):
+        one.add_argument("scopes", nargs="*", help='cluster, or "cluster/job"; without one: everything')
+        one.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")
+    to_hold.add_argument("--reason", nargs="+", help="for others to read")
+    to_hold.add_argument("--by", help="who; default: your login")
+    to_hold.add_argument("--force", action="store_true", help="hold a name that is not known yet")
+    to_hold.add_argument("--list", action="store_true", help="show what is on hold")
+    to_release.add_argument("--all", action="store_true", help="release every hold")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Hold, release or show; a failure is one message that says what to do."""
+    options = _parse(argv)
+    told = f"{options.command}: " + ("FAILED: " if options.command == "hold" and not options.list else "")
+    try:
+        if options.out is not None:
+            os.environ.update(below(options.out))
+        settings, now_s = anchored(load_settings()), time.time()
+        if options.command == "release":
+            release(options, settings, now_s)
+        elif options.list:
+            show(settings, now_s)
+        else:
+            hold(options, settings, now_s)
+    except UnknownNameError as error:
+        print(f"{told}{error}", file=sys.stderr)
+        return EXIT_USAGE
+    except StoreUnreadableError as error:
+        instead = f"a controller that cannot read it sends nothing; for another set {HOLD_VARIABLE}=all"
+        print(f"{told}{error}; {instead}", file=sys.stderr)
+        return 1
+    except SettingsError as error:
+        print(f"{told}{error}; a controller with these settings sends nothing", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

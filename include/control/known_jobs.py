@@ -1,0 +1,68 @@
+"""The jobs that the lake's tables know, to tell a slip in a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from include.settings import Settings
+from include.tables import CONTROL_LOG, JOB_GRAPHS, PLANS, Table
+
+_LOOK_BACK = timedelta(days=14)
+
+
+class UnknownNameError(ValueError):
+    """Nothing has this name; the message has those that are spelt alike."""
+
+
+def read_known_jobs(settings: Settings, now_s: float) -> set[str]:
+    """Return the jobs (``cluster/job``) of the last two weeks, and those that the settings name."""
+    named = {*settings.limits.jobs, *settings.planner.policies}
+    since = (datetime.fromtimestamp(now_s, UTC) - _LOOK_BACK).date().isoformat()
+    return named.union(*(_jobs_of(settings.paths.lake, table, since) for table in (CONTROL_LOG, JOB_GRAPHS, PLANS)))
+
+
+def _jobs_of(lake: str, table: Table, since: str) -> set[str]:
+    try:
+        delta: Any = DeltaTable(f"{lake.rstrip('/')}/{table.relative_path}")
+        found = delta.to_pyarrow_table(partitions=_partitions(table, since), columns=["cluster", "job"])
+    except (DeltaError, OSError):  # not written yet, or not to be read: the other tables may do
+        return set()
+    pairs: Mapping[str, list[str]] = found.group_by(["cluster", "job"]).aggregate([]).to_pydict()
+    return {f"{cluster}/{job}" for cluster, job in zip(pairs["cluster"], pairs["job"], strict=True)}
+
+
+def _partitions(table: Table, since: str) -> list[tuple[str, str, str]]:
+    return [("date", ">=", since)] if "date" in table.partition_by else []
+
+
+def check_scope(scope: str, settings: Settings, jobs: set[str]) -> None:
+    """Refuse a name that nobody knows: capitals count.
+
+    Args:
+        scope: a cluster, or ``cluster/job``.
+        settings: whose clusters are known.
+        jobs: that are known.
+
+    Raises:
+        UnknownNameError: with the names that are spelt alike.
+    """
+    clusters = {*settings.clusters, *(job.partition("/")[0] for job in jobs)}
+    cluster, slash, _ = scope.partition("/")
+    if cluster not in clusters:
+        raise UnknownNameError(f"there is no cluster {cluster!r}; {_near(cluster, clusters)}")
+    if slash and scope not in jobs:
+        of_cluster = {job for job in jobs if job.startswith(f"{cluster}/")}
+        raise UnknownNameError(f"there is no job {scope!r}; {_near(scope, of_cluster)}")
+
+
+def _near(name: str, known: set[str]) -> str:
+    folded = {one.lower(): one for one in sorted(known)}
+    near = [folded[one] for one in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+    shown = near or sorted(known)[:5]
+    return f"write {' or '.join(map(repr, shown))}" if shown else "none is known yet"

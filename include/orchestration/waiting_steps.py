@@ -1,0 +1,55 @@
+"""Steps that wait for a person's yes, as the controller's log has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from include.control.approvals import Approval, WaitingStep
+from include.settings import Settings
+from include.tables import CONTROL_LOG
+
+NEEDS_APPROVAL = "needs_approval"
+_ORDER = ("at", "lease_number", "entry")
+_SHOWN = ("cluster", "job", "reason", "step_id", "detail", "parallelism_from", "parallelism_to")
+
+
+def read_waiting_steps(settings: Settings, now_s: float, answers: Iterable[Approval] = ()) -> list[WaitingStep]:
+    """Return the steps that wait now: of each job its last row in ``ops.control_log``, while a person may answer.
+
+    Args:
+        settings: where the lake is, and how long a step is shown.
+        now_s: epoch seconds.
+        answers: that were given; a step with one waits no longer.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    since = datetime.fromtimestamp(now_s, UTC) - timedelta(hours=settings.limits.approval_expires_h)
+    path = f"{settings.paths.lake.rstrip('/')}/{CONTROL_LOG.relative_path}"
+    try:
+        table: Any = DeltaTable(path)
+    except TableNotFoundError:
+        return []
+    dates = [("date", ">=", since.date().isoformat())]
+    rows = table.to_pyarrow_table(partitions=dates, columns=[*_ORDER, *_SHOWN]).to_pylist()
+    return find_waiting(rows, settings, now_s, answers)
+
+
+def find_waiting(
+    rows: Iterable[Mapping[str, Any]], settings: Settings, now_s: float, answers: Iterable[Approval] = ()
+) -> list[WaitingStep]:
+    """Return the steps that wait, from rows of the log in any order; see :func:`read_waiting_steps`."""
+    last: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: (row["lease_number"], row["entry"])):
+        last[row["cluster"], row["job"]] = row
+    answered = {(one.cluster, one.job, one.step_id) for one in answers}
+    found = []
+    for (cluster, job), row in sorted(last.items()):
+        expires_s = row["at"].timestamp() + 3600 * settings.approval_expires_h(cluster, job)
+        if row["reason"] != NEEDS_APPROVAL or now_s >= expires_s or (cluster, job, row["step_id"]) in answered:
+            continue
+        before, after = (dict(row[name] or {}) for name in ("parallelism_from", "parallelism_to"))
+        found.append(WaitingStep(cluster, job, row["step_id"], row["at"], row["detail"] or "", before, after))
+    return found
