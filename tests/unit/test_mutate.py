@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def test_modules_name_files_and_tests_that_exist() -> None:
     modules = read_modules()
-    assert {"capacity", "calibration", "scheduling", "step_guard", "value_rules", "protocol"} <= {
+    assert {"capacity", "calibration", "scheduling", "reconcile", "value_rules", "protocol"} <= {
         m.name for m in modules
     }
     for module in modules:
@@ -44,4 +44,4 @@ def test_an_unknown_module_is_refused_with_the_known_ones(capsys: pytest.Capture
     with pytest.raises(SystemExit) as stopped:
         main(["--module", "nothing"])
     assert stopped.value.code == 2
-    assert "step_guard" in capsys.readouterr().err
+    assert "reconcile" in capsys.readouterr().err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from include.control.watching import unseen_after
+from controller.recent_files import polls_kept
 from include.policy_catalogue import BUILT_IN
 from include.settings import Cluster, Planner, Settings, SettingsError, check_settings
 from include.settings.refusals import model_in
@@ -51,7 +51,6 @@ WORDS: dict[str, st.SearchStrategy[Any]] = {
     "adapter": st.sampled_from(["simulated", "mine.adapters:cluster"]),
     "connection_id": st.just("spark_default"),
     "registered_model": NAMES,
-    "apply_every_s": st.nothing(),  # follows from the schedule
     "looser_jobs": st.nothing(),  # names what other sections have
     "time_zone": st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata"]),
     "cron": st.sampled_from(["0 22 * * *", "30 8 * * 1-5", "0 0 1 * *"]),
@@ -165,7 +164,7 @@ def starts_every_stage(made: Settings) -> None:
     assert history_frame(made, AS_OF).history_bins > 0
     assert LearnTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]
     assert ProfileTask(made, AS_OF, SimpleNamespace()).settings is made  # type: ignore[arg-type]
-    assert unseen_after(made) == timedelta(seconds=2 * made.planner.timing.apply_every_s)
+    assert polls_kept(made) >= 2
     assert profiling_options(made.profiling, 64, 100.0).rate_step_per_s > 0
     check_names(made.backtest.policies)
     for name in made.planner.policies_in_use:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, check_settings, load_settings
+from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
 
 CLUSTER = {"rest_url": "http://jobmanager:8081", "window_s": 300}
 
@@ -25,10 +23,10 @@ SINGLE = [
     ("ingest>max_value", 1e308, "less than or equal"),
     ("planner>costs>resource_weight", -1, "greater than or equal"),
     ("spark>shuffle_partitions", 10**30, "less than or equal"),
-    ("schedules>apply", "hello", "five"),
-    ("schedules>apply", "*/0 * * * *", "no cron expression"),
-    ("schedules>apply", "61 * * * *", "no cron expression"),
-    ("schedules>apply", "0 0 31 2 *", "never comes"),
+    ("schedules>control", "hello", "five"),
+    ("schedules>control", "*/0 * * * *", "no cron expression"),
+    ("schedules>control", "61 * * * *", "no cron expression"),
+    ("schedules>control", "0 0 31 2 *", "never comes"),
     ("schedules>plan", "", "five"),
     ("schedules>train", "0 0 * * * *", "five"),
     ("schedules>ingest", "*/20 * * * *", "every hour"),
@@ -103,7 +101,6 @@ def test_a_value_that_cannot_work_is_refused_in_one_line(path: str, value: objec
 
 
 PAIRS = [
-    ({"schedules": {"apply": "*/10 * * * *"}, "planner": {"timing": {"apply_every_s": 300}}}, "apply_every_s", "600 s"),
     ({"clusters": {"a": CLUSTER | {"window_s": 15}}}, "poll_every_s", "without a poll"),
     ({"clusters": {"a": {"limits": {"mode": "auto"}}}}, "limits.mode", "rest_url"),
     ({"planner": {"horizon_h": 48}}, "planner.horizon_h", "forecast.horizon_h"),
@@ -112,7 +109,7 @@ PAIRS = [
     ({"planner": {"horizon_h": 1, "bin_s": 7200}}, "horizon_h", "bins"),
     ({"forecast": {"horizon_h": 1, "bin_s": 43200}}, "horizon_h", "bins"),
     ({"profiling": {"rate_steps": 61}}, "rate_steps", "rate_steps_max"),
-    ({"apply": {"poll_every_s": 200}}, "poll_every_s", "confirm_timeout_s"),
+    ({"apply": {"tick_s": 200}}, "tick_s", "confirm_timeout_s"),
     ({"planner": {"reactive": {"overload": 1.0}}}, "utilisation_max", "overload"),
     ({"planner": {"reactive": {"unplanned_utilisation_max": 0.5}}}, "unplanned_utilisation_target", "unplanned"),
 ]
@@ -127,14 +124,6 @@ def test_two_keys_that_contradict_each_other_are_both_named(values: dict[str, ob
     assert key in line
     assert why in line
     assert "write" in line or "remove" in line
-
-
-def test_due_steps_come_at_the_interval_of_their_schedule() -> None:
-    assert Settings().planner.timing.apply_every_s == 300
-    made = check_settings({"schedules": {"apply": "*/10 * * * *"}})
-    assert made.planner.timing.apply_every_s == 600
-    assert check_settings({"schedules": {"apply": "0 9-17 * * *"}}).planner.timing.apply_every_s == 3600
-    assert check_settings(json.loads(made.model_dump_json())) == made
 
 
 def test_a_deeply_nested_file_is_one_line(tmp_path, monkeypatch) -> None:
