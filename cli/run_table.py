@@ -43,7 +43,7 @@ def plan_table(rows: Iterable[Mapping[str, Any]]) -> Group:
         table.add_section()
         table.add_row(Text(f"{job}", style="bold", overflow="ellipsis"), Text(f"on {cluster}", style="dim"))
         for step in steps:
-            table.add_row(*_cells(step))
+            table.add_row(*map(Text, _cells(step)))  # a name in brackets is no markup
     return Group(table, _others(listed))
 
 

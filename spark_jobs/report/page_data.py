@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -152,8 +153,8 @@ class JobReport:
 
     @property
     def anchor(self) -> str:
-        """Identifier for links inside the page."""
-        return "".join(letter if letter.isalnum() else "-" for letter in f"{self.cluster}-{self.job}")
+        """Identifier for links inside the page, of letters and digits whatever the job is called."""
+        return f"job-{hashlib.sha256(f'{self.cluster}/{self.job}'.encode(errors='replace')).hexdigest()[:16]}"
 
     @property
     def planned(self) -> list[Step]:
