@@ -57,7 +57,7 @@ def inlets(stage: Stage) -> list[Asset]:
         Stage.INGEST: [RAW],
         Stage.TRAIN: [asset_of(table) for table in _SILVER],
         Stage.LEARN: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
-        Stage.FORECAST: [asset_of(tables.OBSERVATIONS)],
+        Stage.FORECAST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS)],
         Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
         Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
         Stage.WATCH: [
