@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.clusters import ClusterOrJob
-from include.settings.section import DAY_S, HOUR_S, Days, Section, Share
+from include.settings.section import DAY_S, HOUR_S, Days, Hours, Section, Share
 
 
 def _zone(name: str) -> str:
@@ -34,6 +34,9 @@ class Training(Section):
         0.2, gt=0, lt=1, description="share of the observations held out, with which the gate compares"
     )
     gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
+    gate_forward_h: Hours = Field(
+        24.0, description="h; the gate has models predict the last hours of the history from what came before"
+    )
     promotion: Literal["gate", "manual"] = Field(
         "gate", description="gate: a challenger that passes becomes champion; manual: somebody sets the alias"
     )

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from mlflow.entities import Run
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from include.settings import Settings
 from include.stages import StageRequest
@@ -22,9 +24,11 @@ from spark_jobs.model_store import CHALLENGER, CHAMPION, ModelStore, Registered
 from spark_jobs.timestamps import timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.train_fleet import RESULT_TAG, log_training, train_fleet
+from spark_jobs.train.gate import Verdict
+from spark_jobs.train.train_fleet import Champion, train_fleet
+from spark_jobs.train.training_log import RESULT_TAG, log_training
 
-MODEL_FORMAT = 2  # increased when the same rows and settings shall give different models
+MODEL_FORMAT = 3  # increased when the same rows and settings shall give different models
 
 
 class NothingToLearnError(RuntimeError):
@@ -64,12 +68,25 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
     version = model_version(settings, hashes)
     if (done := store.finished(version)) is not None:
         return done
-    trained = train_fleet(inputs, settings, version, content, store.load(CHAMPION))
-    log_training(store, inputs, settings, trained, forecast_record(lake, inputs.as_of))
+    forecasts = forecast_record(lake, inputs.as_of)
+    champion = champion_of(store, lake)
+    trained = train_fleet(inputs, settings, version, content, champion=champion, forecasts=forecasts)
+    log_training(store, inputs, settings, trained, forecasts)
     done = store.finished(version)
     if done is None:
         raise RuntimeError(f"MLflow does not show the run of model {version} as finished; run the stage again")
     return done
+
+
+def champion_of(store: ModelStore, lake: Lake) -> Champion | None:
+    """Return the model in use, and as of when it was trained."""
+    bundle = store.load(CHAMPION)
+    if bundle is None:
+        return None
+    rows = lake.read(MODEL_VERSIONS).where(F.col("model_version") == bundle.model_version)
+    found = rows.agg(F.min(F.unix_timestamp("as_of")).alias("as_of_s")).first()
+    trained_s = found["as_of_s"] if found else None
+    return Champion(bundle, None if trained_s is None else datetime.fromtimestamp(trained_s, UTC))
 
 
 def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str) -> None:
@@ -79,7 +96,7 @@ def promote(store: ModelStore, made: Registered, result: Mapping[str, object], p
         store.point(CHALLENGER, made)
     champion = store.aliased(CHAMPION)
     unmoved = (champion.model_version if champion else None) == result["champion_before"]
-    if promotion == "gate" and result["gate"] in {"first", "passed"} and unmoved:
+    if promotion == "gate" and result["gate"] in {Verdict.FIRST, Verdict.PASSED} and unmoved:
         store.point(CHAMPION, made)
 
 
