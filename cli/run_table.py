@@ -64,4 +64,5 @@ def _others(rows: list[Mapping[str, Any]]) -> Text:
     refused = Counter(row["refusal"] for row in rows if row["status"] == "refused")
     parts = [f"{len(held)} jobs stay as they are: {', '.join(sorted(held))}"] if held else []
     parts += [f"{count} refused: {name}" for name, count in sorted(refused.items())]
+    parts += sorted({f"warning: {row['warning']}" for row in rows if row.get("warning")})
     return Text("; ".join(parts))

@@ -3,8 +3,8 @@
 A gate compares the new model with the champion before it takes over. Then policies that learn from history (MDP and
 reinforcement learning) are trained; the task is skipped when no job uses one.
 
-**Feeds** plans. When it fails the last champion stays in use; plans are refused as `stale_model` once it is older than
-`planner.max_model_age_h` hours.
+**Feeds** plans. When it fails the last champion stays in use; once no training has compared it for
+`planner.max_model_age_h` hours, plans widen its intervals and carry a warning.
 
 **Schedule**: nightly. `as_of` limits the observations that are used, so a training can be repeated exactly.
 """

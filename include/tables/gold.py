@@ -98,6 +98,7 @@ PLANS = Table(
         "slot_hours_saved": "DOUBLE",  # against staying as it is over the step (negative: added)
         "reason": "STRING",  # one sentence for a person
         "refusal": "STRING",  # named reason when refused, null otherwise
+        "warning": "STRING",  # what a person should know of the models; null when all is well
         "policy": "STRING",
         "model_version": "STRING",
         "forecast_version": "STRING",

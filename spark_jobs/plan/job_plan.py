@@ -16,6 +16,7 @@ from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
+from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.job_models import JobModels
 from models.policies.protocol import Schedule, Situation
@@ -27,6 +28,7 @@ from spark_jobs.job_inputs.newest_rows import QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
+from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
 from spark_jobs.plot_text import shorten_name
 
@@ -50,14 +52,14 @@ class PlanTask:
         settings: of the run.
         as_of: the moment of planning.
         bundle: models of the fleet; None when there is no champion.
-        stale_model: why the champion may not be used any more; None when it may.
+        trust: in the champion.
         offers: cluster -> prices that keep its budget; empty without budgets.
     """
 
     settings: Settings
     as_of: datetime
     bundle: Broadcast[FleetBundle] | None
-    stale_model: str | None
+    trust: ModelTrust = field(default_factory=ModelTrust)
     offers: Mapping[str, SlotPrices] = field(default_factory=dict)
 
     @property
@@ -81,6 +83,7 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
         "job_id": state.job_id,
         "forecast_version": state.forecast_version,
         "observations_until_s": state.observed_until_s,
+        "warning": task.trust.warning,
     }
     try:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
@@ -146,8 +149,6 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
     if task.bundle is None:
         raise PlanRefusedError("no_model", "no champion model; run the train stage")
-    if task.stale_model:
-        raise PlanRefusedError("stale_model", task.stale_model)
     try:
         models: JobModels = task.bundle.value.for_job(state.cluster, state.job)
     except BundleError as error:
@@ -157,7 +158,7 @@ def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
         models = pool_models(models, graph, FleetPrior.from_arrays(task.bundle.value.arrays), slots_max)
     if not models.capacity.keys() & state.parallelism.keys():
         raise PlanRefusedError("no_model", "none of its operators has a capacity model; busy time was never measured")
-    return models
+    return widen_intervals(models, task.trust.interval_factor)
 
 
 def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:

@@ -66,6 +66,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
                 outcomes=list_outcomes(due[key], load, events, as_of) if key in due else [],
                 realised=measure_outcome(load, events),
                 policies=policy_costs(backtests[key]) if key in backtests else [],
+                warnings=_union_texts(plan["warning"]),
             )
         except Exception:  # one job's rows must not keep the others from the page
             log.exception("report of %s/%s: its steps alone are shown", cluster, shorten_name(job))
@@ -120,6 +121,10 @@ def _fan(rows: pd.DataFrame) -> Fan:
 
 def _union(lists: pd.Series) -> Sequence[str]:
     return sorted({str(entry) for entries in lists for entry in entries})
+
+
+def _union_texts(texts: pd.Series) -> Sequence[str]:
+    return sorted({str(text) for text in texts.dropna()})
 
 
 def _parallelism(value: Any) -> dict[str, int]:

@@ -138,6 +138,7 @@ class JobReport:
         past_fan: for bins that are over, what was forecast in the hour before them.
         outcomes: of earlier plans' steps.
         policies: of the newest backtest, the cheapest first.
+        warnings: what a person should know of the models that the plan was made with.
     """
 
     cluster: str
@@ -150,6 +151,7 @@ class JobReport:
     outcomes: Sequence[Outcome] = ()
     realised: Realised | None = None
     policies: Sequence[PolicyCost] = ()
+    warnings: Sequence[str] = ()
 
     @property
     def anchor(self) -> str:
@@ -194,3 +196,8 @@ class Report:
     quarantine: tuple[Sequence[str], Sequence[Sequence[str]]]
     models: tuple[Sequence[str], Sequence[Sequence[str]]]
     forecasts: tuple[Sequence[str], Sequence[Sequence[str]]]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings of all jobs, each once."""
+        return sorted({warning for job in self.jobs for warning in job.warnings})

@@ -125,21 +125,20 @@ def judge(criteria: Sequence[Criterion], *, has_champion: bool, champion_knows: 
     (``kept``), unless it knows none of the jobs that run: then it is of no use, and the challenger is a first model.
 
     Args:
-        criteria: comparisons with the champion, or with the linear model where there is no champion.
-        has_champion: whether there is one.
-        champion_knows: jobs of the latest graphs that it knows.
+        criteria: comparisons with the champion, or with the linear model where none knows the jobs that run.
+        has_champion: whether there is a champion.
+        champion_knows: jobs that run which it knows.
     """
     decisive = [one for one in criteria if one.decides and one.is_comparable]
     compared, kept = sum(one.count for one in decisive), tuple(criteria)
     if worse := [one for one in decisive if one.is_worse]:
         return Gate(Verdict.FAILED, "; ".join(one.reason for one in worse), compared, kept)
     reasons = "; ".join(one.reason for one in decisive)
-    if not has_champion:
-        return Gate(Verdict.FIRST, f"no champion yet; {reasons or _UNPROVEN}", compared, kept)
+    if not has_champion or not champion_knows:
+        why = "the champion knows none of the jobs that run" if has_champion else "no champion yet"
+        return Gate(Verdict.FIRST, f"{why}; {reasons or _UNPROVEN}", compared, kept)
     if decisive:
         return Gate(Verdict.PASSED, reasons, compared, kept)
-    if not champion_knows:
-        return Gate(Verdict.FIRST, f"the champion knows none of the jobs that run; {_UNPROVEN}", 0, kept)
     return Gate(Verdict.KEPT, "no held-back row that both models know; the champion stays", 0, kept)
 
 

@@ -185,14 +185,14 @@ def judge_fleet(
     inputs: data.Inputs, settings: Settings, scores: Scores, forecasts: pd.DataFrame, champion: FleetBundle | None
 ) -> Gate:
     """Judge the challenger by everything that plans use."""
+    known = set(champion.jobs()) if champion else set()
+    knows = len(known & data.running_jobs(inputs))
     criteria = list_criteria(
         scores.capacity,
         scores.latency,
         scores.forward,
         forecasts,
-        has_champion=champion is not None,
+        has_champion=knows > 0,
         tolerance=settings.training.gate_tolerance,
     )
-    known = set(champion.jobs()) if champion else set()
-    running = {(row["cluster"], row["job"]) for row in inputs.graphs.select(*data.JOB).distinct().collect()}
-    return judge(criteria, has_champion=champion is not None, champion_knows=len(known & running))
+    return judge(criteria, has_champion=champion is not None, champion_knows=knows)

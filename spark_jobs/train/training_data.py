@@ -21,6 +21,7 @@ POINT = (*OPERATOR, "parallelism")
 RECENT_EVENTS = 20  # per job and kind; older ones are not typical of the present job
 RECENT_HELD = 20  # held-back observations per (operator, parallelism) on which models are scored
 RECENT_HELD_WINDOWS = 200  # per job, for latency
+RUNS_WITHIN = timedelta(days=1)
 _BUCKETS = 10_000
 _IDLE_SHARE = 0.8  # of an idle operator's busiest window
 
@@ -51,6 +52,13 @@ def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
     graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of, training)
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
     return Inputs(as_of, observations, events, graphs, versions)
+
+
+def running_jobs(inputs: Inputs) -> set[tuple[str, str]]:
+    """Return (cluster, job) of the jobs with a window in the last day."""
+    lately = F.col("window_start") >= timestamp_column(inputs.as_of - RUNS_WITHIN)
+    rows = inputs.observations.where(lately).select(*JOB).distinct().collect()
+    return {(str(row["cluster"]), str(row["job"])) for row in rows}
 
 
 def training_observations(observations: DataFrame, as_of: datetime, training: Training) -> DataFrame:

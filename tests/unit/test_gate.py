@@ -48,7 +48,7 @@ def verdict(
         NO_LATENCY,
         forward or ForwardScores.none(),
         NO_FORECASTS,
-        has_champion=has_champion,
+        has_champion=has_champion and knows > 0,
         tolerance=0.02,
     )
     return judge(criteria, has_champion=has_champion, champion_knows=knows)
@@ -117,7 +117,8 @@ def test_idle_operators_do_not_count_where_others_are_busy() -> None:
 
 @pytest.mark.covers("apply_review 2")
 def test_a_champion_that_knows_no_running_job_gives_way_to_a_first_model() -> None:
-    renamed = verdict(held(0.05, linear=0.05), has_champion=True, knows=0)
+    # It may be better where nothing runs any more: in the windows of the old name.
+    renamed = verdict(held(0.05, champion=0.001, linear=0.05), has_champion=True, knows=0)
     assert renamed.verdict is Verdict.FIRST
     assert "knows none of the jobs that run" in renamed.detail
 
