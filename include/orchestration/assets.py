@@ -76,7 +76,7 @@ def outlets(stage: Stage) -> list[Asset]:
     """Return what a stage writes."""
     writes: dict[Stage, list[Asset]] = {
         Stage.INGEST: [asset_of(table) for table in _BRONZE_AND_SILVER],
-        Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), MODELS],
+        Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), asset_of(tables.MODEL_JOBS), MODELS],
         Stage.LEARN: [asset_of(tables.POLICY_MEMORY)],
         Stage.FORECAST: [asset_of(tables.FORECASTS), asset_of(tables.FORECAST_SCORES)],
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],

@@ -37,6 +37,12 @@ class Training(Section):
     gate_forward_h: Hours = Field(
         24.0, description="h; the gate has models predict the last hours of the history from what came before"
     )
+    first_windows: int = Field(
+        3, ge=1, le=10_000, description="windows from which on a job that is in no model has a training triggered"
+    )
+    retrain_after_h: Hours = Field(
+        2.0, description="h; such trainings come at most so often; the first of all is not waited for"
+    )
     promotion: Literal["gate", "manual"] = Field(
         "gate", description="gate: a challenger that passes becomes champion; manual: somebody sets the alias"
     )

@@ -14,6 +14,7 @@ from include.tables.gold import (
     FORECAST_SCORES,
     FORECASTS,
     LOOKS,
+    MODEL_JOBS,
     MODEL_VERSIONS,
     PLANS,
     POLICY_MEMORY,
@@ -34,6 +35,7 @@ __all__ = [
     "INGESTED",
     "JOB_GRAPHS",
     "LOOKS",
+    "MODEL_JOBS",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
     "PARALLELISM",
@@ -61,6 +63,7 @@ INGESTED: tuple[Table, ...] = (
 TABLES: tuple[Table, ...] = (
     *INGESTED,
     MODEL_VERSIONS,
+    MODEL_JOBS,
     FORECASTS,
     FORECAST_SCORES,
     PLANS,

@@ -27,6 +27,21 @@ MODEL_VERSIONS = Table(
     keys=("as_of",),
 )
 
+MODEL_JOBS = Table(
+    "gold.model_jobs",  # the jobs that a training gave models of
+    {
+        "as_of": "TIMESTAMP",  # of the training
+        "model_version": "STRING",
+        "cluster": "STRING",
+        "job": "STRING",
+        "operators": "INT",
+        "curves": "INT",  # operators with a capacity curve of their own; the others have the fleet's prior at most
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job"),
+    partition_by=("date",),
+)
+
 FORECASTS = Table(
     "gold.forecasts",
     {
