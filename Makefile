@@ -34,6 +34,10 @@ backtest: setup  ## after `make run`: what each policy would have cost on the jo
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
 	@$(PY) -m cli.ui $(ARGS)
 
+.PHONY: maintain
+maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=--apply removes and merges them
+	@$(PY) -m cli.maintain $(ARGS)
+
 .PHONY: airflow
 airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
 	@$(PY) -m cli.airflow_cli $(ARGS)

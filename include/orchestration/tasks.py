@@ -17,12 +17,15 @@ from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
 COLLECT_POOL = "tidewise_collect"
+UPKEEP_POOL = "tidewise_upkeep"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
+    UPKEEP_POOL: (1, "Upkeep of the tables"),
     COLLECT_POOL: (1, "Pollers of Flink's REST API"),
 }
 OWNER = "tidewise"
+UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 
 
 def _timestamp(description: str) -> Param:
@@ -34,6 +37,7 @@ JOB_PARAM = Param(
     None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
 )
 THEN_PLAN_PARAM = Param(False, description="make a plan as soon as the models are there", type="boolean")
+DRY_RUN_PARAM = Param(False, description="only log what would be done", type="boolean")
 INTERVAL_PARAMS = {
     "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
     "end": _timestamp("end of the hours to ingest, exclusive"),

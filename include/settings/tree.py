@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from include.settings.clusters import Cluster, ClusterName, Ingest
 from include.settings.learning import Forecast, Training
 from include.settings.planner import Planner
 from include.settings.refusals import faults_of_parameters
+from include.settings.retention import Retention
 from include.settings.section import HOUR_S, Section
 from include.settings.stages import Apply, Backtest, Profiling, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
@@ -39,6 +41,7 @@ class Settings(Section):
     profiling: Profiling = Profiling()
     backtest: Backtest = Backtest()
     apply: Apply = Apply()
+    retention: Retention = Retention()
     schedules: Schedules = Schedules()
 
     def cluster(self, name: str) -> Cluster:
@@ -62,6 +65,21 @@ class Settings(Section):
             )
         planner = self.planner.with_values({"timing.apply_every_s": every_s})
         object.__setattr__(self, "planner", planner)  # frozen for everybody else
+        return self
+
+    @model_validator(mode="after")
+    def _what_is_read_is_kept(self) -> Settings:
+        reads = {
+            "training.lookback_days": self.training.lookback_days,
+            "forecast.history_days": self.forecast.history_days,
+            "backtest.days": self.backtest.days + math.ceil(self.backtest.learning_days),
+        }
+        key, most = max(reads.items(), key=lambda item: item[1])
+        kept = self.retention.silver_days
+        if kept is not None and kept <= most:
+            raise ValueError(
+                f"retention.silver_days = {kept} removes what {key} = {most} reads; write {most + 1} or more"
+            )
         return self
 
     @model_validator(mode="after")

@@ -24,6 +24,7 @@ SCHEDULES = {
     "tidewise_plan": (CronTriggerTimetable, "plan"),
     "tidewise_apply": (CronTriggerTimetable, "apply"),
     "tidewise_backtest": (CronTriggerTimetable, "backtest"),
+    "tidewise_maintenance": (CronTriggerTimetable, "maintenance"),
 }
 TASKS = {
     "tidewise_collect": ["collect"],
@@ -32,6 +33,7 @@ TASKS = {
     "tidewise_apply": ["due", "watch", "released", "apply"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
+    "tidewise_maintenance": ["keep_up"],
 }
 WITHOUT_SPARK = {
     "due",
