@@ -87,10 +87,16 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 docs: setup  ## write docs/settings.md from the settings themselves
 	@$(PY) -m cli.settings_doc $(ARGS)
 
+LOCK := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
-lock: setup  ## resolve requirements.in into requirements.txt
-	@.venv/bin/uv pip compile --quiet --python-version 3.11 \
-	  --custom-compile-command "make lock" -o requirements.txt requirements.in
+lock: setup  ## resolve requirements.in into requirements.txt, with the hash of every file
+	@$(LOCK) -o requirements.txt requirements.in
+	@for file in uv flink; do grep -h '^[a-z-]*==' requirements-$$file.txt | tr -d ' \\' \
+	  | $(LOCK) --no-deps --no-annotate -o requirements-$$file.txt - || exit 1; done
+
+.PHONY: check-deps
+check-deps: setup  ## licences, a list of all parts (CycloneDX) and known advisories of what is installed, below out/deps
+	@$(PY) -m cli.check_deps $(ARGS)
 
 .PHONY: clean
 clean:  ## remove what runs made (out/); .venv and .cache stay
