@@ -34,6 +34,10 @@ backtest: setup  ## after `make run`: what each policy would have cost on the jo
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
 	@$(PY) -m cli.ui $(ARGS)
 
+.PHONY: maintain
+maintain: setup  ## show old rows, small and unneeded files of the tables; ARGS=--apply removes and merges them
+	@$(PY) -m cli.maintain $(ARGS)
+
 .PHONY: airflow
 airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS="backfill create ..."
 	@$(PY) -m cli.airflow_cli $(ARGS)
@@ -105,10 +109,16 @@ docs: setup  ## write docs/settings.md from the settings, and the tables of docs
 	@$(PY) -m cli.settings_doc $(ARGS)
 	@$(PY) -m cli.reliability_doc
 
+LOCK := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
-lock: setup  ## resolve requirements.in into requirements.txt
-	@.venv/bin/uv pip compile --quiet --python-version 3.11 \
-	  --custom-compile-command "make lock" -o requirements.txt requirements.in
+lock: setup  ## resolve requirements.in into requirements.txt, with the hash of every file
+	@$(LOCK) -o requirements.txt requirements.in
+	@for file in uv flink; do grep -h '^[a-z-]*==' requirements-$$file.txt | tr -d ' \\' \
+	  | $(LOCK) --no-deps --no-annotate -o requirements-$$file.txt - || exit 1; done
+
+.PHONY: check-deps
+check-deps: setup  ## licences, a list of all parts (CycloneDX) and known advisories of what is installed, below out/deps
+	@$(PY) -m cli.check_deps $(ARGS)
 
 .PHONY: clean
 clean:  ## remove what runs made (out/); .venv and .cache stay

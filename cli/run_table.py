@@ -43,7 +43,7 @@ def plan_table(rows: Iterable[Mapping[str, Any]]) -> Group:
         table.add_section()
         table.add_row(Text(f"{job}", style="bold", overflow="ellipsis"), Text(f"on {cluster}", style="dim"))
         for step in steps:
-            table.add_row(*_cells(step))
+            table.add_row(*map(Text, _cells(step)))  # a name in brackets is no markup
     return Group(table, _others(listed))
 
 
@@ -64,4 +64,5 @@ def _others(rows: list[Mapping[str, Any]]) -> Text:
     refused = Counter(row["refusal"] for row in rows if row["status"] == "refused")
     parts = [f"{len(held)} jobs stay as they are: {', '.join(sorted(held))}"] if held else []
     parts += [f"{count} refused: {name}" for name, count in sorted(refused.items())]
+    parts += sorted({f"warning: {row['warning']}" for row in rows if row.get("warning")})
     return Text("; ".join(parts))

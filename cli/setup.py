@@ -26,10 +26,11 @@ CACHE = ROOT / ".cache"
 JARS = CACHE / "jars"
 FLINK = CACHE / "flink"
 REQUIREMENTS = ROOT / "requirements.txt"
-UV = "uv==0.13.8"
-# Byte code at once: where Python may not write any, each of the many programs of a run would compile what it imports.
-INSTALL_OPTIONS = ("--compile-bytecode",)
-FLINK_LIBRARIES = "apache-flink-libraries==2.1.3"
+UV_REQUIREMENTS = ROOT / "requirements-uv.txt"
+FLINK_REQUIREMENTS = ROOT / "requirements-flink.txt"
+# Nothing is installed whose hash is not in these files. Byte code at once: where Python may not write any, each of the
+# many programs of a run would compile what it imports.
+INSTALL_OPTIONS = ("--require-hashes", "--compile-bytecode")
 
 
 class SetupError(RuntimeError):
@@ -61,12 +62,12 @@ def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
     print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)
 
 
-def pinned(package: str) -> str:
-    """Return the version of a package that requirements.txt pins."""
-    for line in REQUIREMENTS.read_text().splitlines():
+def pinned(package: str, file: Path = REQUIREMENTS) -> str:
+    """Return the version of a package that a requirements file pins."""
+    for line in file.read_text().splitlines():
         if line.startswith(f"{package}=="):
             return line.split("==")[1].split()[0]
-    raise SetupError(f"{REQUIREMENTS.name} does not pin {package}: run `make lock`")
+    raise SetupError(f"{file.name} does not pin {package}: run `make lock`")
 
 
 def _stamp_matches(stamp: Path, content: str) -> bool:
@@ -92,7 +93,7 @@ def install_python_packages() -> None:
     if not _works([python, "-m", "pip", "--version"]):
         shutil.rmtree(VENV, ignore_errors=True)
         run([sys.executable, "-m", "venv", VENV], "remove .venv and run `make setup` again")
-    run([python, "-m", "pip", "install", "--quiet", UV], network)
+    run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", UV_REQUIREMENTS], network)
     run([VENV / "bin" / "uv", "pip", "install", *INSTALL_OPTIONS, "--python", python, "-r", REQUIREMENTS], network)
     assert_pyspark()
     (VENV / ".tidewise-requirements").write_text(_requirements_hash())
@@ -175,14 +176,20 @@ def archive_classes(jdk: Jdk) -> None:
     write_text(stamp, _archive_stamp(jdk))
 
 
+def _flink_libraries() -> str:
+    """Return the package of Flink's libraries with its version."""
+    return f"apache-flink-libraries=={pinned('apache-flink-libraries', FLINK_REQUIREMENTS)}"
+
+
 def install_flink() -> None:
     """Install Flink's own distribution (jars and scripts) into a folder of its own, beside .venv."""
     partial = CACHE / "flink.partial"
     for leftover in (partial, FLINK):
         shutil.rmtree(leftover, ignore_errors=True)
     uv: list[str | Path] = [VENV / "bin" / "uv", "pip", "install", "--no-deps", "--python", VENV / "bin" / "python"]
-    run([*uv, "--target", partial, FLINK_LIBRARIES], "check the network and run `make setup` again")
-    (partial / ".complete").write_text(FLINK_LIBRARIES)
+    pinned_by: list[str | Path] = ["--require-hashes", "-r", FLINK_REQUIREMENTS]
+    run([*uv, "--target", partial, *pinned_by], "check the network and run `make setup` again")
+    (partial / ".complete").write_text(_flink_libraries())
     partial.rename(FLINK)
 
 
@@ -212,7 +219,7 @@ def main() -> int:
         )
         step(
             "Flink into .cache/flink",
-            lambda: _stamp_matches(FLINK / ".complete", FLINK_LIBRARIES),
+            lambda: _stamp_matches(FLINK / ".complete", _flink_libraries()),
             install_flink,
         )
         compile_flink_job()

@@ -9,13 +9,32 @@ run may be repeated at any time. Late rows (up to `ingest.late_allowance_h` hour
 **History**: `airflow backfill create --dag-id tidewise_ingest --from-date 2026-11-01 --to-date 2026-11-02` runs hour by
 hour. A trigger with `{"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}` ingests the whole range in one
 Spark application, which is much faster. Neither makes plans.
+
+**New jobs**: after a scheduled run, jobs that no training has seen yet have one triggered, and a plan after it
+(`training.first_windows`, `training.retrain_after_h`).
 """
 
-from airflow.sdk import CronDataIntervalTimetable, dag
+import logging
 
-from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step
+from airflow.sdk import CronDataIntervalTimetable, chain, dag, task
+
+from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, trigger_step
 from include.settings import load_settings
+from include.spark.submission import anchored
 from include.stages import Stage
+from include.utc import parse_utc
+
+END = "{{ end_of(params, data_interval_start | default(none), data_interval_end | default(none)) }}"
+
+
+@task.short_circuit(task_id="training_wanted")
+def training_is_wanted(as_of: str, run_type: str) -> bool:
+    """Whether jobs wait for their first model; not after a backfill or by hand, when more history may follow."""
+    from include.training_need import find_training_need
+
+    need = find_training_need(anchored(load_settings()), parse_utc(as_of)) if run_type == "scheduled" else None
+    logging.getLogger(__name__).info("tidewise: a training is %s", f"wanted: {need}" if need else "not wanted")
+    return need is not None
 
 
 @dag(
@@ -27,7 +46,8 @@ from include.stages import Stage
 )
 def tidewise_ingest() -> None:
     """Wire the DAG."""
-    stage_step(Stage.INGEST)
+    train = trigger_step("first_training", "tidewise_train", as_of=END, then_plan=True)
+    chain(stage_step(Stage.INGEST), training_is_wanted(END, "{{ dag_run.run_type }}"), train)
 
 
 tidewise_ingest()

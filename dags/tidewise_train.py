@@ -3,15 +3,16 @@
 A gate compares the new model with the champion before it takes over. Then policies that learn from history (MDP and
 reinforcement learning) are trained; the task is skipped when no job uses one.
 
-**Feeds** plans. When it fails the last champion stays in use; plans are refused as `stale_model` once it is older than
-`planner.max_model_age_h` hours.
+**Feeds** plans. When it fails the last champion stays in use; once no training has compared it for
+`planner.max_model_age_h` hours, plans widen its intervals and carry a warning.
 
-**Schedule**: nightly. `as_of` limits the observations that are used, so a training can be repeated exactly.
+**Schedule**: nightly, and from `tidewise_ingest` for jobs that are in no model yet, with a plan after it (`then_plan`).
+`as_of` limits the observations that are used, so a training can be repeated exactly.
 """
 
 from airflow.sdk import CronTriggerTimetable, chain, dag, task
 
-from include.orchestration.tasks import AS_OF_PARAM, dag_options, stage_step
+from include.orchestration.tasks import AS_OF, AS_OF_PARAM, THEN_PLAN_PARAM, dag_options, stage_step, trigger_step
 from include.policy_catalogue import names_where
 from include.settings import load_settings
 from include.stages import Stage
@@ -23,16 +24,24 @@ def some_policy_learns() -> bool:
     return bool(names_where(learns_nightly=True) & load_settings().planner.policies_in_use)
 
 
+@task.short_circuit(task_id="plan_wanted")
+def plan_is_wanted(then_plan: bool | str) -> bool:
+    """Whether the run was asked for a plan."""
+    return str(then_plan) == "True"
+
+
 @dag(
     dag_id="tidewise_train",
     schedule=CronTriggerTimetable(load_settings().schedules.train, timezone="UTC"),
     doc_md=__doc__,
-    params={"as_of": AS_OF_PARAM},
+    params={"as_of": AS_OF_PARAM, "then_plan": THEN_PLAN_PARAM},
     **dag_options("train"),
 )
 def tidewise_train() -> None:
     """Wire the DAG."""
-    chain(stage_step(Stage.TRAIN), some_policy_learns(), stage_step(Stage.LEARN))
+    train, plan = stage_step(Stage.TRAIN), trigger_step("first_plan", "tidewise_plan", as_of=AS_OF)
+    chain(train, some_policy_learns(), stage_step(Stage.LEARN))
+    chain(train, plan_is_wanted("{{ params.then_plan }}"), plan)
 
 
 tidewise_train()

@@ -167,6 +167,10 @@ class ModelStore:
         numbers = [int(one.version) for one in known if one.tags.get(VERSION_TAG) == model_version]
         return self._read(max(numbers)) if numbers else None
 
+    def read(self, registered: Registered) -> FleetBundle:
+        """Return the bundle of a registered version."""
+        return self._read(registered.number)
+
     def _read(self, number: int) -> FleetBundle:
         uri = f"models:/{self.settings.registered_model}/{number}"
         with tempfile.TemporaryDirectory() as folder:

@@ -59,7 +59,7 @@ def inlets(stage: Stage) -> list[Asset]:
         Stage.INGEST: [RAW],
         Stage.TRAIN: [asset_of(table) for table in _SILVER],
         Stage.LEARN: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
-        Stage.FORECAST: [asset_of(tables.OBSERVATIONS)],
+        Stage.FORECAST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS)],
         Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
         Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
         Stage.BACKTEST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
@@ -72,7 +72,7 @@ def outlets(stage: Stage) -> list[Asset]:
     """Return what a stage writes."""
     writes: dict[Stage, list[Asset]] = {
         Stage.INGEST: [asset_of(table) for table in _BRONZE_AND_SILVER],
-        Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), MODELS],
+        Stage.TRAIN: [asset_of(tables.MODEL_VERSIONS), asset_of(tables.MODEL_JOBS), MODELS],
         Stage.LEARN: [asset_of(tables.POLICY_MEMORY)],
         Stage.FORECAST: [asset_of(tables.FORECASTS), asset_of(tables.FORECAST_SCORES)],
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Param
 
 from include.orchestration.assets import application_inlets, application_outlets
@@ -21,12 +22,15 @@ from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
 CONTROL_POOL = "tidewise_control"
+UPKEEP_POOL = "tidewise_upkeep"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
+    UPKEEP_POOL: (1, "Upkeep of the tables"),
     CONTROL_POOL: (1, "Controllers; a second one finds the leases of the clusters taken"),
 }
 OWNER = "tidewise"
+UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}
 
 
 def _timestamp(description: str) -> Param:
@@ -37,6 +41,8 @@ AS_OF_PARAM = _timestamp("read the data as of this time (ISO 8601, UTC); default
 JOB_PARAM = Param(
     None, description='"cluster/job"; default: every job whose policy uses a profile', type=["null", "string"]
 )
+THEN_PLAN_PARAM = Param(False, description="make a plan as soon as the models are there", type="boolean")
+DRY_RUN_PARAM = Param(False, description="only log what would be done", type="boolean")
 INTERVAL_PARAMS = {
     "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
     "end": _timestamp("end of the hours to ingest, exclusive"),
@@ -114,6 +120,25 @@ def _arguments(stages: Sequence[Stage]) -> list[str]:
     if Stage.PROFILE in stages:
         return [*names, "--as-of", AS_OF, "--job={{ params.job or '' }}"]
     return [*names, "--as-of", AS_OF]
+
+
+def trigger_step(task_id: str, dag_id: str, **conf: Any) -> TriggerDagRunOperator:
+    """Return the task that starts a run of another DAG and does not wait for it; a second start of it is skipped.
+
+    Args:
+        task_id: of the task.
+        dag_id: of the other DAG.
+        conf: parameters of its run, templates; ``as_of`` names the run.
+    """
+    return TriggerDagRunOperator(
+        task_id=task_id,
+        trigger_dag_id=dag_id,
+        trigger_run_id=f"{task_id}__{conf['as_of']}",
+        conf=conf,
+        skip_when_already_exists=True,
+        retries=1,
+        execution_timeout=timedelta(minutes=1),
+    )
 
 
 def dag_options(*tags: str) -> dict[str, Any]:

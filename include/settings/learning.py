@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from include.settings.names import ClusterOrJob
-from include.settings.section import DAY_S, HOUR_S, Days, Section, Share
+from include.settings.section import DAY_S, HOUR_S, Days, Hours, Section, Share
 from include.settings.time_zone import TimeZone
 
 
@@ -26,6 +26,15 @@ class Training(Section):
         0.2, gt=0, lt=1, description="share of the observations held out, with which the gate compares"
     )
     gate_tolerance: Share = Field(0.02, description="a challenger whose error is larger by this share still passes")
+    gate_forward_h: Hours = Field(
+        24.0, description="h; the gate has models predict the last hours of the history from what came before"
+    )
+    first_windows: int = Field(
+        3, ge=1, le=10_000, description="windows from which on a job that is in no model has a training triggered"
+    )
+    retrain_after_h: Hours = Field(
+        2.0, description="h; such trainings come at most so often; the first of all is not waited for"
+    )
     promotion: Literal["gate", "manual"] = Field(
         "gate", description="gate: a challenger that passes becomes champion; manual: somebody sets the alias"
     )

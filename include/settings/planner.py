@@ -124,7 +124,12 @@ class Planner(Section):
     )
     observed_h: Hours = Field(2.0, description="h; a policy that observes is shown the windows of so many hours")
     max_input_age_h: Hours = Field(3.0, description="h; with metrics or forecasts older than this a plan is refused")
-    max_model_age_h: Hours = Field(72.0, description="h; with a champion older than this a plan is refused")
+    max_model_age_h: Hours = Field(
+        72.0, description="h; a champion that no training has compared for so long is planned with wider intervals"
+    )
+    unproven_interval_factor: float = Field(
+        2.0, ge=1, le=10, description="so many times wider are intervals of such a champion, or of one never compared"
+    )
     capacity: Capacity = Capacity()
     costs: Costs = Costs()
     timing: Timing = Timing()

@@ -113,6 +113,7 @@ class Schedules(Section):
     train: Cron = Field("30 2 * * *", description="models are trained")
     plan: Cron = Field("15 * * * *", description="forecasts and plans are made")
     backtest: Cron = Field("0 4 * * 0", description="policies are compared; after a night's training")
+    maintenance: Cron = Field("40 3 * * *", description="old rows go, small files are merged")
 
     @model_validator(mode="after")
     def _whole_hours(self) -> Schedules:

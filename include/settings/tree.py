@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from include.settings.limits_agree import find_contradiction
 from include.settings.names import ClusterName
 from include.settings.planner import Planner
 from include.settings.refusals import faults_of_parameters
+from include.settings.retention import Retention
 from include.settings.section import HOUR_S, Section
 from include.settings.stages import Apply, Backtest, Profiling, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
@@ -43,6 +45,7 @@ class Settings(Section):
     backtest: Backtest = Backtest()
     apply: Apply = Apply()
     limits: FleetLimits = FleetLimits()
+    retention: Retention = Retention()
     schedules: Schedules = Schedules()
 
     def cluster(self, name: str) -> Cluster:
@@ -73,6 +76,21 @@ class Settings(Section):
     def parameters_of(self, policy: str) -> Mapping[str, Any]:
         """Return the parameters that are set for a policy."""
         return self.policies.get(policy, {})
+
+    @model_validator(mode="after")
+    def _what_is_read_is_kept(self) -> Settings:
+        reads = {
+            "training.lookback_days": self.training.lookback_days,
+            "forecast.history_days": self.forecast.history_days,
+            "backtest.days": self.backtest.days + math.ceil(self.backtest.learning_days),
+        }
+        key, most = max(reads.items(), key=lambda item: item[1])
+        kept = self.retention.silver_days
+        if kept is not None and kept <= most:
+            raise ValueError(
+                f"retention.silver_days = {kept} removes what {key} = {most} reads; write {most + 1} or more"
+            )
+        return self
 
     @model_validator(mode="after")
     def _policies_are_known(self) -> Settings:

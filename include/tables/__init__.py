@@ -12,6 +12,7 @@ from include.tables.gold import (
     BACKTESTS,
     FORECAST_SCORES,
     FORECASTS,
+    MODEL_JOBS,
     MODEL_VERSIONS,
     PLANS,
     POLICY_MEMORY,
@@ -34,6 +35,7 @@ __all__ = [
     "FORECAST_SCORES",
     "INGESTED",
     "JOB_GRAPHS",
+    "MODEL_JOBS",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
     "PARALLELISM",
@@ -62,6 +64,7 @@ INGESTED: tuple[Table, ...] = (
 TABLES: tuple[Table, ...] = (
     *INGESTED,
     MODEL_VERSIONS,
+    MODEL_JOBS,
     FORECASTS,
     FORECAST_SCORES,
     PLANS,

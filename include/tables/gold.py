@@ -19,11 +19,27 @@ MODEL_VERSIONS = Table(
         "latency_mape": "DOUBLE",
         "champion_before": "STRING",
         "champion_capacity_mape": "DOUBLE",  # of the champion on the same held-back rows
-        "gate": "STRING",  # passed, failed or first
+        "gate": "STRING",  # first, passed, failed, or kept: nothing could be compared and the champion stays
         "gate_detail": "STRING",
+        "compared": "BIGINT",  # rows on which the gate compared; 0: the verdict proves nothing
         "code_version": "STRING",
     },
     keys=("as_of",),
+)
+
+MODEL_JOBS = Table(
+    "gold.model_jobs",  # the jobs that a training gave models of
+    {
+        "as_of": "TIMESTAMP",  # of the training
+        "model_version": "STRING",
+        "cluster": "STRING",
+        "job": "STRING",
+        "operators": "INT",
+        "curves": "INT",  # operators with a capacity curve of their own; the others have the fleet's prior at most
+        "date": "DATE",  # of as_of
+    },
+    keys=("as_of", "cluster", "job"),
+    partition_by=("date",),
 )
 
 FORECASTS = Table(
@@ -97,6 +113,7 @@ PLANS = Table(
         "slot_hours_saved": "DOUBLE",  # against staying as it is over the step (negative: added)
         "reason": "STRING",  # one sentence for a person
         "refusal": "STRING",  # named reason when refused, null otherwise
+        "warning": "STRING",  # what a person should know of the models; null when all is well
         "policy": "STRING",
         "model_version": "STRING",
         "forecast_version": "STRING",

@@ -19,6 +19,7 @@ from include.utc import format_utc
 from include.version import code_version
 from models.backtest.comparison import REFERENCES
 from spark_jobs.model_store import NOTE_TAG, ModelStore
+from spark_jobs.plot_text import plot_text
 
 SUFFIX = "-backtest"
 MEASURES = ("cost_vs_clairvoyant", "rescales_per_day", "late_minutes_per_day", "slot_hours")
@@ -104,7 +105,7 @@ def comparison_figure(averages: pd.DataFrame) -> Figure:
     axes = figure.subplots(1, len(_DRAWN), sharey=True)
     colours = [_REFERENCE if name in REFERENCES else _POLICY for name in shown.index]
     for axis, (measure, title) in zip(axes, _DRAWN.items(), strict=True):
-        bars = axis.barh(list(shown.index), shown[measure], color=colours)
+        bars = axis.barh([plot_text(name) for name in shown.index], shown[measure], color=colours)
         axis.bar_label(bars, fmt="%.3g", padding=3, fontsize=8)
         axis.margins(x=0.15)
         axis.set_title(title, fontsize=10, loc="left")

@@ -16,7 +16,8 @@ from models.arrays import Floats, Ints
 from models.forecasting import Calendar, ForecastBatch, ForecastSettings, default_registry, forecast_batch
 from models.forecasting.boosting import Fit, fit
 from models.forecasting.rate_history import prepare
-from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins
+from spark_jobs.job_inputs.one_by_one import apply_with_fallback
+from spark_jobs.job_inputs.source_series import SERIES, HistoryFrame, average_in_bins
 
 CHUNK = 256
 """Series forecast together: enough to share the work, few enough for a worker's memory (28 days: 16 MB an array)."""
@@ -27,6 +28,9 @@ RESULT_SCHEMA = (
     "methods array<string>, origins array<int>, mase array<double>, pinball_q90 array<double>, "
     "coverage_q90 array<double>, champion array<boolean>"
 )
+
+
+RESULT_COLUMNS = [column.split()[0] for column in RESULT_SCHEMA.split(", ")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,11 @@ def make_forecaster(task: ForecastTask, fits: tuple[Fit, ...] = ()) -> Callable[
     def forecast(series: pd.DataFrame) -> pd.DataFrame:
         ordered = series.sort_values(["cluster", "job", "operator"], ignore_index=True)
         parts = [part.iloc[at : at + CHUNK] for part in by_calendar(ordered, task) for at in range(0, len(part), CHUNK)]
-        return pd.concat([forecast_chunk(part, task, fits) for part in parts], ignore_index=True)
+        made = [
+            apply_with_fallback(part, SERIES, lambda mine: forecast_chunk(mine, task, fits), RESULT_COLUMNS)
+            for part in parts
+        ]
+        return pd.concat(made, ignore_index=True)
 
     return forecast
 

@@ -6,7 +6,7 @@ Series travel as one row of arrays each, in a bounded number of batches: a batch
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +17,7 @@ from include.stages import StageRequest
 from models.forecasting import Calendar
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
+from spark_jobs.job_inputs.newest_rows import JOB, current_sources
 from spark_jobs.job_inputs.source_series import SERIES, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
@@ -49,6 +50,13 @@ def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
         time_zones=dict(sorted(wanted.time_zones.items())),
         holidays={name: tuple(sorted(map(str, days))) for name, days in sorted(wanted.holidays.items())},
     )
+
+
+def keep_current(series: DataFrame, graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """Leave out sources that their job's newest graph no longer has; a job without a recent graph keeps all of them."""
+    joined = series.join(F.broadcast(current_sources(graphs, as_of)), JOB, how="left")
+    current = F.col("sources").isNull() | F.array_contains("sources", F.col("operator"))
+    return joined.where(current).select(*series.columns)
 
 
 def as_of_column(task: ForecastTask) -> Column:
@@ -146,7 +154,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Forecast every source of the history; replaces the forecasts of the same ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
-    series = source_series(lake.read(tables.OBSERVATIONS), task).persist()
+    graphs = lake.read(tables.JOB_GRAPHS)
+    series = keep_current(source_series(lake.read(tables.OBSERVATIONS), task), graphs, request.as_of).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
     try:

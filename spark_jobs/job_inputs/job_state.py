@@ -18,7 +18,7 @@ class JobState:
     Attributes:
         windows: of :func:`spark_jobs.job_inputs.windows.recent_windows`; None for a policy that does not look at them.
         memory, memory_policy: what a policy left at the last plan, and which.
-        bins, forecast_as_of_s, forecast_version, fallback: of
+        bins, forecast_as_of_s, forecast_version: of
             :func:`spark_jobs.job_inputs.newest_rows.newest_forecasts`; None where there is no forecast.
     """
 
@@ -35,12 +35,11 @@ class JobState:
     bins: Columns | None
     forecast_as_of_s: int | None
     forecast_version: str | None
-    fallback: str | None
 
     @property
     def parallelism(self) -> dict[str, int]:
         """Operator -> running parallelism, of the operators for which it is known."""
-        return {entry["operator"]: entry["parallelism"] for entry in self.operators if entry.get("parallelism")}
+        return {entry.get("operator", ""): entry["parallelism"] for entry in self.operators if entry.get("parallelism")}
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> JobState:
@@ -59,7 +58,7 @@ def graph_of(operators: Sequence[Mapping[str, Any]]) -> JobGraph:
     """
     return JobGraph.from_operators(
         [
-            Operator(entry["operator"], tuple(entry.get("upstream", ())), entry.get("max_parallelism", 128))
+            Operator(entry.get("operator", ""), tuple(entry.get("upstream", ())), entry.get("max_parallelism", 128))
             for entry in operators
         ]
     )

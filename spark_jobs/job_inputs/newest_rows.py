@@ -22,8 +22,8 @@ def within_lookback(as_of: datetime) -> Column:
     return F.col("date").between(F.lit((as_of - LOOKBACK).date()), F.lit(as_of.date()))
 
 
-def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
-    """Return one row per job: its id and its operators, as JSON, as last seen by ``as_of``.
+def current_operators(graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return the rows of each job's newest graph as last seen by ``as_of``.
 
     A resubmitted job has a new id; operators of the old one are left out.
     """
@@ -32,16 +32,29 @@ def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
     newest = seen.groupBy(*JOB).agg(
         F.max(F.struct(hour.alias("at"), "observed_at", "job_id")).alias("newest"),
     )
+    current = seen.join(newest, JOB, how="inner").where(
+        (hour == F.col("newest.at")) & (F.col("job_id") == F.col("newest.job_id"))
+    )
+    return current.drop("newest")
+
+
+def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job: its id and its operators, as JSON, as last seen by ``as_of``."""
     operator = F.struct("position", "operator", "upstream", "parallelism", "max_parallelism")
     current = (
-        seen.join(newest, JOB, how="inner")
-        .where((hour == F.col("newest.at")) & (F.col("job_id") == F.col("newest.job_id")))
+        current_operators(graphs, as_of)
         .groupBy(*JOB, "job_id")
         .agg(
             F.to_json(F.sort_array(F.collect_list(operator))).alias("operators"), F.max("observed_at").alias("seen_at")
         )
     )
     return current.select(*JOB, "job_id", "operators", "seen_at")
+
+
+def current_sources(graphs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job with ``sources``, the names of the sources of its newest graph."""
+    sources = current_operators(graphs, as_of).where(F.size("upstream") == 0)
+    return sources.groupBy(*JOB).agg(F.collect_set("operator").alias("sources")).select(*JOB, "sources")
 
 
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
@@ -81,11 +94,16 @@ def job_states(graphs: DataFrame, observations: DataFrame, as_of: datetime, hori
 
 
 def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
-    """Return one row per job with its newest forecast by ``as_of``: ``bins`` of all its sources, as structs."""
+    """Return one row per job with its newest forecast by ``as_of``: ``bins`` of all its sources, as structs.
+
+    ``fallback`` of a bin is why its source's forecast is none to plan ahead with, null where it is one.
+    """
     made = forecasts.where(within_lookback(as_of) & (F.col("as_of") <= timestamp_column(as_of)))
     newest = made.groupBy(*JOB).agg(F.max("as_of").alias("as_of"))
     looks_ahead = ~F.col("fallback_reason").startswith(STALE)
-    one = F.struct("operator", F.unix_timestamp("bin_start").alias("bin_start_s"), "bin_s", *QUANTILES)
+    start = F.unix_timestamp("bin_start").alias("bin_start_s")
+    fallback = F.when(looks_ahead, F.col("fallback_reason")).alias("fallback")
+    one = F.struct("operator", start, "bin_s", fallback, *QUANTILES)
     return (
         made.join(F.broadcast(newest), [*JOB, "as_of"], how="inner")
         .groupBy(*JOB)
@@ -93,7 +111,6 @@ def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
             F.collect_list(one).alias("bins"),
             F.max(F.unix_timestamp("as_of")).alias("forecast_as_of_s"),
             F.max("forecast_version").alias("forecast_version"),
-            F.min(F.when(looks_ahead, F.col("fallback_reason"))).alias("fallback"),
         )
     )
 

@@ -24,6 +24,7 @@ from spark_jobs.job_inputs.struct_arrays import mapped
 from spark_jobs.job_inputs.windows import any_observes, recent_windows
 from spark_jobs.lake import Lake
 from spark_jobs.plan.job_plan import PlanTask, planner
+from spark_jobs.plan.model_trust import ModelTrust, read_trust
 from spark_jobs.plan.plan_rows import ROW_SCHEMA
 from spark_jobs.plan.slot_budget import allocations, budgets
 from spark_jobs.timestamps import timestamp_column
@@ -79,16 +80,16 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
         return lake.read(table, versions.get(table.name))
 
     context = lake.spark.sparkContext
-    age = timedelta(hours=settings.planner.max_model_age_h)
-    task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None, None)
+    task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None)
     horizon, observations = timedelta(hours=settings.planner.horizon_h), read(tables.OBSERVATIONS)
     known = job_states(read(tables.JOB_GRAPHS), observations, as_of, horizon)
     forecasts = newest_forecasts(read(tables.FORECASTS), as_of)
     parts = [known, forecasts, *history(observations, lake.read(tables.POLICY_MEMORY), task)]
     with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
-        stale = pool.submit(stale_model, read(tables.MODEL_VERSIONS), bundle, as_of, age) if bundle else None
+        asked = (read(tables.MODEL_VERSIONS), bundle.model_version, as_of, settings.planner) if bundle else None
+        trust = pool.submit(read_trust, *asked) if asked else None
         kept = list(pool.map(lambda part: part.localCheckpoint(), parts))
-    task = replace(task, stale_model=stale.result() if stale else None)
+    task = replace(task, trust=trust.result() if trust else ModelTrust())
     states = reduce(lambda states, part: states.join(part, JOB, "left"), kept)
     if budgets(task):  # they are read once for the prices and once for the plans
         states = states.localCheckpoint()
@@ -135,18 +136,3 @@ def history(observations: DataFrame, memories: DataFrame, task: PlanTask) -> lis
     # Learning and profiling as of the same moment come before the plan.
     remembered = newest_memories(memories, task.as_of, also=(Stage.LEARN, Stage.PROFILE))
     return [windows, remembered]
-
-
-def stale_model(versions: DataFrame, bundle: FleetBundle, as_of: datetime, most: timedelta) -> str | None:
-    """Return why a model may not be planned with any more, None when it may."""
-    row = (
-        versions.where(F.col("model_version") == bundle.model_version)
-        .agg(F.max(F.unix_timestamp("as_of")).alias("trained_s"))
-        .first()
-    )
-    if row is None or row["trained_s"] is None:
-        return f"model {bundle.model_version} is not in gold.model_versions; run the train stage"
-    age_h = (as_of.timestamp() - row["trained_s"]) / 3600
-    if age_h * 3600 <= most.total_seconds():
-        return None
-    return f"the champion was trained {age_h:.0f} h ago, more than planner.max_model_age_h; see why training fails"

@@ -16,6 +16,7 @@ from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
+from models.capacity.interval_width import widen_intervals
 from models.capacity.partial_pooling import pool_models
 from models.job_models import JobModels
 from models.policies.protocol import Schedule, Situation
@@ -27,7 +28,9 @@ from spark_jobs.job_inputs.newest_rows import QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
+from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
+from spark_jobs.plot_text import shorten_name
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +52,14 @@ class PlanTask:
         settings: of the run.
         as_of: the moment of planning.
         bundle: models of the fleet; None when there is no champion.
-        stale_model: why the champion may not be used any more; None when it may.
+        trust: in the champion.
         offers: cluster -> prices that keep its budget; empty without budgets.
     """
 
     settings: Settings
     as_of: datetime
     bundle: Broadcast[FleetBundle] | None
-    stale_model: str | None
+    trust: ModelTrust = field(default_factory=ModelTrust)
     offers: Mapping[str, SlotPrices] = field(default_factory=dict)
 
     @property
@@ -80,12 +83,17 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
         "job_id": state.job_id,
         "forecast_version": state.forecast_version,
         "observations_until_s": state.observed_until_s,
+        "warning": task.trust.warning,
     }
     try:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
+        rows = schedule_rows(shared, task.as_of, schedule)
     except PlanRefusedError as refused:
         return [refused_row(shared, task.as_of, state.parallelism, refused.name, refused.detail)]
-    rows = schedule_rows(shared, task.as_of, schedule)
+    except Exception as error:  # what is wrong with one job must not keep the others from their plans
+        log.exception("inputs of %s/%s", state.cluster, shorten_name(state.job))
+        unread = PlanRefusedError("inputs_failed", f"its inputs cannot be used: {type(error).__name__}: {error}")
+        return [refused_row(shared, task.as_of, state.parallelism, unread.name, unread.detail)]
     rows[0]["memory"] = memory
     return rows
 
@@ -97,7 +105,7 @@ def _check_state(task: PlanTask, state: JobState) -> None:
         )
     known_until_s = min(state.seen_at_s, state.observed_until_s or 0)
     _check_age(task, "stale_metrics", "metrics", known_until_s)
-    unknown = sorted({entry["operator"] for entry in state.operators} - state.parallelism.keys())
+    unknown = sorted({entry.get("operator", "") for entry in state.operators} - state.parallelism.keys())
     if unknown:
         raise PlanRefusedError("stale_metrics", f"the running parallelism of {unknown} was not seen")
 
@@ -129,7 +137,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         graph=graph,
         parallelism=state.parallelism,
         models=models,
-        forecast=_forecast(graph, state.bins, state.fallback),
+        forecast=_forecast(graph, state.bins),
         slots_max=task.settings.cluster(state.cluster).slots_max,
         options=task.settings.planner,
         observations=observations_of(graph, state.windows),
@@ -141,8 +149,6 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
     if task.bundle is None:
         raise PlanRefusedError("no_model", "no champion model; run the train stage")
-    if task.stale_model:
-        raise PlanRefusedError("stale_model", task.stale_model)
     try:
         models: JobModels = task.bundle.value.for_job(state.cluster, state.job)
     except BundleError as error:
@@ -152,14 +158,13 @@ def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
         models = pool_models(models, graph, FleetPrior.from_arrays(task.bundle.value.arrays), slots_max)
     if not models.capacity.keys() & state.parallelism.keys():
         raise PlanRefusedError("no_model", "none of its operators has a capacity model; busy time was never measured")
-    return models
+    return widen_intervals(models, task.trust.interval_factor)
 
 
-def _forecast(graph: JobGraph, bins: Columns, fallback: str | None) -> SourceForecast:
-    found = set(bins["operator"].tolist())
-    unknown, missing = sorted(found - set(graph.sources)), sorted(set(graph.sources) - found)
-    if unknown:
-        raise PlanRefusedError("unknown_operator", f"forecast of {unknown}, which are not sources of the job")
+def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
+    # A source that was renamed or removed since the forecast is no part of the load any more.
+    bins = {name: values[np.isin(bins["operator"], graph.sources)] for name, values in bins.items()}
+    missing = sorted(set(graph.sources) - set(bins["operator"].tolist()))
     if missing:
         raise PlanRefusedError("no_forecast", f"no forecast of source {missing}")
     order = np.argsort(bins["bin_start_s"], kind="stable")
@@ -170,6 +175,7 @@ def _forecast(graph: JobGraph, bins: Columns, fallback: str | None) -> SourceFor
         raise PlanRefusedError("no_forecast", "bins of the forecast are missing or doubled")
     levels = np.array([bins[name] for name in QUANTILES], float)  # (L, bins of all sources)
     quantiles = {name: levels[:, at] for name, at in places.items()}
+    fallback = min(filter(None, bins["fallback"].tolist()), default=None)
     try:
         return SourceForecast(int(first[0]), bin_s, quantiles, fallback)
     except DemandError as error:

@@ -20,7 +20,8 @@ ROW_SCHEMA = """
     slots INT, expected_load_q50_per_s DOUBLE, expected_load_q90_per_s DOUBLE, expected_capacity_per_s DOUBLE,
     expected_capacity_lower_per_s DOUBLE, expected_capacity_upper_per_s DOUBLE, expected_utilisation DOUBLE,
     p_late DOUBLE, expected_recovery_s DOUBLE, lead_time_s DOUBLE, slot_hours_saved DOUBLE, reason STRING,
-    refusal STRING, policy STRING, forecast_version STRING, observations_until_s BIGINT, memory STRING
+    refusal STRING, policy STRING, forecast_version STRING, observations_until_s BIGINT, memory STRING,
+    warning STRING
 """
 COLUMNS = [column.split()[0] for column in ROW_SCHEMA.replace("\n", " ").split(",")]
 Row = dict[str, Any]

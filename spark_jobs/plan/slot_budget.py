@@ -22,7 +22,7 @@ from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, al
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.struct_arrays import mapped, rows_in
-from spark_jobs.plan.job_plan import PlanRefusedError, PlanTask, situation_of
+from spark_jobs.plan.job_plan import PlanTask, situation_of
 
 SCHEMA = """cluster STRING, job STRING, number DOUBLE, slot_price DOUBLE, bins INT, slots BINARY, minutes BINARY,
             stage BINARY, switch BINARY"""
@@ -140,7 +140,7 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
         if path is None or situation.forecast.fallback is not None:
             return _fixed(task, state)
         return _priced(state, import_object(path)(situation).costs, job_hash(situation.seed))
-    except (PlanRefusedError, ValueError):  # the plan itself names what is wrong with the job
+    except Exception:  # the plan itself names what is wrong with the job
         return _fixed(task, state)
 
 

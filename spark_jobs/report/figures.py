@@ -9,15 +9,18 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import matplotlib as mpl
+from markupsafe import escape
 from matplotlib.axes import Axes
 from matplotlib.dates import ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from spark_jobs.plot_text import plot_text, shorten_name
 from spark_jobs.report.page_data import Curve, Fan, JobReport, Step
 
 LOAD, FORECAST, CAPACITY, SLOTS, NOW = "#1f4e79", "#2a8fbd", "#c05621", "#2f7d4f", "#6b7280"
 CURVES_PER_ROW = 4
+CURVE_TITLE_MAX = 40  # letters that fit above a curve
 LEFT_IN, RIGHT_IN = 0.62, 0.12  # margins of every drawing, inches
 APPLIED = {"confirmed": SLOTS, "dry_run": "white", "failed": "#b91c1c", "rolled_back": CAPACITY}
 
@@ -40,7 +43,7 @@ def _svg(figure: Figure, title: str) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = buffer.getvalue()
-    return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
+    return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
 def _set_margins(figure: Figure, *, bottom_in: float, top_in: float, between: float) -> None:
@@ -69,7 +72,7 @@ def schedule_svg(job: JobReport, as_of: datetime) -> str:
         axes.axvline(float(date2num(as_of)), color=NOW, linewidth=1, linestyle="--")
     top.set_title("dashed: the plan's making", loc="right", fontsize=8, color=NOW)
     _format_times(bottom)
-    return _svg(figure, f"Load, forecast and planned slots of {job.job}")
+    return _svg(figure, f"Load, forecast and planned slots of {shorten_name(job.job)}")
 
 
 def _draw_load(axes: Axes, job: JobReport) -> None:
@@ -178,7 +181,7 @@ def curves_svg(job: JobReport) -> str:
         _draw_curve(axes, curve)
     for axes in grid[len(job.curves) :]:
         axes.set_axis_off()
-    return _svg(figure, f"Capacity curves of {job.job}")
+    return _svg(figure, f"Capacity curves of {shorten_name(job.job)}")
 
 
 def _draw_curve(axes: Axes, curve: Curve) -> None:
@@ -188,7 +191,7 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
     axes.fill_between(curve.parallelism, lower, upper, color=CAPACITY, alpha=0.2, linewidth=0)
     axes.plot(curve.parallelism, curve.mean_per_s, color=CAPACITY, linewidth=1.2)
     axes.plot(curve.observed, curve.observed_per_s, "o", color=LOAD, markersize=3)
-    axes.set_title(curve.operator, fontsize=9, loc="left", parse_math=False)  # Foo$$Lambda$14 is a name
+    axes.set_title(plot_text(curve.operator, CURVE_TITLE_MAX), fontsize=9, loc="left")
     axes.set_xlabel("parallelism")
     axes.yaxis.set_major_formatter(EngFormatter())
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4))

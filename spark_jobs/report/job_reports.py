@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,10 +14,12 @@ from include.settings import Settings
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.control_log import read_lines
+from spark_jobs.plot_text import shorten_name
 from spark_jobs.report.figures import visible_curve
 from spark_jobs.report.outcomes import list_outcomes, measure_outcome, optional_number, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
 
+log = logging.getLogger(__name__)
 CURVE_REACH = 1.6  # a curve is drawn to this many times the highest observed parallelism
 
 
@@ -54,21 +57,26 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
     for (cluster, job), plan in _by_job(rows.plan):
         key = (cluster, job)
         load, events = loads.get(key, rows.load.iloc[:0]), rescales.get(key, rows.rescales.iloc[:0])
-        reports.append(
-            JobReport(
+        steps = [_step(row) for row in plan.to_dict("records")]
+        try:
+            report = JobReport(
                 cluster,
                 job,
                 _load(load),
                 _fan(fans.get(key, rows.forecast.iloc[:0])),
-                [_step(row) for row in plan.to_dict("records")],
+                steps,
                 _curves(bundle, cluster, job),
                 past_fan=_fan(earlier[key]) if key in earlier else None,
                 outcomes=list_outcomes(due[key], load, events, as_of) if key in due else [],
                 realised=measure_outcome(load, events),
                 policies=policy_costs(backtests[key]) if key in backtests else [],
                 log=read_lines(logged[key]) if key in logged else [],
+                warnings=_union_texts(plan["warning"]),
             )
-        )
+        except Exception:  # one job's rows must not keep the others from the page
+            log.exception("report of %s/%s: its steps alone are shown", cluster, shorten_name(job))
+            report = JobReport(cluster, job, _load(rows.load.iloc[:0]), _fan(rows.forecast.iloc[:0]), steps, [])
+        reports.append(report)
     return sorted(reports, key=lambda report: (-len(report.planned), report.cluster, report.job))
 
 
@@ -118,6 +126,10 @@ def _fan(rows: pd.DataFrame) -> Fan:
 
 def _union(lists: pd.Series) -> Sequence[str]:
     return sorted({str(entry) for entries in lists for entry in entries})
+
+
+def _union_texts(texts: pd.Series) -> Sequence[str]:
+    return sorted({str(text) for text in texts.dropna()})
 
 
 def _parallelism(value: Any) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import logging
 from datetime import datetime
 from pathlib import Path
 
@@ -10,10 +11,17 @@ import jinja2
 from markupsafe import Markup
 
 from include.atomic_write import write_text
+from spark_jobs.plot_text import shorten_name
 from spark_jobs.report.figures import curves_svg, schedule_svg
-from spark_jobs.report.page_data import Report, Step
+from spark_jobs.report.page_data import JobReport, Report, Step
 
 TEMPLATE = "page.html.j2"
+# No script at all and nothing from the network; Matplotlib's drawings carry styles of their own.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+)
+CELL_MAX = 1000  # letters of a text in a cell
+log = logging.getLogger(__name__)
 
 
 def render(report: Report) -> str:
@@ -21,22 +29,32 @@ def render(report: Report) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(when=when, rate=rate, seconds=seconds, change=change)
+    environment.filters.update(when=when, rate=rate, seconds=seconds, change=change, name=shorten_name, cell=cell)
     source = importlib.resources.files("spark_jobs.report").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    drawings = [
-        {
-            "job": job,
-            "schedule": Markup(schedule_svg(job, report.as_of)),
-            "curves": Markup(curves_svg(job)) if job.curves else Markup(""),
-        }
-        for job in report.jobs
-    ]
-    return environment.from_string(source).render(report=report, sections=drawings)
+    sections = [draw_job(job, report.as_of) for job in report.jobs]
+    return environment.from_string(source).render(report=report, sections=sections, policy=CONTENT_SECURITY_POLICY)
+
+
+def draw_job(job: JobReport, as_of: datetime) -> dict[str, object]:
+    """Return a job's drawings as SVG; one that cannot be drawn says why, and the page has the others."""
+    section: dict[str, object] = {"job": job, "schedule": Markup(""), "curves": Markup(""), "failure": ""}
+    try:
+        section["schedule"] = Markup(schedule_svg(job, as_of))
+        section["curves"] = Markup(curves_svg(job)) if job.curves else Markup("")
+    except Exception as error:  # one job's data must not keep the others from the page
+        log.exception("drawing of %s/%s", job.cluster, shorten_name(job.job))
+        section["failure"] = f"{type(error).__name__}: {error}"
+    return section
 
 
 def write(report: Report, path: Path) -> None:
     """Write the page whole or not at all."""
     write_text(path, render(report))
+
+
+def cell(text: object) -> str:
+    """Return the text of a table cell: one line of bounded length; nothing for an empty text."""
+    return shorten_name(str(text), CELL_MAX) if str(text).strip() else ""
 
 
 def when(timestamp: datetime | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -140,6 +141,7 @@ class JobReport:
         outcomes: of earlier plans' steps.
         policies: of the newest backtest, the cheapest first.
         log: what the controller decided in the last day, the newest first.
+        warnings: what a person should know of the models that the plan was made with.
     """
 
     cluster: str
@@ -153,11 +155,12 @@ class JobReport:
     realised: Realised | None = None
     policies: Sequence[PolicyCost] = ()
     log: Sequence[LogLine] = ()
+    warnings: Sequence[str] = ()
 
     @property
     def anchor(self) -> str:
-        """Identifier for links inside the page."""
-        return "".join(letter if letter.isalnum() else "-" for letter in f"{self.cluster}-{self.job}")
+        """Identifier for links inside the page, of letters and digits whatever the job is called."""
+        return f"job-{hashlib.sha256(f'{self.cluster}/{self.job}'.encode(errors='replace')).hexdigest()[:16]}"
 
     @property
     def planned(self) -> list[Step]:
@@ -197,3 +200,8 @@ class Report:
     quarantine: tuple[Sequence[str], Sequence[Sequence[str]]]
     models: tuple[Sequence[str], Sequence[Sequence[str]]]
     forecasts: tuple[Sequence[str], Sequence[Sequence[str]]]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings of all jobs, each once."""
+        return sorted({warning for job in self.jobs for warning in job.warnings})

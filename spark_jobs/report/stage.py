@@ -25,12 +25,19 @@ from spark_jobs.session import threads
 
 JOBS_SHOWN = 40
 HISTORY_DAYS = 3
+PLAN_DAYS = 7  # an older plan is no plan any more
+BACKTEST_DAYS = 35
 SHORTLY_S = 3600
 
 
+def of_last_days(as_of: Column, days: int) -> Column:
+    """Return the filter on the partition column: without it every day of a table is opened."""
+    return F.col("date").between(F.to_date(as_of - F.expr(f"INTERVAL {days} DAYS")), F.to_date(as_of))
+
+
 def newest_plan(plans: DataFrame, as_of: Column) -> DataFrame:
-    """Keep the rows of the newest plan made at or before ``as_of``."""
-    made = plans.where(F.col("as_of") <= as_of)
+    """Keep the rows of the newest plan made at or before ``as_of``, in the days before it."""
+    made = plans.where(of_last_days(as_of, PLAN_DAYS) & (F.col("as_of") <= as_of))
     newest = made.agg(F.max("as_of").alias("as_of"))
     return made.join(F.broadcast(newest), "as_of", "left_semi")
 
@@ -53,8 +60,7 @@ def load_history(observations: DataFrame, as_of: Column, late_after_s: float) ->
     A window is late when the oldest record that waits at some source is older than ``late_after_s``.
     """
     since = as_of - F.expr(f"INTERVAL {HISTORY_DAYS} DAYS")
-    # The partition column too: without it every day of the table is opened.
-    of_days = observations.where(F.col("date").between(F.to_date(since), F.to_date(as_of)))
+    of_days = observations.where(of_last_days(as_of, HISTORY_DAYS))
     recent = of_days.where(F.col("window_start").between(since, as_of))
     binned = recent.withColumn("bin", F.window("window_start", "5 minutes").start)
     per_operator = binned.groupBy("cluster", "job", "operator", "bin").agg(
@@ -104,6 +110,9 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     as_of = F.lit(format_utc(request.as_of)).cast("timestamp")
     now, since = request.as_of, request.as_of - timedelta(days=HISTORY_DAYS)
     plans, log, forecasts = (lake.read(table) for table in (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS))
+    compared = lake.read(tables.BACKTESTS).where(of_last_days(as_of, BACKTEST_DAYS))
+    refused = lake.read(tables.QUARANTINE).where(of_last_days(as_of, PLAN_DAYS))
+    scored = lake.read(tables.FORECAST_SCORES).where(of_last_days(as_of, PLAN_DAYS))
     plan = add_outcomes(newest_plan(plans, as_of), log, now).cache()
     shown = select_most_changed(plan, JOBS_SHOWN).cache()
     late_after_s = settings.planner.costs.late_after_s
@@ -120,12 +129,12 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         due = pool.submit(lambda: collect(due_steps(plans, log, since, now)))
         logged = pool.submit(lambda: collect(logged_rows(log, now)))
         rescales = pool.submit(lambda: collect(recent_rescales(lake.read(tables.RESCALES), since, now)))
-        backtests = pool.submit(lambda: collect(newest_backtests(lake.read(tables.BACKTESTS), as_of)))
+        backtests = pool.submit(lambda: collect(newest_backtests(compared, as_of)))
         total = pool.submit(lambda: plan.select("cluster", "job").distinct().count())
         quality = pool.submit(lambda: quality_rows(lake.read(tables.QUALITY)))
-        quarantine = pool.submit(lambda: quarantine_rows(lake.read(tables.QUARANTINE)))
+        quarantine = pool.submit(lambda: quarantine_rows(refused))
         models = pool.submit(lambda: model_rows(lake.read(tables.MODEL_VERSIONS), as_of))
-        scores = pool.submit(lambda: forecast_rows(lake.read(tables.FORECAST_SCORES), as_of))
+        scores = pool.submit(lambda: forecast_rows(scored, as_of))
         rows = Rows(
             plan=steps.result(),
             load=load.result(),

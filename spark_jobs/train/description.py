@@ -6,14 +6,22 @@ from collections.abc import Mapping
 
 from include.settings import Training
 from include.utc import format_utc
+from spark_jobs.train.gate import Gate, Verdict
 from spark_jobs.train.training_data import Inputs
 
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
+GATE_PLOT, GATE_TABLE = "gate.png", "gate.json"
 OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
 
 
 def describe_training(
-    inputs: Inputs, training: Training, result: Mapping[str, object], measured: Mapping[str, float], source: str
+    inputs: Inputs,
+    training: Training,
+    result: Mapping[str, object],
+    measured: Mapping[str, float],
+    *,
+    gate: Gate,
+    source: str,
 ) -> str:
     """Return a training's description in Markdown.
 
@@ -22,6 +30,7 @@ def describe_training(
         training: the settings.
         result: the row of gold.model_versions without as_of, and ``curves``.
         measured: metrics by name; NaN where there was nothing to measure.
+        gate: the verdict with its criteria.
         source: path and Delta version of the observations.
     """
     held = f"{training.holdout_share:.0%}"
@@ -31,9 +40,11 @@ def describe_training(
 **Trained on** {result["observations"]:,} undisturbed observation windows from {result["trained_from"]} UTC up to
 {format_utc(inputs.as_of)}, from `{source}`; {held} of them were held back for the scores.
 
-**Gate**: {result["gate"]}; {result["gate_detail"]}. The gate compares the capacity error of this model (challenger)
-with that of the model in use (champion) on the same held-back observations; it lets a challenger pass whose error is
-not larger by more than `gate_tolerance`.
+**Gate**: {gate.verdict}; {gate.detail}. What it compared, challenger (this model) against the reference:
+
+{_criteria(gate)}
+
+{_MEANING[gate.verdict]}
 
 **Errors on what was held back** (mean, relative): capacity {_percent(measured["capacity_mape"])} of
 {measured["capacity_held"]:,.0f} observations, {_percent(measured["capacity_coverage_80"])} of them inside the 80% band;
@@ -41,9 +52,26 @@ recovery time {_percent(measured["recovery_mape"])} of {measured["recovery_event
 {_percent(measured["latency_mape"])}.
 
 **Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
-(predicted against seen), `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{OPERATOR_TABLE}` (a
-row for each operator), `{PRIOR_TABLE}` (what operators of one kind share).
+(predicted against seen), `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts),
+`{GATE_PLOT}` and `{GATE_TABLE}` (the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for each operator),
+`{PRIOR_TABLE}` (what operators of one kind share).
 """
+
+
+def _criteria(gate: Gate) -> str:
+    """Return one line per criterion."""
+    return "\n".join(
+        f"- `{one.name}`: {one.reason}{'' if one.decides else ' (shown; a model is not refused for it)'}"
+        for one in gate.criteria
+    )
+
+
+_MEANING = {
+    Verdict.FIRST: "It is the first model that knows the jobs which run, and plans use it from now on.",
+    Verdict.PASSED: "No criterion found it worse than the champion, and plans use it from now on.",
+    Verdict.FAILED: "It was worse, so plans go on with the model in use, if there is one.",
+    Verdict.KEPT: "Nothing could be compared: plans go on with the champion, with wider intervals and a warning.",
+}
 
 
 def _percent(share: float) -> str:

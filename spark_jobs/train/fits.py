@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from models.capacity.capacity_samples import pack
 from models.capacity.curves import fit_curves
 from models.latency import fit_latency
+from spark_jobs.job_inputs.one_by_one import apply_with_fallback
 from spark_jobs.train.training_data import JOB, OPERATOR
 
 CAPACITY_COLUMNS = {
@@ -56,7 +57,9 @@ def fit_capacities(points: DataFrame, start: Mapping[OperatorKey, float], batch_
     batch = F.pmod(F.xxhash64(*OPERATOR), F.lit(batch_count)).alias("batch")
 
     def fit_batch(rows: pd.DataFrame) -> pd.DataFrame:
-        return capacity_rows(rows, shared.value)
+        return apply_with_fallback(
+            rows, OPERATOR, lambda mine: capacity_rows(mine, shared.value), list(CAPACITY_COLUMNS)
+        )
 
     return points.groupBy(batch).applyInPandas(fit_batch, ddl(CAPACITY_COLUMNS)).select(*CAPACITY_COLUMNS)
 
@@ -94,17 +97,19 @@ def capacity_rows(rows: pd.DataFrame, start: Mapping[OperatorKey, float]) -> pd.
 def fit_latencies(bins: DataFrame, batch_count: int) -> DataFrame:
     """Fit the latency curve of every job from its bins of utilisation."""
     batch = F.pmod(F.xxhash64(*JOB), F.lit(batch_count)).alias("batch")
-    fitted = bins.groupBy(batch).applyInPandas(_latency_batch(), ddl(LATENCY_COLUMNS))
+    fitted = bins.groupBy(batch).applyInPandas(_fit_latency_batch, ddl(LATENCY_COLUMNS))
     return fitted.select(*LATENCY_COLUMNS)
 
 
-def _latency_batch() -> Callable[[pd.DataFrame], pd.DataFrame]:
-    def fit_batch(rows: pd.DataFrame) -> pd.DataFrame:
-        found = []
-        for key, mine in rows.groupby(list(JOB), sort=True):
-            columns = (mine[name].to_numpy(float) for name in ("utilisation", "latency_ms", "windows"))
-            model = fit_latency(*columns)
-            found.append((*map(str, key), model.knots, model.latency_at_knots_ms))
-        return pd.DataFrame(found, columns=list(LATENCY_COLUMNS))
+def latency_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Fit one batch; one row per job comes back."""
+    found = []
+    for key, mine in rows.groupby(list(JOB), sort=True):
+        columns = (mine[name].to_numpy(float) for name in ("utilisation", "latency_ms", "windows"))
+        model = fit_latency(*columns)
+        found.append((*map(str, key), model.knots, model.latency_at_knots_ms))
+    return pd.DataFrame(found, columns=list(LATENCY_COLUMNS))
 
-    return fit_batch
+
+def _fit_latency_batch(rows: pd.DataFrame) -> pd.DataFrame:
+    return apply_with_fallback(rows, JOB, latency_rows, list(LATENCY_COLUMNS))

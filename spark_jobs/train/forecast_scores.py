@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from include.tables import FORECAST_SCORES
 from spark_jobs.lake import Lake
+from spark_jobs.plot_text import plot_text
 
 LOOK_BACK = timedelta(days=7)
 CHAMPIONS = "champions"
@@ -67,7 +68,7 @@ def forecast_figure(record: pd.DataFrame) -> Figure:
     for method, rows in record.groupby("method"):
         style = {"color": "black", "lw": 2.0} if method == CHAMPIONS else {"lw": 1.0}
         for axis, name in ((top, "coverage_q90"), (bottom, "pinball_q90")):
-            axis.plot(rows["as_of"], rows[name].astype(float), ".-", label=str(method), **style)
+            axis.plot(rows["as_of"], rows[name].astype(float), ".-", label=plot_text(str(method)), **style)
     top.axhline(TARGET_COVERAGE, color="grey", lw=0.8, ls="--")
     top.set_ylabel("share at or below q90")
     bottom.set_ylabel("pinball loss of q90 over mean rate")

@@ -1,18 +1,18 @@
-"""Errors of the models on held-back rows: champion and challenger on the same rows, and the gate."""
+"""Errors of the models on held-back rows: champion and challenger on the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.domain.graph import JobGraph, Operator
-from models.arrays import Floats
-from models.bundle import FleetBundle
+from include.domain.graph import GraphError, JobGraph, Operator
+from models.arrays import Floats, Ints
+from models.bundle import BundleError, FleetBundle
 from models.job_models import closed_form_recovery_s
 from models.latency import latency_errors
 from models.topology import source_capacity
@@ -21,35 +21,12 @@ from spark_jobs.train.training_data import JOB, OPERATOR
 _WITHIN_80 = 1.2816  # standard deviations that hold 80% of a normal distribution
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Whether a challenger may replace the champion.
-
-    Attributes:
-        verdict: first (there is no champion), passed or failed.
-        detail: one sentence for a person.
-    """
-
-    verdict: str
-    detail: str
-
-
-def judge(challenger_mape: float, champion_mape: float | None, compared: int, tolerance: float) -> Gate:
-    """Compare on the same held-back rows; ``champion_mape`` None: there is no champion.
-
-    The tolerance is absolute: 0.02 lets a challenger be two percentage points worse, about the size of chance.
-    """
-    if champion_mape is None:
-        return Gate("first", "no champion yet; accepted as the first model")
-    if not compared:
-        return Gate("failed", "no held-back observation that both models know; the champion stays")
-    passed = challenger_mape <= champion_mape + tolerance
-    relation = "within" if passed else "beyond"
-    detail = (
-        f"capacity error {challenger_mape:.2%} against the champion's {champion_mape:.2%} on {compared} held-back "
-        f"observations, {relation} the tolerance of {tolerance:.1%}"
-    )
-    return Gate("passed" if passed else "failed", detail)
+def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
+    """Return (n,) the place of each row's operator in the bundle's arrays, -1 where it is not there."""
+    if not bundle.index:
+        return np.full(len(rows), -1, np.int64)
+    index = pd.MultiIndex.from_tuples(bundle.operators())
+    return np.asarray(index.get_indexer(pd.MultiIndex.from_frame(rows[list(OPERATOR)])), np.int64)
 
 
 def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats, Floats]:
@@ -57,8 +34,7 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     mean, sd = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     if bundle is None or not bundle.index:
         return mean, sd
-    index = pd.MultiIndex.from_tuples(bundle.operators())
-    row = index.get_indexer(pd.MultiIndex.from_frame(rows[list(OPERATOR)]))
+    row = bundle_rows(bundle, rows)
     count = bundle.arrays["grid_count"]
     parallelism = rows["parallelism"].to_numpy(np.int64)
     known = (row >= 0) & (parallelism <= count[row]) & (count[row] > 0)
@@ -70,65 +46,94 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     return mean, sd
 
 
+def linear_capacity_at(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
+    """Return (n,) what a naive linear model says: the mean rate per instance that was observed, times parallelism."""
+    counts = bundle.arrays["observed_count"]
+    owner = np.repeat(np.arange(len(counts)), counts)
+    per_instance = bundle.arrays["observed_per_s"] / np.maximum(bundle.arrays["observed"], 1)
+    totals = np.bincount(owner, per_instance, minlength=len(counts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = np.append(totals / counts, np.nan)  # -1 finds the NaN at the end
+    return np.asarray(rate[bundle_rows(bundle, rows)] * rows["parallelism"].to_numpy(float))
+
+
 def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:
-    """Sum up errors per operator; ``compared`` counts the rows that both models know."""
+    """Return one row per held-back observation: ``idle``, errors of challenger, champion and linear model, NaN where
+    one does not know it, and whether it lies inside the 80% bands (1 or 0) of challenger and champion.
+    """
     shared = held.sparkSession.sparkContext.broadcast((challenger, champion))
 
     def errors(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         new, old = shared.value
         for rows in frames:
             seen = rows["capacity_per_s"].to_numpy(float)
-            mean, sd = capacity_at(new, rows)
-            error, other = np.abs(mean - seen) / seen, np.abs(capacity_at(old, rows)[0] - seen) / seen
-            inside = np.abs(mean - seen) <= _WITHIN_80 * sd
-            yield rows[list(OPERATOR)].assign(error=error, champion_error=other, inside=inside.astype(float))
+            (mean, sd), (old_mean, old_sd) = capacity_at(new, rows), capacity_at(old, rows)
+            linear = linear_capacity_at(new, rows)
+            yield rows[[*OPERATOR, "idle"]].assign(
+                error=np.abs(mean - seen) / seen,
+                champion_error=np.abs(old_mean - seen) / seen,
+                linear_error=np.abs(linear - seen) / seen,
+                inside=_inside(mean, sd, seen),
+                champion_inside=_inside(old_mean, old_sd, seen),
+            )
 
-    kinds = ", ".join(f"{name} STRING" for name in OPERATOR) + ", error DOUBLE, champion_error DOUBLE, inside DOUBLE"
-    # pandas' NaN arrives as null or as NaN, depending on how Arrow took it over.
-    known = F.coalesce(~F.isnan("error"), F.lit(False))
-    both = known & F.coalesce(~F.isnan("champion_error"), F.lit(False)) & F.col("champion_error").isNotNull()
-    scored = held.mapInPandas(errors, kinds)
-    return scored.groupBy(*OPERATOR).agg(
-        F.count_if(known).alias("held"),
-        F.sum(F.when(known, F.col("error"))).alias("error"),
-        F.sum(F.when(known, F.col("inside"))).alias("inside"),
-        F.count_if(both).alias("compared"),
-        F.sum(F.when(both, F.col("error"))).alias("compared_error"),
-        F.sum(F.when(both, F.col("champion_error"))).alias("champion_error"),
+    measures = ("error", "champion_error", "linear_error", "inside", "champion_inside")
+    kinds = ", ".join(
+        [*(f"{name} STRING" for name in OPERATOR), "idle BOOLEAN", *(f"{one} DOUBLE" for one in measures)]
     )
+    return held.mapInPandas(errors, kinds)
 
 
-def score_latencies(held: DataFrame, challenger: FleetBundle) -> DataFrame:
-    """Sum up latency errors per job."""
-    shared = held.sparkSession.sparkContext.broadcast(challenger)
+def _inside(mean: Floats, sd: Floats, seen: Floats) -> Floats:
+    """Return (n,) 1 inside the 80% band, 0 outside, NaN without one."""
+    inside = np.abs(mean - seen) <= _WITHIN_80 * sd
+    return np.asarray(np.where(np.isfinite(mean) & np.isfinite(sd), inside, np.nan), float)
+
+
+def score_latencies(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:
+    """Return one row per held-back window: latency errors of challenger and champion, NaN where one has no model."""
+    shared = held.sparkSession.sparkContext.broadcast((challenger, champion))
 
     def errors(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        new, old = shared.value
         for rows in frames:
             for key, mine in rows.groupby(list(JOB)):
-                cluster, job = map(str, key)
-                predicted = shared.value.for_job(cluster, job).latency.latency_ms(mine["utilisation"].to_numpy(float))
-                error = latency_errors(predicted, mine["latency_ms"].to_numpy(float))
-                yield mine[list(JOB)].assign(error=error)
+                yield mine[list(JOB)].assign(
+                    error=_latency_errors(new, key, mine), champion_error=_latency_errors(old, key, mine)
+                )
 
-    scored = held.mapInPandas(errors, ", ".join(f"{name} STRING" for name in JOB) + ", error DOUBLE")
-    known = scored.where(~F.isnan("error"))
-    return known.groupBy(*JOB).agg(F.count(F.lit(1)).alias("held"), F.sum("error").alias("error"))
+    kinds = ", ".join(f"{name} STRING" for name in JOB) + ", error DOUBLE, champion_error DOUBLE"
+    return held.mapInPandas(errors, kinds)
 
 
-def score_recoveries(events: DataFrame, graphs: DataFrame, shares: DataFrame, challenger: FleetBundle) -> DataFrame:
-    """Predict the recovery of each event by a downtime learned without it, beside the measured one (null: none)."""
+def _latency_errors(bundle: FleetBundle | None, key: tuple[object, ...], rows: pd.DataFrame) -> Floats:
+    cluster, job = map(str, key)
+    try:
+        if bundle is None:
+            raise BundleError("no bundle")
+        predicted = bundle.for_job(cluster, job).latency.latency_ms(rows["utilisation"].to_numpy(float))
+    except BundleError:
+        return np.full(len(rows), np.nan)
+    return latency_errors(predicted, rows["latency_ms"].to_numpy(float))
+
+
+def event_predictions(events: DataFrame, graphs: DataFrame, shares: DataFrame, bundle: FleetBundle) -> DataFrame:
+    """Predict the recovery of each event beside the measured one (null: none).
+
+    The downtime is the event's ``downtime_without_s``, learned without it, where there is one; else the bundle's own.
+    """
     nodes = graphs.groupBy(*JOB).agg(F.collect_list(F.struct("operator", "upstream")).alias("graph"))
     joined = events.join(nodes, on=list(JOB), how="inner").join(shares, on=list(JOB), how="inner")
-    shared = events.sparkSession.sparkContext.broadcast(challenger)
+    shared = events.sparkSession.sparkContext.broadcast(bundle)
 
     def predict(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for rows in frames:
-            predicted = [_predicted_s(shared.value, row) for row in rows.itertuples(index=False)]
-            yield rows[[*JOB, "kind", "resolution_s"]].assign(
+            predicted = [_predicted_s(shared.value, row) for row in rows.to_dict("records")]
+            yield rows[[*JOB, "kind", "started_at", "resolution_s"]].assign(
                 seen_s=rows["downtime_s"] + rows["catch_up_s"], predicted_s=np.array(predicted, float)
             )
 
-    kinds = "kind STRING, resolution_s DOUBLE, seen_s DOUBLE, predicted_s DOUBLE"
+    kinds = "kind STRING, started_at TIMESTAMP, resolution_s DOUBLE, seen_s DOUBLE, predicted_s DOUBLE"
     return joined.mapInPandas(predict, ", ".join(f"{name} STRING" for name in JOB) + ", " + kinds)
 
 
@@ -146,21 +151,26 @@ def recovery_errors(recoveries: pd.DataFrame) -> Floats:
     return np.asarray((beyond / seen)[known], float)
 
 
-def _predicted_s(bundle: FleetBundle, event: object) -> float:
-    row = event._asdict()  # type: ignore[attr-defined]
-    models = bundle.for_job(row["cluster"], row["job"])
-    graph = JobGraph.from_operators([Operator(node["operator"], tuple(node["upstream"])) for node in row["graph"]])
-    rates = dict(row["source_rates"])
-    parallelism = dict(row["parallelism_after"])
+def _predicted_s(bundle: FleetBundle, event: dict[Any, Any]) -> float:
+    """Return the recovery that a bundle expects of an event, NaN where it cannot say."""
+    try:
+        models = bundle.for_job(event["cluster"], event["job"])
+        nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
+        graph = JobGraph.from_operators(nodes)
+    except (BundleError, GraphError):
+        return float("nan")
+    rates = dict(event["source_rates"])
+    parallelism = dict(event["parallelism_after"])
     capacity = {
         name: float(curve.mean_per_s[parallelism[name] - 1])
         for name, curve in models.capacity.items()
-        if 1 <= parallelism.get(name, 0) <= len(curve.mean_per_s)
+        if name in graph.names and 1 <= parallelism.get(name, 0) <= len(curve.mean_per_s)
     }
     total = sum(rates.get(source, 0.0) for source in graph.sources)
-    if not capacity or not total or not np.isfinite(row["load_per_s"]):
+    if not capacity or not total or not np.isfinite(event["load_per_s"]):
         return float("nan")
     mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
     sustained = source_capacity(graph, models.selectivity, mix, capacity)
-    replay_s = 0.0 if row["kind"] == "rescale" else models.recovery.checkpoint_interval_s
-    return float(closed_form_recovery_s(row["downtime_without_s"], replay_s, row["load_per_s"], sustained))
+    downtime_s = event.get("downtime_without_s", models.recovery.downtime_s(event["kind"]))
+    replay_s = 0.0 if event["kind"] == "rescale" else models.recovery.checkpoint_interval_s
+    return float(closed_form_recovery_s(downtime_s, replay_s, event["load_per_s"], sustained))

@@ -9,22 +9,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
+import numpy as np
 from mlflow.entities import Run
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from include.settings import Settings
 from include.stages import StageRequest
-from include.tables import MODEL_VERSIONS, OBSERVATIONS
+from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
-from spark_jobs.lake import Lake
+from models.bundle import FleetBundle
+from spark_jobs.lake import Lake, rows_of
 from spark_jobs.model_store import CHALLENGER, CHAMPION, ModelStore, Registered
-from spark_jobs.timestamps import timestamp_literal
+from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record
-from spark_jobs.train.train_fleet import RESULT_TAG, log_training, train_fleet
+from spark_jobs.train.gate import Verdict
+from spark_jobs.train.train_fleet import Champion, train_fleet
+from spark_jobs.train.training_log import RESULT_TAG, log_training
 
-MODEL_FORMAT = 2  # increased when the same rows and settings shall give different models
+MODEL_FORMAT = 3  # increased when the same rows and settings shall give different models
 
 
 class NothingToLearnError(RuntimeError):
@@ -64,12 +70,25 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
     version = model_version(settings, hashes)
     if (done := store.finished(version)) is not None:
         return done
-    trained = train_fleet(inputs, settings, version, content, store.load(CHAMPION))
-    log_training(store, inputs, settings, trained, forecast_record(lake, inputs.as_of))
+    forecasts = forecast_record(lake, inputs.as_of)
+    champion = champion_of(store, lake)
+    trained = train_fleet(inputs, settings, version, content, champion=champion, forecasts=forecasts)
+    log_training(store, inputs, settings, trained, forecasts)
     done = store.finished(version)
     if done is None:
         raise RuntimeError(f"MLflow does not show the run of model {version} as finished; run the stage again")
     return done
+
+
+def champion_of(store: ModelStore, lake: Lake) -> Champion | None:
+    """Return the model in use, and as of when it was trained."""
+    bundle = store.load(CHAMPION)
+    if bundle is None:
+        return None
+    rows = lake.read(MODEL_VERSIONS).where(F.col("model_version") == bundle.model_version)
+    found = rows.agg(F.min(F.unix_timestamp("as_of")).alias("as_of_s")).first()
+    trained_s = found["as_of_s"] if found else None
+    return Champion(bundle, None if trained_s is None else datetime.fromtimestamp(trained_s, UTC))
 
 
 def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str) -> None:
@@ -79,15 +98,31 @@ def promote(store: ModelStore, made: Registered, result: Mapping[str, object], p
         store.point(CHALLENGER, made)
     champion = store.aliased(CHAMPION)
     unmoved = (champion.model_version if champion else None) == result["champion_before"]
-    if promotion == "gate" and result["gate"] in {"first", "passed"} and unmoved:
+    if promotion == "gate" and result["gate"] in {Verdict.FIRST, Verdict.PASSED} and unmoved:
         store.point(CHAMPION, made)
 
 
-def write_row(spark: SparkSession, lake: Lake, request: StageRequest, result: Mapping[str, object]) -> None:
-    """Write the training's row for ``as_of``."""
+def job_rows(spark: SparkSession, request: StageRequest, model_version: str, bundle: FleetBundle) -> DataFrame:
+    """Return the rows of gold.model_jobs."""
+    has_curve = bundle.arrays["grid_count"] > 0
+    ends = np.cumsum(bundle.arrays["operator_count"])
+    curves = [int(part.sum()) for part in np.split(has_curve, ends[:-1])] if len(ends) else []
+    made = {"as_of": request.as_of, "model_version": model_version, "date": request.as_of.date()}
+    rows = [
+        made | {"cluster": cluster, "job": job, "operators": len(names), "curves": count}
+        for (cluster, job, names), count in zip(bundle.index, curves, strict=True)
+    ]
+    return rows_of(spark, MODEL_JOBS.columns, rows)
+
+
+def write_rows(
+    spark: SparkSession, lake: Lake, request: StageRequest, result: Mapping[str, object], bundle: FleetBundle
+) -> None:
+    """Write the training's row for ``as_of``, and before it those of its jobs."""
     trained_from = parse_utc(str(result["trained_from"]))
     row = {**result, "as_of": request.as_of, "trained_from": trained_from}
     rows = spark.createDataFrame([tuple(row[column] for column in MODEL_VERSIONS.columns)], MODEL_VERSIONS.ddl)
+    lake.replace(MODEL_JOBS, job_rows(spark, request, str(result["model_version"]), bundle), as_of_slice(request.as_of))
     lake.replace(MODEL_VERSIONS, rows, f"as_of = {timestamp_literal(request.as_of)}")
 
 
@@ -104,7 +139,9 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     finally:
         inputs.observations.unpersist()
     result = json.loads(done.data.tags[RESULT_TAG])
-    promote(store, store.register(done), result, settings.training.promotion)
-    write_row(spark, lake, request, result)
+    registered = store.register(done)
+    promote(store, registered, result, settings.training.promotion)
+    bundle = store.read(registered)
+    write_rows(spark, lake, request, result, bundle)
     champion = store.aliased(CHAMPION)
     return {"models": result["curves"], "champion": champion.model_version if champion else None, **result}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.settings import Training
@@ -21,7 +21,9 @@ POINT = (*OPERATOR, "parallelism")
 RECENT_EVENTS = 20  # per job and kind; older ones are not typical of the present job
 RECENT_HELD = 20  # held-back observations per (operator, parallelism) on which models are scored
 RECENT_HELD_WINDOWS = 200  # per job, for latency
+RUNS_WITHIN = timedelta(days=1)
 _BUCKETS = 10_000
+_IDLE_SHARE = 0.8  # of an idle operator's busiest window
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,16 @@ def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
     """Read what the models learn from."""
     observations = training_observations(lake.read(OBSERVATIONS), as_of, training).persist()
     events = recent_events(lake.read(RESCALES), as_of, training)
-    graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of)
+    graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of, training)
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
     return Inputs(as_of, observations, events, graphs, versions)
+
+
+def running_jobs(inputs: Inputs) -> set[tuple[str, str]]:
+    """Return (cluster, job) of the jobs with a window in the last day."""
+    lately = F.col("window_start") >= timestamp_column(inputs.as_of - RUNS_WITHIN)
+    rows = inputs.observations.where(lately).select(*JOB).distinct().collect()
+    return {(str(row["cluster"]), str(row["job"])) for row in rows}
 
 
 def training_observations(observations: DataFrame, as_of: datetime, training: Training) -> DataFrame:
@@ -61,10 +70,11 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
     since = as_of - timedelta(days=training.lookback_days)
     window = F.col("window_start")
     in_time = (window >= timestamp_column(since)) & (window < timestamp_column(as_of))
-    in_partition = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     held = F.pmod(F.xxhash64(*JOB, F.unix_timestamp(window)), F.lit(_BUCKETS)) < int(training.holdout_share * _BUCKETS)
     undisturbed = ~F.coalesce(F.col("disturbed"), F.lit(False))
-    return observations.where(in_partition & in_time & undisturbed & F.col("parallelism").isNotNull()).select(
+    return observations.where(
+        _dates(as_of, training) & in_time & undisturbed & F.col("parallelism").isNotNull()
+    ).select(
         *POINT,
         "window_start",
         "window_s",
@@ -103,14 +113,9 @@ def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
     Idle windows overestimate capacity and are left out, except for an operator that is never busier: its own busiest
     windows are then the best there is (``idle`` tells).
     """
-    busiest = F.max("busy_share").over(Window.partitionBy(*OPERATOR))
-    idle = busiest < training.min_busy_share
-    enough = F.when(idle, 0.8 * busiest).otherwise(F.lit(training.min_busy_share))
     age = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.col("window_start").desc()))
-    usable = observations.where((F.col("capacity_per_s") > 0) & (F.col("busy_share") > 0) & ~F.col("held"))
     recent = (
-        usable.withColumns({"idle": idle, "enough": enough})
-        .where(F.col("busy_share") >= F.col("enough"))
+        with_idle(observations.where(~F.col("held")), training)
         .withColumn("age", age)
         .where(F.col("age") <= training.recent_per_parallelism)
     )
@@ -124,12 +129,27 @@ def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
     return points.select(*POINT, "count", "mean_per_s", "squares", "idle", largest)
 
 
+def with_idle(observations: DataFrame, training: Training) -> DataFrame:
+    """Keep windows in which an operator is busy enough to show its capacity, and say which are of an idle operator.
+
+    They are what :func:`capacity_points` learns from: of an operator that is never busy its own busiest windows.
+    """
+    usable = observations.where(
+        (F.col("capacity_per_s") > 0) & (F.col("capacity_per_s") < F.lit(float("inf"))) & (F.col("busy_share") > 0)
+    )
+    busiest = F.max("busy_share").over(Window.partitionBy(*OPERATOR))
+    idle = busiest < training.min_busy_share
+    enough = F.when(idle, _IDLE_SHARE * busiest).otherwise(F.lit(training.min_busy_share))
+    marked = usable.withColumns({"idle": idle, "enough": enough})
+    return marked.where(F.col("busy_share") >= F.col("enough")).drop("enough")
+
+
 def held_capacities(observations: DataFrame, training: Training) -> DataFrame:
-    """Held-back capacities on which champion and challenger are scored: recent and busy ones."""
+    """Held-back capacities on which champion and challenger are scored: recent ones, ``idle`` or of busy operators."""
     age = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.col("window_start").desc()))
-    usable = (F.col("capacity_per_s") > 0) & (F.col("busy_share") >= training.min_busy_share) & F.col("held")
-    recent = observations.where(usable).withColumn("age", age).where(F.col("age") <= RECENT_HELD)
-    return recent.select(*POINT, "capacity_per_s")
+    held = with_idle(observations, training).where("held")
+    recent = held.withColumn("age", age).where(F.col("age") <= RECENT_HELD)
+    return recent.select(*POINT, "capacity_per_s", "idle")
 
 
 def selectivities(observations: DataFrame) -> DataFrame:
@@ -186,16 +206,23 @@ def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> D
     since = as_of - timedelta(days=training.lookback_days)
     age = F.row_number().over(Window.partitionBy(*JOB, "kind").orderBy(F.col("started_at").desc()))
     over = (F.col("started_at") >= timestamp_column(since)) & (F.col("running_at") < timestamp_column(as_of))
-    recent = rescales.where(over & F.col("downtime_s").isNotNull()).withColumn("age", age)
+    recent = rescales.where(_dates(as_of, training) & over & F.col("downtime_s").isNotNull()).withColumn("age", age)
     columns = ("kind", "started_at", "parallelism_after", "downtime_s", "catch_up_s", "load_per_s", "checkpoint_age_s")
     return recent.where(F.col("age") <= RECENT_EVENTS).select(*JOB, *columns)
 
 
-def latest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
-    """The last observed graph of each job before ``as_of``, one row per operator."""
+def latest_graphs(graphs: DataFrame, as_of: datetime, training: Training) -> DataFrame:
+    """The last observed graph of each job of the look-back before ``as_of``, one row per operator."""
     newest = F.max("observed_at").over(Window.partitionBy(*JOB))
-    known = graphs.where(F.col("observed_at") < timestamp_column(as_of)).withColumn("newest", newest)
-    return known.where(F.col("observed_at") == F.col("newest")).select(*OPERATOR, "upstream", "max_parallelism")
+    known = graphs.where(_dates(as_of, training) & (F.col("observed_at") < timestamp_column(as_of)))
+    current = known.withColumn("newest", newest).where(F.col("observed_at") == F.col("newest"))
+    return current.select(*OPERATOR, "upstream", "max_parallelism")
+
+
+def _dates(as_of: datetime, training: Training) -> Column:
+    """Return the filter on the partition column that keeps the days outside the look-back closed."""
+    since = as_of - timedelta(days=training.lookback_days)
+    return F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
 
 
 def operator_kinds(graphs: DataFrame) -> DataFrame:

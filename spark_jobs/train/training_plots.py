@@ -16,9 +16,11 @@ from matplotlib.figure import Figure
 from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import CapacityCurve
+from spark_jobs.plot_text import plot_text
 from spark_jobs.train.training_data import OPERATOR
 
 PANELS = 24
+TITLE_MAX = 40  # letters of a line above a panel
 _COLUMNS = 6
 _BAND_SD = 1.2816  # 80%
 _CURVE, _POINTS = "#2563a8", "#d1495b"
@@ -53,7 +55,7 @@ def capacity_figure(bundle: FleetBundle) -> Figure:
     axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for axis, (cluster, job, operator) in zip(axes, chosen, strict=False):
         _draw_curve(axis, bundle.for_job(cluster, job).capacity[operator])
-        axis.set_title(f"{job}\n{operator}"[:64], fontsize=7)
+        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{plot_text(operator, TITLE_MAX)}", fontsize=7)
     for axis in axes[len(chosen) :]:
         axis.set_visible(False)
     figure.supxlabel("parallelism")

@@ -16,8 +16,9 @@ DAG_IDS = {
     "tidewise_plan",
     "tidewise_profile",
     "tidewise_backtest",
+    "tidewise_maintenance",
 }
-HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "pyarrow", "requests")
+HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "pyarrow", "deltalake", "requests")
 
 # Airflow and its operators are imported by every DAG processor once, before the first file.
 PARSE = """

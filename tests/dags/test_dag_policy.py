@@ -23,16 +23,23 @@ SCHEDULES = {
     "tidewise_train": (CronTriggerTimetable, "train"),
     "tidewise_plan": (CronTriggerTimetable, "plan"),
     "tidewise_backtest": (CronTriggerTimetable, "backtest"),
+    "tidewise_maintenance": (CronTriggerTimetable, "maintenance"),
 }
 TASKS = {
     "tidewise_control": ["control"],
-    "tidewise_ingest": ["ingest"],
-    "tidewise_train": ["train", "policies_learn", "learn"],
+    "tidewise_ingest": ["ingest", "training_wanted", "first_training"],
     "tidewise_plan": ["forecast_plan_report"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
+    "tidewise_maintenance": ["keep_up"],
 }
-WITHOUT_SPARK = {"policies_learn"}  # they end in a second and need no pool
+WITHOUT_SPARK = {
+    "policies_learn",
+    "plan_wanted",
+    "training_wanted",
+    "first_training",
+    "first_plan",
+}  # they end in a second and need no pool
 
 pytestmark = pytest.mark.airflow
 
@@ -63,6 +70,45 @@ def test_tasks_run_in_this_order(dags, dag_id):
     assert {task.task_id for task in dag.tasks} == set(names)
     for before, after in itertools.pairwise(names):
         assert after in dag.get_task(before).downstream_task_ids
+
+
+def test_after_training_policies_learn_and_a_plan_is_made_when_asked_for(dags):
+    dag = dags["tidewise_train"]
+    after = {task.task_id: task.downstream_task_ids for task in dag.tasks}
+    assert after == {
+        "train": {"policies_learn", "plan_wanted"},
+        "policies_learn": {"learn"},
+        "learn": set(),
+        "plan_wanted": {"first_plan"},
+        "first_plan": set(),
+    }
+    assert dag.get_task("first_plan").trigger_dag_id == "tidewise_plan"
+    assert dag.params["then_plan"] is False
+
+
+@pytest.mark.covers("apply_review 24")
+def test_a_first_training_is_triggered_with_a_plan_after_it(dags):
+    trigger = dags["tidewise_ingest"].get_task("first_training")
+    assert trigger.trigger_dag_id == "tidewise_train"
+    assert trigger.conf["then_plan"] is True
+    assert trigger.conf["as_of"] in trigger.trigger_run_id  # one for each hour, whoever runs it again
+    assert trigger.skip_when_already_exists
+    assert not trigger.wait_for_completion
+
+
+@pytest.mark.covers("apply_review 24")
+def test_only_scheduled_ingests_ask_whether_a_training_is_wanted(run_python, tmp_path):
+    code = """
+import sys
+sys.path.insert(0, "dags")
+from dags.tidewise_ingest import training_is_wanted
+import include.training_need
+include.training_need.find_training_need = lambda settings, as_of: f"new jobs as of {as_of}"
+for kind in ("scheduled", "manual", "backfill"):
+    print(kind, training_is_wanted.function("2026-11-20T19:00:00Z", kind))
+"""
+    answers = run_python(code, PYTHONPATH=str(REPOSITORY)).split()
+    assert answers[-6:] == ["scheduled", "True", "manual", "False", "backfill", "False"]
 
 
 def test_every_dag_states_its_policy(dags):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import json
 import os
 import re
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import psutil
 import pytest
 from delta_tables import read_rows
 from small_world import World, write_small_history
@@ -113,6 +116,17 @@ def test_the_interfaces_answer_on_this_machine_only(ui: Ui) -> None:
     for address in others - {"127.0.0.1", "127.0.1.1"}:
         for port in (ui.airflow_port, ui.mlflow_port):
             assert not is_open(port, address)
+
+
+def test_none_of_its_processes_listens_on_another_address(ui: Ui) -> None:
+    mine = [psutil.Process(ui.process.pid), *psutil.Process(ui.process.pid).children(recursive=True)]
+    listening = []
+    for process in mine:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found = process.net_connections(kind="inet")
+            listening += [(one.laddr, process.name()) for one in found if one.status == psutil.CONN_LISTEN]
+    assert {address.port for address, _ in listening} >= {ui.airflow_port, ui.mlflow_port}
+    assert [one for one in listening if not ipaddress.ip_address(one[0].ip.removeprefix("::ffff:")).is_loopback] == []
 
 
 def is_open(port: int, address: str = "127.0.0.1") -> bool:

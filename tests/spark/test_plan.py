@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -89,7 +89,9 @@ def test_steps_ahead_of_a_rise_through_the_real_model_store(
     changed = settings.model_copy(update={"planner": settings.planner.model_copy(update={"load_quantile": 0.6})})
     again = make_again(lake, changed, fleet.AS_OF)
     assert (again.rows, again.same) == (2, 2)
-    assert plan.run(spark, settings, REQUEST)["refused"] == 2  # as things are now, the same bins stand there twice
+    counts = plan.run(spark, settings, REQUEST)
+    assert (counts["steps"], counts["refused"]) == (1, 1)  # as things are now, m1 does not know the steady job
+    assert "no training of model m1 is recorded" in plans(lake)["rising"][0]["warning"]
     with pytest.raises(NotRecordedError, match="no plan as of"):
         make_again(lake, settings, fleet.AS_OF + timedelta(days=1))
 
@@ -150,31 +152,55 @@ def test_every_refusal_is_named(
         "no_model": ["no_model"],
         "stale_forecast": ["stale_forecast"],
         "stale_metrics": ["stale_metrics"],
-        "unknown_operator": ["unknown_operator"],
+        "unknown_operator": ["no_forecast"],  # there is one, of a source that it no longer has
     }
     (refused,) = plans(lake)["stale_metrics"]
     assert "5.0 h old, more than planner.max_input_age_h = 3" in refused["reason"]
     assert refused["parallelism_from"] == fleet.RUNNING
 
 
-@pytest.mark.parametrize(
-    ("trained", "refusal"), [([], "stale_model"), ([fleet.model_row(fleet.AS_OF - timedelta(days=4))], "stale_model")]
-)
-def test_an_old_or_unrecorded_model_is_refused(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    with_models: Callable[..., None],
-    trained: Iterable[dict[str, object]],
-    refusal: str,
+def warned(row: Row) -> tuple[str, str]:
+    return row["status"], str(row["warning"])
+
+
+@pytest.mark.covers("apply_review 2")
+def test_an_old_or_unrecorded_model_plans_on_with_wider_intervals_and_a_warning(
+    spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_models("steady")
-    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("steady"))
-    write_rows(lake, tables.OBSERVATIONS, fleet.observation_rows("steady"))
-    write_rows(lake, tables.FORECASTS, fleet.forecast_rows("steady", STEADY))
-    write_rows(lake, tables.MODEL_VERSIONS, trained)
+    uncertain = fleet.fleet("rising")
+    uncertain.arrays["sd_per_s"][:] = 100.0
+    monkeypatch.setattr(plan, "champion", lambda _: uncertain)
+    fleet.write_fleet(lake, {"rising": RISING})
     plan.run(spark, settings, REQUEST)
-    assert [row["refusal"] for row in plans(lake)["steady"]] == [refusal]
+    (proven,) = plans(lake)["rising"]
+    assert warned(proven) == ("planned", "None")
+    far = StageRequest(Stage.PLAN, fleet.AS_OF + timedelta(minutes=30))
+    kept = {"as_of": fleet.AS_OF, "model_version": "m1", "champion_before": "m0", "gate": "kept", "compared": 0}
+    write_rows(lake, tables.MODEL_VERSIONS, [kept])
+    plan.run(spark, settings, far)
+    unproven = max(plans(lake)["rising"], key=lambda row: row["as_of"])
+    assert warned(unproven) == (
+        "planned",
+        "the last training could not compare the champion; its intervals are widened",
+    )
+    width = [row["expected_capacity_per_s"] - row["expected_capacity_lower_per_s"] for row in (proven, unproven)]
+    assert width[1] == pytest.approx(2 * width[0])
+    assert unproven["parallelism_to"] == proven["parallelism_to"]
+    assert json.loads((Path(settings.paths.out) / "plans.json").read_text())[0]["warning"] == unproven["warning"]
+
+
+@pytest.mark.covers("apply_review 3")
+def test_a_source_that_was_renamed_does_not_refuse_its_job(
+    spark: SparkSession, settings: Settings, lake: Lake, with_models: Callable[..., None]
+) -> None:
+    with_models("rising")
+    fleet.write_fleet(lake, {"rising": RISING})
+    old = fleet.forecast_rows("rising", [500_000.0] * 24, source="src of last week")
+    write_rows(lake, tables.FORECASTS, [row | {"fallback_reason": "only an hour of history"} for row in old])
+    plan.run(spark, settings, REQUEST)
+    (step,) = plans(lake)["rising"]
+    assert (step["status"], step["parallelism_to"]) == ("planned", {"src": 1, "map": 11})
+    assert step["expected_load_q90_per_s"] == pytest.approx(88_000)
 
 
 def test_a_backfill_is_never_planned_for(

@@ -19,6 +19,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.model_store import BUNDLE_FILE, VERSION_TAG, ModelStore, NoModelError, load_bundle
 from spark_jobs.train import stage as train
 from spark_jobs.train import train_fleet as training_run
+from spark_jobs.train import training_log
 from tests.spark.synthetic_observations import AS_OF, CHAIN, DAY, OPERATORS, capacity, fill, observations, write
 
 pytestmark = pytest.mark.spark
@@ -85,12 +86,17 @@ def test_run_holds_what_a_reviewer_needs_and_the_pyfunc_predicts(lake: Lake, set
     run = store.finished(bundle.model_version)
     assert run is not None
     files = {item.path for item in store.client.list_artifacts(run.info.run_id)}
-    assert {"operators.json", "capacity_curves.png", "recovery.png"} <= files
+    assert {"operators.json", "capacity_curves.png", "recovery.png", "gate.png", "gate.json"} <= files
     assert run.data.metrics["curves"] == 4
     assert run.data.metrics["curves_of_idle_operators"] == 2
     assert 0.6 < run.data.metrics["capacity_coverage_80"] < 0.95
     assert run.data.tags["tidewise.version.silver.observations"] == "1"
     assert run.inputs.dataset_inputs[0].dataset.name == "silver.observations"
+    assert run.data.metrics["gate_capacity_seen_rows"] > 20  # hours x operators that were ahead of the trial
+    assert run.data.metrics["gate_capacity_seen"] < run.data.metrics["gate_capacity_seen_reference"]
+    assert (
+        "**Gate**: first; no champion yet; capacity error of held-back windows" in run.data.tags["mlflow.note.content"]
+    )
     table = store.client.load_table(run.info.experiment_id, "operators.json", run_ids=[run.info.run_id])
     assert table["operator"].tolist() == sorted(CHAIN)
     assert table.loc[table["operator"] == "parse", "capacity_at_observed"].iloc[0].startswith("2: ")
@@ -115,7 +121,7 @@ def test_a_run_killed_half_way_is_closed_and_made_again(
     def killed(*_: object) -> None:
         raise KilledError
 
-    for target, name in ((training_run, "recovery_figure"), (ModelStore, "log_bundle"), (train, "promote")):
+    for target, name in ((training_log, "recovery_figure"), (ModelStore, "log_bundle"), (train, "promote")):
         with monkeypatch.context() as patch:
             patch.setattr(target, name, killed)
             # A killed process runs no clean-up: MLflow is left with a run that is still RUNNING.

@@ -194,7 +194,7 @@ def test_plans_use_the_prior_of_the_bundle_unless_the_setting_is_off() -> None:
     state = SimpleNamespace(cluster="eu", job="orders", parallelism=dict.fromkeys(graph.names, 4))
 
     def at_16(bundle: FleetBundle, settings: Settings) -> float:
-        task = PlanTask(settings, datetime(2026, 1, 1, tzinfo=UTC), SimpleNamespace(value=bundle), None)  # type: ignore[arg-type]
+        task = PlanTask(settings, datetime(2026, 1, 1, tzinfo=UTC), SimpleNamespace(value=bundle))  # type: ignore[arg-type]
         found = _models(task, state, graph)  # type: ignore[arg-type]
         return float(found.capacity["out"].mean_per_s[15])
 

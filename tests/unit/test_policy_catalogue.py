@@ -103,6 +103,7 @@ def plan(settings: Settings, memory: str | None = None, memory_policy: str | Non
         "operator": np.full(144, "src", object),
         "bin_start_s": starts,
         "bin_s": np.full(144, 600),
+        "fallback": np.full(144, None, object),
         **{name: np.full(144, 20_000.0) for name in QUANTILES},
     }
     operators = [
@@ -123,9 +124,8 @@ def plan(settings: Settings, memory: str | None = None, memory_policy: str | Non
         bins=bins,
         forecast_as_of_s=as_of_s,
         forecast_version="f0",
-        fallback=None,
     )
-    return job_rows(PlanTask(settings, AS_OF, SimpleNamespace(value=bundle), None), state)  # type: ignore[arg-type]
+    return job_rows(PlanTask(settings, AS_OF, SimpleNamespace(value=bundle)), state)  # type: ignore[arg-type]
 
 
 def test_a_policy_of_another_project_is_planned_with(install) -> None:

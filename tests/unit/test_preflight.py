@@ -94,7 +94,8 @@ def make(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedPr
 def clone(tmp_path) -> Path:
     """What the set-up needs of the repository before anything is installed."""
     shutil.copy(PROJECT / "Makefile", tmp_path)
-    shutil.copy(PROJECT / "requirements.txt", tmp_path)
+    for file in PROJECT.glob("requirements*.txt"):
+        shutil.copy(file, tmp_path)
     for package in ("cli", "include"):
         shutil.copytree(PROJECT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path

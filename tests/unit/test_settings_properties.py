@@ -158,7 +158,7 @@ def starts_every_stage(made: Settings) -> None:
     request = StageRequest(Stage.FORECAST, AS_OF)
     frame = forecast_task(made, request)
     assert frame.horizon_bins * frame.bin_s == made.forecast.horizon_h * 3600
-    task = PlanTask(made, AS_OF, None, None)
+    task = PlanTask(made, AS_OF, None)
     assert json.loads(shaping(made))["planner"]
     assert all(total >= 1 for total in budgets(task).values())
     assert history_frame(made, AS_OF).history_bins > 0

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
+
 from include.settings import Training
 from spark_jobs.train.description import describe_training
+from spark_jobs.train.gate import compare, judge
 from spark_jobs.train.training_data import Inputs
 
 RESULT = {
@@ -14,9 +17,12 @@ RESULT = {
     "operators": 72,
     "observations": 394_474,
     "trained_from": "2026-10-30 20:00:00",
-    "gate": "passed",
-    "gate_detail": "capacity error 1.63% against the champion's 1.70% on 5,000 held-back observations",
 }
+ERRORS, OTHERS = np.full(50, 0.0163), np.full(50, 0.0170)
+HELD = compare(
+    "capacity_held", "capacity error of held-back windows", ERRORS, OTHERS, against="champion", tolerance=0.02
+)
+AHEAD = compare("recovery", "error of recovery times ahead", OTHERS[:0], OTHERS[:0], against="champion", tolerance=0.1)
 MEASURED = {
     "capacity_mape": 0.0163,
     "capacity_held": 5000.0,
@@ -29,13 +35,18 @@ MEASURED = {
 
 def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are():
     inputs = Inputs(datetime(2026, 11, 20, 20, tzinfo=UTC), None, None, None, {})
-    note = describe_training(inputs, Training(), RESULT, MEASURED, "out/lake/silver/observations, Delta version 3")
+    gate = judge([HELD, AHEAD], has_champion=True, champion_knows=1)
+    source = "out/lake/silver/observations, Delta version 3"
+    note = describe_training(inputs, Training(), RESULT, MEASURED, gate=gate, source=source)
     text = " ".join(note.split())
     for told in (
         "Models of 14 jobs in one bundle: a capacity curve for 70 of 72 operators",
         "394,474 undisturbed observation windows from 2026-10-30 20:00:00 UTC up to 2026-11-20T20:00:00Z",
         "`out/lake/silver/observations, Delta version 3`; 20% of them were held back",
-        "**Gate**: passed; capacity error 1.63% against the champion's 1.70%",
+        "**Gate**: passed; capacity error of held-back windows 1.63% against 1.70% of the champion on 50 rows",
+        "- `recovery`: error of recovery times ahead: nothing to compare with",
+        "No criterion found it worse than the champion, and plans use it from now on.",
+        "`gate.png` and `gate.json`",
         "capacity 1.6% of 5,000 observations, 81.0% of them inside the 80% band",
         "recovery time unknown of 0 events; latency 7.9%",
         "`capacity_curves.png`",

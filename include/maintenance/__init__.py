@@ -1,0 +1,1 @@
+"""Tables that live for years: what is removed, merged and vacuumed, without Spark."""

@@ -1,0 +1,54 @@
+"""Upkeep of all tables and of the raw files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from include.maintenance.raw_upkeep import old_raw_days, remove_raw_days
+from include.maintenance.table_upkeep import Upkeep, keep_up
+from include.settings import Settings
+from include.tables import TABLES
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LakeUpkeep:
+    """What was done, or would be done.
+
+    Attributes:
+        tables: of every table that exists and could be kept up.
+        raw_days: folders of raw files.
+        failures: table -> why its upkeep failed; the others went on.
+    """
+
+    tables: Sequence[Upkeep]
+    raw_days: Sequence[Path]
+    failures: dict[str, str]
+
+
+def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpkeep:
+    """Keep up every table, one after the other; one that fails does not keep the others from it."""
+    made, failures = [], {}
+    for table in TABLES:
+        path = f"{settings.paths.lake}/{table.relative_path}"
+        try:
+            if not DeltaTable.is_deltatable(path):
+                continue
+            done = keep_up(path, table, settings.retention, now, applies=applies)
+        except Exception as error:  # the next upkeep tries again
+            log.exception("upkeep of %s", table.name)
+            failures[table.name] = f"{type(error).__name__}: {error}"
+            continue
+        log.info("tidewise: upkeep %s%s", done, "" if applies else " (nothing was changed)")
+        made.append(done)
+    raw_days = old_raw_days(Path(settings.paths.raw), settings.retention.raw_days, now)
+    if applies:
+        remove_raw_days(raw_days)
+    return LakeUpkeep(made, raw_days, failures)

@@ -1,0 +1,53 @@
+"""Which rows of which table are old."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from include.settings import Retention
+from include.stages import Stage
+from include.tables import LOOKS, POLICY_MEMORY, QUALITY, QUARANTINE, Table
+
+# Written at every evaluation, and of use until the next few.
+TICK_TABLES = frozenset({LOOKS.name, POLICY_MEMORY.name, "ops.controller_memory"})
+LOG_TABLES = frozenset(
+    {QUARANTINE.name, QUALITY.name, "ops.control_log", "gold.applied_steps", "gold.rescale_outcomes"}
+)
+# Profiles are expensive and few: a policy reads them however old they are.
+_KEPT_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}
+
+
+@dataclass(frozen=True, slots=True)
+class OldRows:
+    """The rows of a table that are to go.
+
+    Attributes:
+        before: first day that is kept.
+        predicate: SQL that is true for old rows.
+    """
+
+    before: date
+    predicate: str
+
+
+def days_of(table: Table, retention: Retention) -> int | None:
+    """Return for how many days a table's rows are kept, None: for ever."""
+    if table.name in TICK_TABLES:
+        return retention.tick_days
+    if table.name in LOG_TABLES:
+        return retention.log_days
+    layer = table.name.split(".")[0]
+    return {"bronze": retention.bronze_days, "silver": retention.silver_days, "gold": retention.gold_days}.get(
+        layer, retention.log_days
+    )
+
+
+def old_rows(table: Table, retention: Retention, now: datetime) -> OldRows | None:
+    """Return which rows are old; None when all are kept, or the table has no days (it is small then)."""
+    days = days_of(table, retention)
+    if days is None or "date" not in table.partition_by:
+        return None
+    before = (now - timedelta(days=days)).date()
+    kept = _KEPT_ROWS.get(table.name)
+    return OldRows(before, f"date < '{before.isoformat()}'" + (f" AND {kept}" if kept else ""))

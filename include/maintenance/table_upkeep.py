@@ -1,0 +1,129 @@
+"""Upkeep of one Delta table: old rows go, small files of past days are merged, files that no version needs are removed.
+
+Each step is a Delta transaction of its own, or removes files that only versions outside the time travel need: killed
+anywhere, the upkeep is run again.  Spark may write meanwhile: rows go and files are merged only in days that are over,
+and a commit that loses against another is tried again on what is there then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TypeVar
+
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from include.maintenance.retention_rules import old_rows
+from include.settings import Retention
+from include.tables import Table
+
+Result = TypeVar("Result")
+TRIES = 3
+SMALL_FILES = 2
+"""A partition with so many files or more is merged."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What is done, or would be done, to a table.
+
+    Attributes:
+        table: its name.
+        files, size_bytes: that its present version has.
+        old_before: first day that is kept; None when all are.
+        old_files, old_bytes: of days before that.
+        merged_files: small files of past days that become fewer.
+        removed_files: files on disk that no version within the time travel needs.
+    """
+
+    table: str
+    files: int
+    size_bytes: int
+    old_before: date | None
+    old_files: int
+    old_bytes: int
+    merged_files: int
+    removed_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    partition: tuple[tuple[str, str], ...]
+    day: date | None
+    size_bytes: int
+
+
+def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, applies: bool) -> Upkeep:
+    """Do the upkeep of a table, or only say what it would be.
+
+    Args:
+        path: where the table is.
+        table: its definition.
+        retention: the settings.
+        now: the time from which days are counted.
+        applies: whether anything is changed.
+    """
+    delta = DeltaTable(path)
+    files = _list_files(delta)
+    old = old_rows(table, retention, now)
+    closed = (now - timedelta(days=retention.compact_after_days)).date()
+    gone = [one for one in files if old and one.day and one.day < old.before]
+    merged = _count_mergeable([one for one in files if one not in gone], closed)
+    if applies and gone and old:
+        _retry(path, lambda fresh: fresh.delete(old.predicate))
+    if applies and merged:
+        filters = [("date", "<", closed.isoformat())] if "date" in table.partition_by else None
+        _retry(path, lambda fresh: fresh.optimize.compact(partition_filters=filters))
+    hours = retention.time_travel_days * 24
+    removed = DeltaTable(path).vacuum(retention_hours=hours, dry_run=not applies, full=True)
+    return Upkeep(
+        table.name,
+        len(files),
+        sum(one.size_bytes for one in files),
+        old.before if old else None,
+        len(gone),
+        sum(one.size_bytes for one in gone),
+        merged,
+        len(removed),
+    )
+
+
+def _list_files(delta: DeltaTable) -> list[_File]:
+    rows = delta.get_add_actions(flatten=True)
+    columns = {name: rows.column(name).to_pylist() for name in rows.column_names}
+    partitions = sorted(name for name in columns if name.startswith("partition."))
+    found = []
+    for place, size in enumerate(columns["size_bytes"]):
+        partition = tuple((name, str(columns[name][place])) for name in partitions)
+        day = columns["partition.date"][place] if "partition.date" in columns else None
+        found.append(_File(partition, date.fromisoformat(str(day)) if day else None, int(size)))
+    return found
+
+
+def _count_mergeable(files: list[_File], closed: date) -> int:
+    """Return the number of files that merging would replace: of partitions with several, in days that are over."""
+    partitions: dict[tuple[tuple[str, str], ...], int] = {}
+    for one in files:
+        if one.day is None or one.day < closed:
+            partitions[one.partition] = partitions.get(one.partition, 0) + 1
+    return sum(count for count in partitions.values() if count >= SMALL_FILES)
+
+
+def _retry(path: str, change: Callable[[DeltaTable], Result]) -> Result:
+    """Change a table; a commit that another writer was faster than is made again on the newer version.
+
+    Raises:
+        CommitFailedError: others were faster each time; the next upkeep tries again.
+    """
+    for left in range(TRIES - 1, -1, -1):
+        try:
+            return change(DeltaTable(path))
+        except CommitFailedError as error:
+            if not left:
+                raise
+            log.info("%s: another writer was faster (%s), once more", path, error)
+    raise AssertionError("the loop returns or raises")

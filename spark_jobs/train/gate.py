@@ -1,0 +1,145 @@
+"""The gate: whether a challenger replaces the champion, judged by errors of both on the same held-back windows.
+
+A criterion compares the challenger with a reference: with the champion, or, where there is none, with a naive linear
+model (the mean rate per instance, times parallelism).  What is compared is always measured now on the same rows; no
+figure of an earlier training is kept, so that nothing has to become better for ever.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from models.arrays import Floats
+
+CHANCE_SD: Final = 2.0
+"""A mean difference within so many of its standard deviations may be chance."""
+
+
+class Verdict(StrEnum):
+    """What became of a challenger."""
+
+    FIRST = "first"  # there was no champion that knows the jobs which run; it is one now
+    PASSED = "passed"
+    FAILED = "failed"
+    KEPT = "kept"  # nothing could be compared: the champion stays, and plans use it with wider intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One comparison; errors are means, smaller is better.
+
+    Attributes:
+        name: of the metrics ``gate_<name>`` and ``gate_<name>_reference``.
+        meaning: what the error is, for a person.
+        challenger, reference: mean errors; NaN where nothing was measured.
+        against: what the reference is.
+        count: rows of which both errors are known.
+        tolerance: by which the challenger may be worse.
+        chance: by which two equal models may differ on so few rows.
+        decides: whether a worse challenger is refused for it; else it is only shown.
+    """
+
+    name: str
+    meaning: str
+    challenger: float
+    reference: float
+    against: str
+    count: int
+    tolerance: float
+    chance: float
+    decides: bool = True
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both were measured on some row."""
+        return self.count > 0 and math.isfinite(self.challenger) and math.isfinite(self.reference)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the challenger is worse by more than tolerance and chance."""
+        return self.is_comparable and self.challenger > self.reference + self.tolerance + self.chance
+
+    @property
+    def reason(self) -> str:
+        """One clause for a person."""
+        if not self.is_comparable:
+            known = f"{self.challenger:.2%}, " if math.isfinite(self.challenger) else ""
+            return f"{self.meaning}: {known}nothing to compare with"
+        relation = "beyond" if self.is_worse else "within"
+        return (
+            f"{self.meaning} {self.challenger:.2%} against {self.reference:.2%} of the {self.against} on {self.count} "
+            f"rows, {relation} the tolerance of {self.tolerance + self.chance:.2%}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The verdict on a challenger.
+
+    Attributes:
+        verdict: see :class:`Verdict`.
+        detail: one sentence for a person.
+        compared: rows on which a deciding criterion compared it; 0: nothing is proven by the verdict.
+        criteria: everything that was compared or could not be.
+    """
+
+    verdict: Verdict
+    detail: str
+    compared: int
+    criteria: tuple[Criterion, ...]
+
+
+def compare(
+    name: str,
+    meaning: str,
+    challenger: Floats,
+    reference: Floats,
+    *,
+    against: str,
+    tolerance: float,
+    decides: bool = True,
+) -> Criterion:
+    """Compare errors of the same rows, (n,) each; rows of which one is not finite are left out."""
+    both = np.isfinite(challenger) & np.isfinite(reference)
+    if not both.any():
+        own = challenger[np.isfinite(challenger)]
+        alone = float(own.mean()) if len(own) else math.nan
+        return Criterion(name, meaning, alone, math.nan, against, 0, tolerance, 0.0, decides)
+    difference = (challenger - reference)[both]
+    spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
+    chance = CHANCE_SD * spread / math.sqrt(len(difference))
+    means = float(challenger[both].mean()), float(reference[both].mean())
+    return Criterion(name, meaning, *means, against, int(both.sum()), tolerance, chance, decides)
+
+
+def judge(criteria: Sequence[Criterion], *, has_champion: bool, champion_knows: int) -> Gate:
+    """Judge a challenger.
+
+    It may replace the champion when no deciding criterion finds it worse.  With nothing to compare the champion stays
+    (``kept``), unless it knows none of the jobs that run: then it is of no use, and the challenger is a first model.
+
+    Args:
+        criteria: comparisons with the champion, or with the linear model where none knows the jobs that run.
+        has_champion: whether there is a champion.
+        champion_knows: jobs that run which it knows.
+    """
+    decisive = [one for one in criteria if one.decides and one.is_comparable]
+    compared, kept = sum(one.count for one in decisive), tuple(criteria)
+    if worse := [one for one in decisive if one.is_worse]:
+        return Gate(Verdict.FAILED, "; ".join(one.reason for one in worse), compared, kept)
+    reasons = "; ".join(one.reason for one in decisive)
+    if not has_champion or not champion_knows:
+        why = "the champion knows none of the jobs that run" if has_champion else "no champion yet"
+        return Gate(Verdict.FIRST, f"{why}; {reasons or _UNPROVEN}", compared, kept)
+    if decisive:
+        return Gate(Verdict.PASSED, reasons, compared, kept)
+    return Gate(Verdict.KEPT, "no held-back row that both models know; the champion stays", 0, kept)
+
+
+_UNPROVEN = "nothing was held back to compare it with, so its intervals are widened"

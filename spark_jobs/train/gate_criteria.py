@@ -1,0 +1,131 @@
+"""From scores to the criteria of the gate: everything that plans use, each as one comparison."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from models.arrays import Floats
+from spark_jobs.train.forecast_scores import CHAMPIONS
+from spark_jobs.train.forward_scores import ForwardScores
+from spark_jobs.train.gate import Criterion, compare
+
+CHAMPION, LINEAR = "champion", "linear model"
+NAIVE_FORECAST = "seasonal_naive"
+COVERAGE = 0.8
+# Absolute, as training.gate_tolerance is of the capacity error; these vary more from night to night.
+COVERAGE_TOLERANCE = 0.1
+RECOVERY_TOLERANCE = 0.1
+LATENCY_TOLERANCE = 0.1
+FORECAST_TOLERANCE = 0.02
+
+
+def busy_or_all(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of busy operators; all of them where every operator is idle: they are the best there is."""
+    busy = rows[rows["idle"] == False]  # noqa: E712 - may be null
+    return busy if len(busy) else rows
+
+
+def list_criteria(
+    capacity: pd.DataFrame,
+    latency: pd.DataFrame,
+    forward: ForwardScores,
+    forecasts: pd.DataFrame,
+    *,
+    has_champion: bool,
+    tolerance: float,
+) -> list[Criterion]:
+    """Return the criteria in the order in which they are shown.
+
+    Args:
+        capacity: rows of holdout_scores.score_capacities.
+        latency: rows of holdout_scores.score_latencies.
+        forward: of the trial.
+        forecasts: of forecast_scores.forecast_record.
+        has_champion: whether the reference is a champion; else a linear model, of capacities alone.
+        tolerance: of the capacity errors.
+    """
+    against, reference = (CHAMPION, "champion_error") if has_champion else (LINEAR, "linear_error")
+    held, hours = busy_or_all(capacity), busy_or_all(forward.capacity)
+    found = [
+        compare(
+            "capacity_held",
+            "capacity error of held-back windows",
+            _floats(held, "error"),
+            _floats(held, reference),
+            against=against,
+            tolerance=tolerance,
+        )
+    ]
+    for place, meaning in (("seen", "at parallelisms seen before"), ("unseen", "at parallelisms never seen")):
+        mine = hours[hours["place"] == place]
+        found.append(
+            compare(
+                f"capacity_{place}",
+                f"capacity error of the hours ahead {meaning}",
+                _floats(mine, "error"),
+                _floats(mine, reference),
+                against=against,
+                # A step to an unseen parallelism is rare: more chance, and less harm than being wrong every hour.
+                tolerance=tolerance if place == "seen" else 2.0 * tolerance,
+            )
+        )
+    found.append(_coverage(held, against, has_champion=has_champion))
+    found.append(
+        compare(
+            "recovery",
+            "error of recovery times ahead",
+            _floats(forward.recovery, "error"),
+            _floats(forward.recovery, "champion_error"),
+            tolerance=RECOVERY_TOLERANCE,
+            against=against,
+        )
+    )
+    found.append(
+        compare(
+            "latency",
+            "latency error of held-back windows",
+            _floats(latency, "error"),
+            _floats(latency, "champion_error"),
+            tolerance=LATENCY_TOLERANCE,
+            against=against,
+        )
+    )
+    found.append(_forecast(forecasts))
+    return found
+
+
+def _floats(rows: pd.DataFrame, column: str) -> Floats:
+    return rows[column].to_numpy(float) if column in rows else np.full(len(rows), np.nan)
+
+
+def _coverage(held: pd.DataFrame, against: str, *, has_champion: bool) -> Criterion:
+    """Compare how far the share of windows inside the 80% band is from 80%."""
+    inside, reference = _floats(held, "inside"), _floats(held, "champion_inside")
+    both = np.isfinite(inside) & np.isfinite(reference) if has_champion else np.isfinite(inside)
+    count = int(both.sum()) if has_champion else 0
+    meaning = "distance of the coverage of the 80% band from 80%"
+    off = abs(float(inside[both].mean()) - COVERAGE) if both.any() else float("nan")
+    other = abs(float(reference[both].mean()) - COVERAGE) if count else float("nan")
+    chance = 2.0 * np.sqrt(COVERAGE * (1.0 - COVERAGE) / count) if count else 0.0
+    return Criterion("coverage", meaning, off, other, against, count, COVERAGE_TOLERANCE, float(chance))
+
+
+def _forecast(record: pd.DataFrame) -> Criterion:
+    """Compare the newest forecasts with the season before; a model is not refused for them, it has no part in them."""
+    newest = record[record["as_of"] == record["as_of"].max()] if len(record) else record
+    loss = {
+        method: newest.loc[newest["method"] == method, "pinball_q90"].to_numpy(float)
+        for method in (CHAMPIONS, NAIVE_FORECAST)
+    }
+    if not all(map(len, loss.values())):
+        loss = dict.fromkeys(loss, np.zeros(0))
+    return compare(
+        "forecast",
+        "pinball loss of q90 over the mean rate",
+        loss[CHAMPIONS],
+        loss[NAIVE_FORECAST],
+        against="season before",
+        tolerance=FORECAST_TOLERANCE,
+        decides=False,
+    )

@@ -1,0 +1,73 @@
+"""One MLflow run that holds everything about a training."""
+
+from __future__ import annotations
+
+import json
+
+import mlflow
+import numpy as np
+import pandas as pd
+from mlflow.data.delta_dataset_source import DeltaDatasetSource
+from mlflow.data.meta_dataset import MetaDataset
+
+from include.settings import Settings
+from include.tables import OBSERVATIONS
+from include.version import code_version
+from spark_jobs.model_store import NOTE_TAG, ModelStore
+from spark_jobs.train import training_data as data
+from spark_jobs.train.description import (
+    CAPACITY_PLOT,
+    FORECAST_PLOT,
+    GATE_PLOT,
+    GATE_TABLE,
+    OPERATOR_TABLE,
+    PRIOR_TABLE,
+    RECOVERY_PLOT,
+    describe_training,
+)
+from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
+from spark_jobs.train.gate_plot import gate_figure, gate_table
+from spark_jobs.train.train_fleet import Trained
+from spark_jobs.train.training_plots import capacity_figure, operator_table, prior_table, recovery_figure
+
+RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
+
+
+def log_training(
+    store: ModelStore, inputs: data.Inputs, settings: Settings, trained: Trained, forecasts: pd.DataFrame
+) -> None:
+    """Write one MLflow run; it becomes FINISHED only when all of it is there.
+
+    ``forecasts`` is what forecast_scores.forecast_record returns.
+    """
+    bundle, result = trained.assembled.bundle, trained.result
+    tags = {
+        **{f"tidewise.version.{table}": str(number) for table, number in inputs.versions.items()},
+        "tidewise.observations_hash": str(result["observations_hash"]),
+        "tidewise.code_version": code_version(),
+        "tidewise.gate": str(result["gate"]),
+        RESULT_TAG: json.dumps(result),
+    }
+    number = inputs.versions[OBSERVATIONS.name]
+    path = f"{settings.paths.lake}/{OBSERVATIONS.relative_path}"
+    where = f"{path}, Delta version {number}"
+    note = describe_training(inputs, settings.training, result, trained.measured, gate=trained.gate, source=where)
+    source = DeltaDatasetSource(path=path, delta_table_version=number)
+    dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
+    scored = trained.scores.capacity.dropna(subset=["error"]).groupby(list(data.OPERATOR))["error"]
+    errors = scored.agg(error="sum", held="count").reset_index()
+    table = operator_table(bundle, trained.assembled.operators, errors)
+    with store.run(bundle.model_version, tags | {NOTE_TAG: note}):
+        mlflow.log_params(settings.training.model_dump())
+        mlflow.log_metrics({name: value for name, value in trained.measured.items() if np.isfinite(value)})
+        if len(forecasts):
+            mlflow.log_metrics(forecast_measures(forecasts))
+            mlflow.log_figure(forecast_figure(forecasts), FORECAST_PLOT)
+        mlflow.log_input(dataset, context="training")
+        mlflow.log_table(table, OPERATOR_TABLE)
+        mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
+        mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
+        mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
+        mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
+        mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
+        store.log_bundle(bundle)

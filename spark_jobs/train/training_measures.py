@@ -1,0 +1,75 @@
+"""Everything that a training measures, by the names of its metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from spark_jobs.train.build_bundle import Assembled
+from spark_jobs.train.forward_scores import ForwardScores
+from spark_jobs.train.gate import Gate
+from spark_jobs.train.gate_criteria import busy_or_all
+from spark_jobs.train.holdout_scores import recovery_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Held-back errors: per observation, per window and per event; and those of a trial, forward in time."""
+
+    capacity: pd.DataFrame
+    latency: pd.DataFrame
+    recovery: pd.DataFrame
+    forward: ForwardScores
+
+
+def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
+    """Return everything measured, by name; a measure without data is NaN."""
+    operators, recovery = assembled.operators, scores.recovery
+    capacity = busy_or_all(scores.capacity)
+    both = capacity[["error", "champion_error"]].notna().all(axis=1)
+    seen, predicted = recovery["seen_s"].to_numpy(float), recovery["predicted_s"].to_numpy(float)
+    comparable = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
+    downtime = assembled.events["downtime_s"].to_numpy(float)
+    still = downtime > 0
+    without = assembled.events["downtime_without_s"].to_numpy(float)[still]
+    curves = operators["slope_per_s"].notna()
+    return {
+        "capacity_mape": float(capacity["error"].mean()),
+        "capacity_coverage_80": float(capacity["inside"].mean()),
+        "capacity_held": float(capacity["error"].notna().sum()),
+        "compared": float(both.sum()),
+        "compared_mape": float(capacity.loc[both, "error"].mean()),
+        "champion_capacity_mape": float(capacity.loc[both, "champion_error"].mean()),
+        "linear_capacity_mape": float(capacity["linear_error"].mean()),
+        "latency_mape": float(scores.latency["error"].mean()),
+        "recovery_mape": _mean(recovery_errors(recovery)),
+        "recovery_mape_without_resolution": _mean(np.abs(predicted - seen)[comparable] / seen[comparable]),
+        "recovery_events": float(comparable.sum()),
+        "recovery_predicted_unbounded": float(np.isinf(predicted).sum()),
+        "downtime_mape": _mean(np.abs(without - downtime[still]) / downtime[still]),
+        "events": float(len(downtime)),
+        "operators": float(len(operators)),
+        "curves": float(curves.sum()),
+        "curves_line_only": float((curves & operators["length_scale"].isna()).sum()),
+        "curves_at_bound": float((operators["at_bound"] == True).sum()),  # noqa: E712 - None where there is no curve
+        "curves_of_idle_operators": float((operators["idle"] == True).sum()),  # noqa: E712
+        "scaling_error": assembled.scaling_error,
+    }
+
+
+def gate_measures(gate: Gate) -> dict[str, float]:
+    """Return the criteria as metrics."""
+    found: dict[str, float] = {}
+    for one in gate.criteria:
+        found |= {
+            f"gate_{one.name}": one.challenger,
+            f"gate_{one.name}_reference": one.reference,
+            f"gate_{one.name}_rows": float(one.count),
+        }
+    return found
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")

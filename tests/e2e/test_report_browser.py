@@ -1,0 +1,98 @@
+"""The report in a real browser: a name that is markup does nothing, and the page asks the network for nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from browser import find_browser, load_page
+from strange_names import STRANGE_NAMES
+from synthetic_report import job, report, step
+
+from spark_jobs.report.page import CONTENT_SECURITY_POLICY, render
+from spark_jobs.report.page_data import JobReport
+
+pytestmark = pytest.mark.e2e
+ATTACKS = (
+    "<script>document.body.dataset.ran='script'</script>",
+    "<img src=x onerror=\"document.body.dataset.ran='error'\">",
+    '" onmouseover="document.body.dataset.ran=\'over\'" x="',
+    "</title></style></svg><svg onload=\"document.body.dataset.ran='load'\">",
+    "<link rel=stylesheet href=http://tidewise.invalid/style.css>",
+    "<img src=http://tidewise.invalid/picture.png>",
+)
+INJECTED = f"<p>{''.join(ATTACKS)}</p>"
+# What Chromium itself asks for; everything else is the page's.
+BROWSER_HOSTS = ("googleapis.com", "gvt1.com", "google.com")
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    """The path of a browser; a machine without one fails, unless a person says that it is to be left out."""
+    found = find_browser()
+    if found is None and os.environ.get("TIDEWISE_TEST_BROWSER") == "none":
+        pytest.skip("TIDEWISE_TEST_BROWSER=none: the report was not tried in a browser")
+    assert found, "no Chromium on PATH: apt-get install chromium, or set TIDEWISE_TEST_BROWSER=none to leave this out"
+    return found
+
+
+class Handlers(HTMLParser):
+    """Collects attributes that run scripts, and whether something ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers: list[str] = []
+        self.scripts = 0
+        self.ran: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        self.scripts += tag == "script"
+        self.ran = dict(attrs).get("data-ran", self.ran)
+
+
+def inspect_page(browser: str, html: str, work: Path) -> tuple[Handlers, set[str]]:
+    page = work / "report.html"
+    page.write_text(html)
+    document, log = load_page(browser, page, work)
+    found = Handlers()
+    found.feed(document)
+    hosts = {urlsplit(url).hostname or "" for url in re.findall(r'"url":"(https?://[^"]+)"', log)}
+    return found, {host for host in hosts if not host.endswith(BROWSER_HOSTS)}
+
+
+def attacker(name: str) -> JobReport:
+    made = job([step(parallelism_to={name: 3}, reason=name, outcome=name)])
+    return replace(made, cluster=name, job=name, curves=[replace(made.curves[0], operator=name)])
+
+
+@pytest.mark.covers("apply_review 10")
+def test_names_that_are_markup_do_nothing(browser: str, tmp_path: Path) -> None:
+    html = render(report(*map(attacker, (*ATTACKS, *STRANGE_NAMES[:5]))))
+    found, hosts = inspect_page(browser, html, tmp_path)
+    assert (found.handlers, found.scripts, found.ran) == ([], 0, None)
+    assert hosts == set()
+
+
+@pytest.mark.covers("apply_review 10")
+def test_the_policy_of_the_page_stops_what_escaping_would_miss(browser: str, tmp_path: Path) -> None:
+    html = render(report(job([step()]))).replace("<h2>Jobs</h2>", INJECTED)
+    found, hosts = inspect_page(browser, html, tmp_path)
+    assert found.scripts == 1
+    assert found.ran is None
+    assert hosts == set()
+
+
+def test_without_the_policy_the_same_page_runs_scripts_and_asks_the_network(browser: str, tmp_path: Path) -> None:
+    html = render(report(job([step()]))).replace("<h2>Jobs</h2>", INJECTED)
+    escaped = CONTENT_SECURITY_POLICY.replace("'", "&#39;")
+    assert escaped in html
+    found, hosts = inspect_page(browser, html.replace(escaped, ""), tmp_path)
+    assert found.ran is not None
+    assert json.dumps(sorted(hosts)) == '["tidewise.invalid"]'

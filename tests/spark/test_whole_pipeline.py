@@ -1,0 +1,119 @@
+"""Training, forecast, plan and report one after the other: on an hour of data, with strange names, beside old days."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta_tables import write_rows
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from small_world import AS_OF, write_small_history
+from strange_names import STRANGE_NAMES
+
+from include import tables
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from include.training_need import find_training_need
+from spark_jobs.forecast import stage as forecast
+from spark_jobs.ingest import stage as ingest
+from spark_jobs.lake import Lake
+from spark_jobs.model_store import ModelStore, load_bundle
+from spark_jobs.plan import stage as plan
+from spark_jobs.report import stage as report
+from spark_jobs.train import stage as train
+from tests.spark import synthetic_observations as synthetic
+
+pytestmark = pytest.mark.spark
+HOUR = timedelta(hours=1)
+
+
+def run_all(spark: SparkSession, settings: Settings, as_of: Any) -> dict[str, dict[str, object]]:
+    stages = {Stage.TRAIN: train, Stage.FORECAST: forecast, Stage.PLAN: plan, Stage.REPORT: report}
+    return {str(name): stage.run(spark, settings, StageRequest(name, as_of)) for name, stage in stages.items()}
+
+
+def plans(settings: Settings) -> list[dict[str, Any]]:
+    return json.loads((Path(settings.paths.out) / "plans.json").read_text())
+
+
+@pytest.mark.covers("apply_review 24")
+def test_a_new_installation_has_a_plan_after_its_first_hour(spark: SparkSession, settings: Settings) -> None:
+    write_small_history(Path(settings.paths.raw), hours=1)
+    assert find_training_need(settings, AS_OF) is None
+    ingest.run(spark, settings, StageRequest(Stage.INGEST, AS_OF, AS_OF - HOUR, AS_OF))
+    assert find_training_need(settings, AS_OF) == "there is no model yet, and 3 jobs have 3 windows or more"
+    counts = run_all(spark, settings, AS_OF)
+    assert counts["train"]["gate"] == "first"
+    assert counts["plan"]["jobs"] == 3
+    refused = [row for row in plans(settings) if row["status"] == "refused"]
+    assert refused == [], [row["reason"] for row in refused]
+    assert all("history" in row["reason"] for row in plans(settings))  # what the plan could not look at is said
+    bundle = load_bundle(settings)
+    curves = [curve for job in bundle.jobs() for curve in bundle.for_job(*job).capacity.values()]
+    assert len(curves) >= 9
+    for curve in curves:  # nothing is known of twice the parallelism that ran, and the interval says so
+        ran, twice = int(curve.observed[-1]), 2 * int(curve.observed[-1])
+        if twice <= len(curve.parallelism):
+            relative = curve.sd_per_s / curve.mean_per_s
+            assert relative[twice - 1] > max(0.15, 2 * relative[ran - 1])
+    assert find_training_need(settings, AS_OF) is None  # every job is in a model now
+    assert "<h2>" in (Path(settings.paths.out) / "report.html").read_text()
+
+
+def write_strange_fleet(lake: Lake) -> None:
+    """Write a day of jobs whose name, and the name of one operator, are strange, and of one ordinary job."""
+    names = [*STRANGE_NAMES, "ordinary"]
+    seen, graphs = [], synthetic.graphs(names).assign(observed_at=synthetic.AS_OF - timedelta(minutes=5))
+    for number, name in enumerate(names):
+        rows = synthetic.observations(name, days=1, seed=number).assign(samples=5)
+        is_source = rows["operator"] == "source"
+        rows["target_data_rate_per_s"] = rows["observed_processing_rate_per_s"].where(is_source)
+        seen.append(rows.replace({"operator": {"parse": name or "parse"}}))
+        graphs.loc[(graphs["job"] == name) & (graphs["operator"] == "parse"), "operator"] = name or "parse"
+        fed = (graphs["job"] == name) & (graphs["operator"] == "count")
+        graphs.loc[fed, "upstream"] = graphs.loc[fed, "upstream"].map(lambda _, own=name: [own or "parse"])
+    synthetic.write(lake, tables.OBSERVATIONS, synthetic.pd.concat(seen), "window_start")
+    synthetic.write(lake, tables.JOB_GRAPHS, graphs, "observed_at")
+    synthetic.write(lake, tables.RESCALES, synthetic.events(names), "started_at")
+
+
+def lose_old_days(lake: Lake) -> None:
+    """Add a day of a year ago to every table in days, and remove its files: whoever opens it fails."""
+    old = synthetic.AS_OF - timedelta(days=365)
+    times = ("as_of", "window_start", "observed_at", "started_at", "running_at", "apply_at", "bin_start")
+    row = dict.fromkeys(times, old) | {"cluster": "c5m", "job": "of old", "operator": "source", "date": old.date()}
+    valid = {"status": "hold", "stage": "plan", "kind": "rescale", "decision": "wait", "reason": "old", "hour": 0}
+    quantiles = dict.fromkeys(("q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"), 1.0)
+    for table in tables.TABLES:
+        if "date" in table.partition_by and not table.name.startswith("bronze"):
+            write_rows(lake, table, [row | valid | quantiles | {"cost": 1.0, "scale_out": 1, "rate_per_s": 1.0}])
+            files = [uri for uri in DeltaTable(lake.path(table)).file_uris() if f"date={old.date()}" in uri]
+            assert files
+            for file in files:
+                Path(file).unlink()
+
+
+@pytest.mark.covers("apply_review 7")
+@pytest.mark.covers("apply_review 10")
+@pytest.mark.covers("apply_review 13")
+def test_strange_names_stop_no_stage_and_old_days_are_not_opened(
+    spark: SparkSession, settings: Settings, lake: Lake
+) -> None:
+    write_strange_fleet(lake)
+    lose_old_days(lake)
+    counts = run_all(spark, settings, synthetic.AS_OF)
+    assert counts["train"]["jobs"] == len(STRANGE_NAMES) + 1
+    assert counts["plan"]["jobs"] == len(STRANGE_NAMES) + 1
+    refused = {row["job"]: row["reason"] for row in plans(settings) if row["status"] == "refused"}
+    assert refused == {}
+    store = ModelStore(settings.mlflow)
+    run = store.finished(load_bundle(settings).model_version)
+    assert run is not None
+    page = (Path(settings.paths.out) / "report.html").read_text()
+    assert page.count("<section id=") == len(STRANGE_NAMES) + 1
+    assert "Not drawn" not in page
+    assert "<script" not in page

@@ -1,0 +1,224 @@
+"""The gate: what it compares, with what, and that it never locks."""
+
+from __future__ import annotations
+
+import io
+import math
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.settings import Training
+from models.bundle import FleetBundle
+from models.job_models import CapacityCurve, JobModels, LatencyModel
+from models.recovery import UNTRAINED
+from spark_jobs.train.forecast_scores import CHAMPIONS
+from spark_jobs.train.forward_scores import LEAST, ForwardScores, capacity_errors, forward_since
+from spark_jobs.train.gate import Criterion, Gate, Verdict, compare, judge
+from spark_jobs.train.gate_criteria import list_criteria
+from spark_jobs.train.gate_plot import gate_figure, gate_table
+
+HOUR = timedelta(hours=1)
+AS_OF = datetime(2026, 11, 20, tzinfo=UTC)
+NO_FORECASTS = pd.DataFrame(columns=["as_of", "method", "pinball_q90"])
+
+
+def held(error: float, champion: float = math.nan, linear: float = math.nan, *, idle: bool = False) -> pd.DataFrame:
+    inside = math.nan if math.isnan(champion) else 1.0
+    row = {"error": error, "champion_error": champion, "linear_error": linear, "inside": 1.0, "idle": idle}
+    return pd.DataFrame([row | {"champion_inside": inside}] * 50)
+
+
+def nothing_held() -> pd.DataFrame:
+    return held(0.0).iloc[:0]
+
+
+NO_LATENCY = pd.DataFrame({"error": [], "champion_error": []})
+
+
+def verdict(
+    capacity: pd.DataFrame, *, has_champion: bool, forward: ForwardScores | None = None, knows: int = 1
+) -> Gate:
+    criteria = list_criteria(
+        capacity,
+        NO_LATENCY,
+        forward or ForwardScores.none(),
+        NO_FORECASTS,
+        has_champion=has_champion and knows > 0,
+        tolerance=0.02,
+    )
+    return judge(criteria, has_champion=has_champion, champion_knows=knows)
+
+
+def forward(place: str, error: float, champion: float, rows: int = 50) -> ForwardScores:
+    row = {
+        "hour": AS_OF,
+        "idle": False,
+        "place": place,
+        "error": error,
+        "champion_error": champion,
+        "linear_error": 0.5,
+    }
+    return ForwardScores(AS_OF - HOUR, pd.DataFrame([row] * rows), NO_LATENCY)
+
+
+def test_a_first_model_has_to_beat_the_linear_model() -> None:
+    assert verdict(held(0.05, linear=0.20), has_champion=False).verdict is Verdict.FIRST
+    refused = verdict(held(0.30, linear=0.20), has_champion=False)
+    assert refused.verdict is Verdict.FAILED
+    assert "30.00% against 20.00% of the linear model on 50 rows, beyond the tolerance of 2.00%" in refused.detail
+
+
+def test_a_first_model_that_nothing_was_held_back_for_is_accepted_and_known_to_be_unproven() -> None:
+    first = verdict(nothing_held(), has_champion=False)
+    assert (first.verdict, first.compared) == (Verdict.FIRST, 0)
+    assert "its intervals are widened" in first.detail
+
+
+@pytest.mark.parametrize(
+    ("challenger", "champion", "wanted"),
+    [(0.05, 0.05, Verdict.PASSED), (0.069, 0.05, Verdict.PASSED), (0.08, 0.05, Verdict.FAILED), (0.9, 2.0, "passed")],
+)
+def test_errors_are_compared_and_never_measured_by_a_fixed_figure(
+    challenger: float, champion: float, wanted: str
+) -> None:
+    gate = verdict(held(challenger, champion), has_champion=True)
+    assert gate.verdict == wanted
+    assert gate.compared == 100  # capacity and coverage
+
+
+@pytest.mark.parametrize("place", ["seen", "unseen"])
+def test_hours_ahead_count_at_seen_and_unseen_parallelisms(place: str) -> None:
+    worse = verdict(held(0.05, 0.05), has_champion=True, forward=forward(place, 0.4, 0.1))
+    assert worse.verdict is Verdict.FAILED
+    assert f"at parallelisms {'never seen' if place == 'unseen' else 'seen before'} 40.00%" in worse.detail
+    better = verdict(held(0.05, 0.05), has_champion=True, forward=forward(place, 0.1, 0.4))
+    assert better.verdict is Verdict.PASSED
+    # What only one of the two has seen says nothing about the other.
+    uneven = verdict(held(0.05, 0.05), has_champion=True, forward=forward("one saw it", 0.9, 0.1))
+    assert uneven.verdict is Verdict.PASSED
+
+
+@pytest.mark.covers("apply_review 2")
+def test_a_fleet_that_is_idle_throughout_is_still_compared() -> None:
+    gate = verdict(held(0.05, 0.05, idle=True), has_champion=True)
+    assert gate.verdict is Verdict.PASSED
+    assert gate.compared > 0
+
+
+def test_idle_operators_do_not_count_where_others_are_busy() -> None:
+    rows = pd.concat([held(0.05, 0.05), held(5.0, 0.05, idle=True)])
+    assert verdict(rows, has_champion=True).verdict is Verdict.PASSED
+
+
+@pytest.mark.covers("apply_review 2")
+def test_a_champion_that_knows_no_running_job_gives_way_to_a_first_model() -> None:
+    # It may be better where nothing runs any more: in the windows of the old name.
+    renamed = verdict(held(0.05, champion=0.001, linear=0.05), has_champion=True, knows=0)
+    assert renamed.verdict is Verdict.FIRST
+    assert "knows none of the jobs that run" in renamed.detail
+
+
+@pytest.mark.covers("apply_review 2")
+def test_with_nothing_to_compare_the_champion_is_kept_and_no_plan_is_refused_for_it() -> None:
+    gate = verdict(nothing_held(), has_champion=True)
+    assert (gate.verdict, gate.compared) == (Verdict.KEPT, 0)
+
+
+def test_a_worse_interval_fails_a_model_of_the_same_error() -> None:
+    rows = held(0.05, 0.05)
+    rows["champion_inside"] = [1.0] * 40 + [0.0] * 10
+    rows["inside"] = [1.0] * 10 + [0.0] * 40
+    gate = verdict(rows, has_champion=True)
+    assert gate.verdict is Verdict.FAILED
+    assert "distance of the coverage of the 80% band from 80% 60.00% against 0.00%" in gate.detail
+
+
+def test_a_bad_forecast_is_shown_and_refuses_no_model() -> None:
+    record = pd.DataFrame({"as_of": [AS_OF] * 2, "method": [CHAMPIONS, "seasonal_naive"], "pinball_q90": [0.9, 0.1]})
+    criteria = list_criteria(
+        held(0.05, 0.05), NO_LATENCY, ForwardScores.none(), record, has_champion=True, tolerance=0.02
+    )
+    forecast = criteria[-1]
+    assert (forecast.name, forecast.is_worse, forecast.decides) == ("forecast", True, False)
+    assert judge(criteria, has_champion=True, champion_knows=1).verdict is Verdict.PASSED
+
+
+errors = st.lists(st.floats(0, 5) | st.just(math.nan), max_size=30)
+
+
+@given(errors, errors, st.booleans(), st.integers(0, 3))
+def test_a_gate_always_has_a_verdict_that_a_reader_can_follow(
+    ours: list[float], theirs: list[float], has_champion: bool, knows: int
+) -> None:
+    count = min(len(ours), len(theirs))
+    one = compare("x", "error", np.array(ours[:count]), np.array(theirs[:count]), against="champion", tolerance=0.02)
+    gate = judge([one], has_champion=has_champion, champion_knows=knows)
+    assert gate.detail
+    if not one.is_comparable:
+        assert gate.verdict in ({Verdict.KEPT} if has_champion and knows else {Verdict.FIRST})
+    if gate.verdict is Verdict.FAILED:
+        assert one.challenger > one.reference + 0.02
+    same = compare("x", "error", np.array(ours), np.array(ours), against="champion", tolerance=0.0)
+    assert not same.is_worse
+
+
+def test_few_rows_of_unlike_size_are_no_proof() -> None:
+    few = compare("x", "e", np.array([0.9, 0.1]), np.array([0.1, 0.2]), against="champion", tolerance=0.02)
+    many = compare("x", "e", np.tile([0.9, 0.1], 500), np.tile([0.1, 0.2], 500), against="champion", tolerance=0.02)
+    assert (few.is_worse, many.is_worse) == (False, True)
+
+
+def test_the_trial_predicts_a_day_at_most_and_never_what_the_champion_has_seen() -> None:
+    options = Training()
+    month, day = AS_OF - timedelta(days=28), timedelta(days=1)
+    assert forward_since(month, AS_OF, None, options) == AS_OF - day
+    assert forward_since(month, AS_OF, AS_OF - 3 * HOUR, options) == AS_OF - 3 * HOUR
+    assert forward_since(month, AS_OF, AS_OF - 3 * day, options) == AS_OF - day
+    assert forward_since(AS_OF - HOUR, AS_OF, None, options) == AS_OF - HOUR / 4
+    assert forward_since(month, AS_OF, AS_OF - LEAST / 2, options) is None
+    assert forward_since(AS_OF, AS_OF, None, options) is None
+
+
+def bundle(observed: list[int], slope: float) -> FleetBundle:
+    p, seen = np.arange(1, 9), np.array(observed)
+    curve = CapacityCurve(p, slope * p, 0.0 * p, seen, 100.0 * seen, slope)
+    models = JobModels({"map": curve}, {"map": 1.0}, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))
+    return FleetBundle.from_models("m", {("c", "j"): models})
+
+
+def test_hours_are_seen_when_both_models_had_observed_their_parallelism() -> None:
+    rows = pd.DataFrame({"cluster": "c", "job": "j", "operator": "map", "hour": AS_OF, "idle": False,
+                         "parallelism": [1, 2, 4, 8], "capacity_per_s": [100.0, 200.0, 400.0, 800.0]})  # fmt: skip
+    found = capacity_errors(rows, bundle([1, 2], 100.0), bundle([1, 4], 110.0))
+    assert found["place"].tolist() == ["seen", "one saw it", "one saw it", "unseen"]
+    assert found["error"].tolist() == [0.0] * 4
+    assert found["champion_error"].tolist() == pytest.approx([0.1] * 4)
+    assert found["linear_error"].tolist() == [0.0] * 4
+    unknown = capacity_errors(rows.assign(operator="$$x"), bundle([1], 100.0), None)
+    assert unknown["place"].tolist() == ["unseen"] * 4
+    assert unknown[["error", "champion_error", "linear_error"]].isna().all(axis=None)
+
+
+def test_the_figure_and_the_table_hold_every_criterion() -> None:
+    scores = forward("seen", 0.4, 0.1)
+    gate = verdict(held(0.05, 0.05), has_champion=True, forward=scores)
+    gate_figure(gate, scores.capacity).savefig(io.BytesIO(), format="png")
+    empty = ForwardScores.none().capacity
+    gate_figure(verdict(nothing_held(), has_champion=False), empty).savefig(io.BytesIO(), format="png")
+    table = gate_table(gate).set_index("criterion")
+    assert table["result"].to_dict() == {
+        "capacity_held": "not worse",
+        "capacity_seen": "worse",
+        "capacity_unseen": "not comparable",
+        "coverage": "not worse",
+        "recovery": "not comparable",
+        "latency": "not comparable",
+        "forecast": "not comparable",
+    }
+    assert all(table["reason"])
+    assert isinstance(gate.criteria[0], Criterion)

@@ -1,0 +1,234 @@
+"""Upkeep of real Delta tables: what goes, what stays, what can still be read as it was, and that it may be killed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from deltalake.table import TableOptimizer
+from pydantic import ValidationError
+
+from cli import maintain
+from include.maintenance import table_upkeep
+from include.maintenance.lake_upkeep import keep_up_lake
+from include.maintenance.retention_rules import days_of, old_rows
+from include.maintenance.table_upkeep import keep_up
+from include.settings import Retention, Settings, Training, check_settings
+from include.settings.tree import SettingsError
+from include.tables import (
+    BRONZE_METRICS,
+    LOOKS,
+    MODEL_VERSIONS,
+    OBSERVATIONS,
+    PLANS,
+    POLICY_MEMORY,
+    QUARANTINE,
+    TABLES,
+    Table,
+)
+
+pytestmark = pytest.mark.covers("apply_review 13")
+NOW = datetime.now(UTC).replace(microsecond=0)
+TODAY = NOW.date()
+
+
+def write(path: Path, table: Table, day: date, files: int = 1, **columns: Any) -> None:
+    """Append some files of one row each to a table, as a stage's ticks do."""
+    for number in range(files):
+        row = {"as_of": datetime(day.year, day.month, day.day, tzinfo=UTC), "job": f"job {number}", "date": day}
+        rows = pa.Table.from_pylist([row | ({"hour": 3} if "hour" in table.partition_by else {}) | columns])
+        write_deltalake(path, rows, mode="append", partition_by=list(table.partition_by) or None)
+
+
+def days(path: Path) -> dict[date, int]:
+    """Return day -> rows."""
+    found = DeltaTable(path).to_pyarrow_table().column("date").to_pylist()
+    return {day: found.count(day) for day in sorted(set(found))}
+
+
+def age(path: Path, days_ago: int) -> None:
+    """Let the files that no version needs any more, and the log, have been written some days ago."""
+    for file in path.rglob("*.parquet"):
+        then = (NOW - timedelta(days=days_ago)).timestamp()
+        os.utime(file, (then, then))
+
+
+OLD, PAST = TODAY - timedelta(days=200), TODAY - timedelta(days=5)
+
+
+@pytest.fixture
+def looks(tmp_path: Path) -> Path:
+    """A table of evaluations: an old day, a past one in many files, and today's."""
+    path = tmp_path / "lake" / LOOKS.relative_path
+    for day, files in ((OLD, 3), (PAST, 6), (TODAY, 4)):
+        write(path, LOOKS, day, files)
+    return path
+
+
+def test_old_days_go_past_days_are_merged_and_today_is_left_alone(looks: Path) -> None:
+    done = keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert days(looks) == {PAST: 6, TODAY: 4}
+    assert (done.files, done.old_files, done.merged_files) == (13, 3, 6)
+    assert done.old_before == TODAY - timedelta(days=90)
+    files = DeltaTable(looks).file_uris()
+    assert sum(f"date={PAST}" in file for file in files) == 1
+    assert sum(f"date={TODAY}" in file for file in files) == 4
+    again = keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert (again.old_files, again.merged_files, again.removed_files) == (0, 0, 0)
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing(looks: Path) -> None:
+    before, version = sorted(looks.rglob("*")), DeltaTable(looks).version()
+    planned = keep_up(str(looks), LOOKS, Retention(), NOW, applies=False)
+    assert (sorted(looks.rglob("*")), DeltaTable(looks).version()) == (before, version)
+    done = keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert (planned.old_files, planned.merged_files) == (done.old_files, done.merged_files)
+
+
+def test_a_table_can_be_read_as_it_was_within_the_time_travel(looks: Path) -> None:
+    before = DeltaTable(looks).version()
+    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert DeltaTable(looks, version=before).to_pyarrow_table().num_rows == 13
+    # What a killed writer has left is removed once no running one can need it.
+    orphan = looks / f"date={PAST}" / "part-00000-killed.parquet"
+    orphan.write_bytes(b"PAR1 half a file")
+    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert orphan.exists()
+    age(looks, 31)
+    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert not orphan.exists()
+    assert days(looks) == {PAST: 6, TODAY: 4}
+
+
+@pytest.mark.parametrize("killed_at", ["delete", "compact", "vacuum"])
+def test_killed_in_the_middle_it_is_run_again(looks: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class KilledError(BaseException):
+        pass
+
+    owner: type = TableOptimizer if killed_at == "compact" else DeltaTable
+    step: Callable[..., Any] = getattr(owner, killed_at)
+
+    def killed(self: Any, *arguments: Any, **options: Any) -> None:
+        step(self, *arguments, **options)
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, killed_at, killed)
+        with pytest.raises(KilledError):
+            keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert days(looks) == {PAST: 6, TODAY: 4}
+
+
+def test_a_writer_that_is_faster_is_waited_for(looks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compact = TableOptimizer.compact
+    conflicts = []
+
+    def loses_twice(self: TableOptimizer, *arguments: Any, **options: Any) -> Any:
+        if len(conflicts) < table_upkeep.TRIES - 1:
+            conflicts.append(1)
+            write(looks, LOOKS, TODAY)
+            raise CommitFailedError("a concurrent transaction removed a file")
+        return compact(self, *arguments, **options)
+
+    monkeypatch.setattr(TableOptimizer, "compact", loses_twice)
+    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert days(looks) == {PAST: 6, TODAY: 6}
+
+
+def test_appends_while_a_table_is_kept_up_are_kept(looks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    delete = DeltaTable.delete
+
+    def delete_beside_a_writer(self: DeltaTable, *arguments: Any, **options: Any) -> Any:
+        write(looks, LOOKS, TODAY)  # after the version was read, before this commit
+        return delete(self, *arguments, **options)
+
+    monkeypatch.setattr(DeltaTable, "delete", delete_beside_a_writer)
+    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    assert days(looks) == {PAST: 6, TODAY: 5}
+
+
+def test_profiles_are_kept_however_old_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    for stage in ("plan", "profiling"):
+        write(path, POLICY_MEMORY, OLD, stage=stage)
+    keep_up(str(path), POLICY_MEMORY, Retention(), NOW, applies=True)
+    assert DeltaTable(path).to_pyarrow_table().column("stage").to_pylist() == ["profiling"]
+
+
+def test_what_a_remake_needs_is_kept_by_default() -> None:
+    assert old_rows(BRONZE_METRICS, Retention(), NOW) is None
+    assert days_of(BRONZE_METRICS, Retention(bronze_days=50)) == 50
+    assert Retention().raw_days is None
+    for table in (OBSERVATIONS, PLANS):
+        old = old_rows(table, Retention(), NOW)
+        assert old is not None
+        assert old.before <= TODAY - timedelta(days=700)
+    assert days_of(QUARANTINE, Retention()) == 1095
+    assert old_rows(MODEL_VERSIONS, Retention(), NOW) is None  # a row a day
+
+
+def test_every_table_of_the_lake_has_a_rule_and_those_of_ticks_are_in_days() -> None:
+    assert all(days_of(table, Retention()) is not None or table.name.startswith("bronze") for table in TABLES)
+    assert [table.name for table in (LOOKS, POLICY_MEMORY) if "date" not in table.partition_by] == []
+
+
+def test_settings_that_remove_what_is_read_are_refused() -> None:
+    with pytest.raises((ValidationError, SettingsError), match=r"retention\.silver_days = 28 removes what training"):
+        check_settings({"retention": {"silver_days": 28}})
+    assert check_settings({"retention": {"silver_days": 29}}).retention.silver_days == 29
+    assert Training().lookback_days == 28
+
+
+def lake_settings(root: Path, **retention: Any) -> Settings:
+    settings = Settings()
+    paths = settings.paths.model_copy(update={"lake": str(root / "lake"), "raw": str(root / "raw")})
+    return settings.model_copy(update={"paths": paths, "retention": Retention(**retention)})
+
+
+def test_a_table_that_fails_does_not_keep_the_others_from_it(tmp_path: Path, looks: Path) -> None:
+    broken = tmp_path / "lake" / PLANS.relative_path
+    write(broken, PLANS, OLD)
+    (broken / "_delta_log" / "00000000000000000000.json").write_text("{half a com")
+    found = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
+    assert list(found.failures) == ["gold.plans"]
+    assert [one.table for one in found.tables] == ["gold.looks"]
+    assert days(looks) == {PAST: 6, TODAY: 4}
+
+
+def test_raw_days_go_only_when_asked_for_and_nothing_else_does(tmp_path: Path) -> None:
+    raw = tmp_path / "raw" / "cluster=eu"
+    for name in (f"date={OLD}", f"date={PAST}", "date=2020-13-45", "date=old", "notes"):
+        (raw / name / "hour=00").mkdir(parents=True)
+        (raw / name / "hour=00" / "a.jsonl.gz").write_bytes(b"x")
+    (raw / "date=2001-01-01").symlink_to(raw / "notes")
+    keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
+    assert len(list(raw.iterdir())) == 6
+    shown = keep_up_lake(lake_settings(tmp_path, raw_days=100), NOW, applies=False)
+    assert [folder.name for folder in shown.raw_days] == [f"date={OLD}"]
+    assert len(list(raw.iterdir())) == 6
+    keep_up_lake(lake_settings(tmp_path, raw_days=100), NOW, applies=True)
+    assert sorted(folder.name for folder in raw.iterdir()) == sorted(
+        [f"date={PAST}", "date=2020-13-45", "date=old", "notes", "date=2001-01-01"]
+    )
+    assert (raw / "notes" / "hour=00" / "a.jsonl.gz").exists()
+
+
+def test_make_maintain_shows_and_changes_only_when_it_is_told_to(
+    looks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert maintain.main(["--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "nothing is changed" in printed
+    assert "gold.looks" in printed
+    assert days(looks) == {OLD: 3, PAST: 6, TODAY: 4}
+    assert maintain.main(["--out", str(tmp_path), "--apply"]) == 0
+    assert days(looks) == {PAST: 6, TODAY: 4}
