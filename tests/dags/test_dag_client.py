@@ -16,7 +16,6 @@ from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 pytestmark = pytest.mark.airflow
 
 
-
 def test_runs_show_their_real_duration_and_what_they_looked_at(tmp_path, monkeypatch):
     (tmp_path / "empty.toml").touch()  # no cluster: the controller ends at once
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "empty.toml"))

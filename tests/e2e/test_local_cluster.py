@@ -39,9 +39,7 @@ def client(world: World) -> DagClient:
 
 def test_ingest_and_training_run_on_executors(world):
     with client(world) as dags:
-        dags.run(
-            "tidewise_ingest", {"start": format_utc(AS_OF - timedelta(hours=HOURS)), "end": format_utc(AS_OF)}
-        )
+        dags.run("tidewise_ingest", {"start": format_utc(AS_OF - timedelta(hours=HOURS)), "end": format_utc(AS_OF)})
         # Training runs the project's own Python in the executors' workers (applyInPandas).
         dags.run("tidewise_train", {"as_of": format_utc(AS_OF)})
     counts = {stage: json.loads((world.out / "stages" / f"{stage}.json").read_text()) for stage in ("ingest", "train")}
