@@ -42,6 +42,10 @@ airflow: setup  ## Airflow's command line on the same Airflow: make airflow ARGS
 log: setup  ## what was decided on a job, sent and answered: make log ARGS="cluster/job --hours 24"
 	@$(PY) -m cli.log $(ARGS)
 
+.PHONY: control
+control: setup  ## the controller until Ctrl-C: polls, evaluates, and rescales where the mode allows it; ARGS="--once"
+	@$(PY) -m controller $(ARGS)
+
 .PHONY: record
 record: setup  ## run a real Flink cluster for about 15 minutes and keep every REST reply
 	@$(PY) -m cli.record $(ARGS)
@@ -88,8 +92,9 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs
-docs: setup  ## write docs/settings.md from the settings themselves
+docs: setup  ## write docs/settings.md from the settings, and the tables of docs/reliability.md from the tests
 	@$(PY) -m cli.settings_doc $(ARGS)
+	@$(PY) -m cli.reliability_doc
 
 .PHONY: lock
 lock: setup  ## resolve requirements.in into requirements.txt

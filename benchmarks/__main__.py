@@ -13,7 +13,16 @@ from rich.console import Console
 from benchmarks.measurement import Measurement, show, write
 from cli.arguments import CommandParser, UsageError, require_writable_file
 
-BENCHMARKS = ("training", "forecasting", "ingest", "hourly", "planning", "live_windows", "controller_ticks")
+BENCHMARKS = (
+    "training",
+    "forecasting",
+    "ingest",
+    "hourly",
+    "planning",
+    "live_windows",
+    "controller_ticks",
+    "collection",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

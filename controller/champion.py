@@ -13,6 +13,8 @@ from models.recovery import UNTRAINED
 
 CHAMPION = "champion"
 BUNDLE_FILE = "bundle.npz"
+_SQLITE = "sqlite:///"
+_NOT_YET = frozenset({"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"})  # no model, or none with the alias
 log = logging.getLogger(__name__)
 
 
@@ -29,6 +31,8 @@ class ChampionReader:
 
     def refresh(self) -> None:
         """Read the champion if it is another one than the one in use."""
+        if not _has_database(self._settings.tracking_uri):
+            return  # nothing was ever trained
         import mlflow  # takes seconds, which a controller without work need not spend
         from mlflow.exceptions import MlflowException
 
@@ -44,6 +48,8 @@ class ChampionReader:
                 self.bundle = FleetBundle.from_bytes(next(local.rglob(BUNDLE_FILE)).read_bytes())
             self._version = found.version
         except (MlflowException, BundleError, OSError, StopIteration) as error:
+            if getattr(error, "error_code", "") in _NOT_YET:
+                return
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
 
     def recovery_of(self, cluster: str, job: str) -> RecoveryModel:
@@ -59,3 +65,8 @@ class ChampionReader:
     def model_version(self) -> str | None:
         """Version of the models in use."""
         return None if self.bundle is None else self.bundle.model_version
+
+
+def _has_database(tracking_uri: str) -> bool:
+    """Whether there is something to ask: MLflow would make a database that is not there, which takes long."""
+    return not tracking_uri.startswith(_SQLITE) or Path(tracking_uri.removeprefix(_SQLITE).partition("?")[0]).exists()

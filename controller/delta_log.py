@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from controller.control_log import LogEntry
-from controller.lake_table import LakeTable, date_of
+from controller.lake_table import LakeTable, date_of, is_in
 from controller.log_codec import RowStamp, entry_of, row_of
 from include.tables import CONTROL_LOG
 from include.version import code_version
@@ -64,22 +63,18 @@ def read_known_jobs(table: LakeTable, clusters: Iterable[str], now_s: float) -> 
     Rows of an older lease come before those of a newer one, whenever they were written: a controller that was slow to
     notice that it had lost the lease may have appended one.
     """
-    wanted = pa.array(sorted(set(clusters)), pa.string())
-    newest = _last_rows(table, now_s, pc.field("cluster").isin(wanted))
+    newest = _last_rows(table, now_s, is_in("cluster", clusters))
     return {f"{row['cluster']}/{row['job']}": KnownJob(row=row, number=int(row["entry"])) for row in newest.to_pylist()}
 
 
-def _last_rows(table: LakeTable, now_s: float, where: pc.Expression) -> pa.Table:
-    """Return one row for each job, reading a day at a time, so that never more than a day is in memory."""
+def _last_rows(table: LakeTable, now_s: float, where: str) -> pa.Table:
+    """Return one row for each job; of the others no more than a part is in memory at a time."""
     today = date_of(now_s)
-    # A controller whose clock was ahead may have written tomorrow's first rows.
-    days = [today + timedelta(days=1 - back) for back in range(HISTORY_DAYS + 2)]
-    kept: list[pa.Table] = []
-    for day in days:
-        rows = table.read(_DECODED, day, day, where)
-        if len(rows):
-            kept = [_newest_by_job(pa.concat_tables([*kept, _newest_by_job(rows)]))]
-    return kept[0] if kept else table.read(_DECODED, today, today, where)
+    since, until = today - timedelta(days=HISTORY_DAYS), today + timedelta(days=1)  # a clock may have been ahead
+    kept = table.read(_DECODED, today, today, "false")
+    for rows in table.read_parts(_DECODED, since, until, where):
+        kept = _newest_by_job(pa.concat_tables([kept, _newest_by_job(rows)]))
+    return kept
 
 
 def _newest_by_job(rows: pa.Table) -> pa.Table:

@@ -151,14 +151,14 @@ class FlinkActuator:
         job_id = alive[0].job_id
         if not _JOB_ID.fullmatch(job_id):
             return _troubled("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")
+        facts = self._cluster_facts()
         try:
             reply = job_replies.read_job(self._client.job(job_id))
+            requested = None if facts.is_reactive else self._requested(job_id)
         except FlinkRefused as error:
             if error.is_unknown_job:  # it has ended since the list was made
                 return ObservedJob(None, "", {}, None)
             raise
-        facts = self._cluster_facts()
-        requested = None if facts.is_reactive else self._requested(job_id)
         missing = [] if requested is None else [one for one in reply.vertices if one.vertex_id not in requested]
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable, Schema, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from include.tables import Table
 
@@ -31,6 +31,7 @@ _KINDS = {
     "MAP<STRING, STRING>": pa.map_(pa.string(), pa.string()),
     "ARRAY<STRING>": pa.list_(pa.string()),
 }
+_ATTEMPTS = 6
 
 
 class LakeTable:
@@ -54,47 +55,50 @@ class LakeTable:
             delta = self._refresh()
             return None if delta is None else delta.version()
 
-    def read(
-        self, columns: Sequence[str], since: date, until: date, where: pc.Expression | None = None, **fixed: str
-    ) -> pa.Table:
+    def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
 
         Args:
             columns: to read; one that the table does not have yet is null.
             since: first value of the partition column ``date``.
             until: last value.
-            where: further condition on the rows.
-            fixed: values of further partition columns.
+            where: further condition, as SQL (:func:`is_in`, :func:`is_between`).
         """
+        parts = list(self.read_parts(columns, since, until, where))
+        return pa.concat_tables(parts) if parts else self._select(columns).empty_table()
+
+    def read_parts(self, columns: Sequence[str], since: date, until: date, where: str = "") -> Iterator[pa.Table]:
+        """Yield what :meth:`read` returns in parts of some thousand rows, in no order."""
+        wanted = self._select(columns)
         with self._lock:
             delta = self._refresh()
             if delta is None:
-                return self._none(columns)
-            dates = [("date", ">=", since.isoformat()), ("date", "<=", until.isoformat())]
-            pruned = [*dates, *((name, "=", value) for name, value in fixed.items())]
-            found = delta.to_pyarrow_dataset(file_pruning_predicate=pruned)
-        present = [name for name in columns if name in found.schema.names]
-        rows = found.to_table(columns=present, filter=where)
-        return pa.table(
-            {
-                name: rows.column(name) if name in present else pa.nulls(len(rows), self._schema.field(name).type)
-                for name in columns
-            }
-        )
+                return
+            present = {field.name for field in delta.schema().fields}
+            dates = f"date >= '{since.isoformat()}' AND date <= '{until.isoformat()}'"
+            # Not through pyarrow's datasets: their threads call Python to read files, also while the process ends.
+            scan = delta.scan([name for name in columns if name in present], f"{dates} AND ({where or 'true'})")
+        for batch in pa.RecordBatchReader.from_stream(scan):
+            rows = [batch[one.name] if one.name in present else pa.nulls(len(batch), one.type) for one in wanted]
+            yield pa.table(rows, names=wanted.names).cast(wanted)
+
+    def _select(self, columns: Sequence[str]) -> pa.Schema:
+        return pa.schema([self._schema.field(name) for name in columns])
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append rows in one commit, on disk when this returns; a column that a row lacks is null."""
         made = arrow_rows(self._table, list(rows))
         if not len(made):
             return
+        # Another process may make the table or change its properties at this moment; then nothing was committed.
+        again = Retrying(
+            retry=retry_if_exception_type(CommitFailedError),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random(0.0, 0.5),
+            reraise=True,
+        )
         with self._lock:
-            delta = self._ensure()
-            before = delta.version()
-            write_deltalake(delta, made, mode="append", schema_mode="merge")
-            self._sync(range(before + 1, delta.version() + 1))
-
-    def _none(self, columns: Sequence[str]) -> pa.Table:
-        return self._schema.empty_table().select(list(columns))
+            again(self._append_once, made)
 
     def _refresh(self) -> DeltaTable | None:
         if self._delta is not None:
@@ -107,8 +111,14 @@ class LakeTable:
                 self._delta = DeltaTable(self._path)
         return self._delta
 
+    def _append_once(self, rows: pa.Table) -> None:
+        """Append rows to the table, made with its CHECK constraints unless it is there."""
+        delta = self._ensure()
+        before = delta.version()
+        write_deltalake(delta, rows, mode="append", schema_mode="merge")
+        self._sync(range(before + 1, delta.version() + 1))
+
     def _ensure(self) -> DeltaTable:
-        """Return the table, made with its CHECK constraints unless it is there."""
         found = self._refresh()
         if found is None:
             found = DeltaTable.create(
@@ -152,6 +162,22 @@ def arrow_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.table(made, schema=schema)
 
 
+def is_in(column: str, values: Iterable[str | datetime]) -> str:
+    """Return the condition that a column has one of some values; without values it never has."""
+    listed = ", ".join(sorted({_literal(value) for value in values}))
+    return f"{column} IN ({listed})" if listed else "false"
+
+
+def is_between(column: str, since: datetime, until: datetime) -> str:
+    """Return the condition that a timestamp lies between two, both included."""
+    return f"{column} >= {_literal(since)} AND {column} <= {_literal(until)}"
+
+
+def _literal(value: str | datetime) -> str:
+    text = value if isinstance(value, str) else value.isoformat()
+    return "'" + valid_text(text).replace("'", "''") + "'"
+
+
 def _sync_path(path: Path) -> None:
     with suppress(FileNotFoundError):
         descriptor = os.open(path, os.O_RDONLY)
@@ -175,9 +201,14 @@ def valid_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def timestamp_of(epoch_s: float | None) -> datetime | None:
+def timestamp_of(epoch_s: float) -> datetime:
     """Return epoch seconds as a timestamp for a column."""
-    return None if epoch_s is None else datetime.fromtimestamp(epoch_s, UTC)
+    return datetime.fromtimestamp(epoch_s, UTC)
+
+
+def maybe_timestamp(epoch_s: float | None) -> datetime | None:
+    """Return epoch seconds as a timestamp for a column, None for None."""
+    return None if epoch_s is None else timestamp_of(epoch_s)
 
 
 def date_of(epoch_s: float) -> date:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from controller.control_log import LogEntry, Provenance
-from controller.lake_table import date_of, timestamp_of
+from controller.lake_table import date_of, maybe_timestamp, timestamp_of
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb
 from models.control.state import Intention, JobHistory, ObservedJob, Origin, Parallelism, Request
@@ -70,7 +70,7 @@ def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
         "history": dump(entry.history),
         "request": _dump(action.request),
         "operators": dict(entry.provenance.operators),
-        "plan_as_of": timestamp_of(entry.provenance.plan_as_of_s),
+        "plan_as_of": maybe_timestamp(entry.provenance.plan_as_of_s),
         "model_version": entry.provenance.model_version,
         "code_version": stamp.code_version,
         "date": date_of(at_s),

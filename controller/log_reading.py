@@ -6,10 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from controller.lake_table import LakeTable
+from controller.lake_table import LakeTable, is_between, is_in
 from include.tables import CONTROL_LOG
 
 JSON_COLUMNS = ("observed", "desired", "limits", "outcome", "history_before", "history", "request")
@@ -17,10 +14,8 @@ JSON_COLUMNS = ("observed", "desired", "limits", "outcome", "history_before", "h
 
 def read_log(lake: str, cluster: str, job: str, since: datetime, until: datetime) -> list[dict[str, Any]]:
     """Return a job's rows in their order, with ``state`` as observed; the times have a time zone."""
-    kind = pa.timestamp("us", tz="UTC")
-    between = (pc.field("at") >= pa.scalar(since, kind)) & (pc.field("at") <= pa.scalar(until, kind))
-    of_job = (pc.field("cluster") == cluster) & (pc.field("job") == job)
-    rows = LakeTable(lake, CONTROL_LOG).read(list(CONTROL_LOG.columns), since.date(), until.date(), between & of_job)
+    where = " AND ".join([is_in("cluster", [cluster]), is_in("job", [job]), is_between("at", since, until)])
+    rows = LakeTable(lake, CONTROL_LOG).read(list(CONTROL_LOG.columns), since.date(), until.date(), where)
     listed = rows.sort_by([("lease_number", "ascending"), ("entry", "ascending")]).to_pylist()
     return [row | {"state": json.loads(row["observed"])["state"]} for row in listed]
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from controller.lake_table import LakeTable, date_of, timestamp_of
+from controller.lake_table import LakeTable, date_of, is_between, maybe_timestamp, timestamp_of
 from controller.plan_rows import JobKey
 from include.tables import CONTROLLER_MEMORY
 
@@ -53,7 +52,7 @@ class MemoryStore:
                 "at": timestamp_of(one.at_s),
                 "cluster": one.cluster,
                 "job": one.job,
-                "plan_as_of": timestamp_of(one.plan_as_of_s),
+                "plan_as_of": maybe_timestamp(one.plan_as_of_s),
                 "memory": one.memory,
                 "standing": one.standing,
                 "date": date_of(one.at_s),
@@ -63,9 +62,7 @@ class MemoryStore:
 
     def read_newest(self, now_s: float) -> dict[JobKey, JobMemory]:
         """Return the newest memory of every job, of the last :data:`REMEMBERED_S` before ``now_s``."""
-        kind = pa.timestamp("us", tz="UTC")
-        since, now = (pa.scalar(timestamp_of(at_s), kind) for at_s in (now_s - REMEMBERED_S, now_s))
-        within = (pc.field("at") >= since) & (pc.field("at") <= now)
+        within = is_between("at", timestamp_of(now_s - REMEMBERED_S), timestamp_of(now_s))
         columns = [name for name in CONTROLLER_MEMORY.columns if name != "date"]
         rows = self._table.read(columns, date_of(now_s - REMEMBERED_S), date_of(now_s), within)
         keys = rows.select([*_JOB, "at"]).append_column("place", pa.array(range(len(rows)), pa.int64()))

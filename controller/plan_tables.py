@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from controller.lake_table import LakeTable, date_of, timestamp_of
+from controller.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from controller.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.load_forecasts import LoadForecasts, forecasts_of
 from controller.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory, PlanStep
@@ -67,7 +67,7 @@ class PlanTables:
         return self._read_once(
             POLICY_MEMORY.name,
             now_s,
-            lambda table: _read_newest(table, columns, "as_of", now_s, _memories_of, stage=stage),
+            lambda table: _read_newest(table, columns, "as_of", now_s, _memories_of, where=is_in("stage", [stage])),
         )
 
     def read_graphs(self, now_s: float) -> dict[JobKey, JobGraphRow]:
@@ -107,7 +107,8 @@ def _read_newest(
     at: str,
     now_s: float,
     make: Callable[[pa.Table], T],
-    **fixed: str,
+    *,
+    where: str = "true",
 ) -> tuple[T, float]:
     """Read the rows of each job's newest time: first all times, then the files that may hold them.
 
@@ -115,17 +116,18 @@ def _read_newest(
         what ``make`` makes of them, and until when (epoch seconds) that holds if nothing is written.
     """
     since, until = _dates(now_s)
-    times = table.read([*_JOB, at], since, until, **fixed)
+    times = table.read([*_JOB, at], since, until, where)
     now = pa.scalar(timestamp_of(now_s), pa.timestamp("us", tz="UTC"))
     later = times.filter(pc.greater(times.column(at), now))
     holds_until_s = pc.min(later.column(at)).as_py().timestamp() if len(later) else float("inf")
     known = times.filter(pc.less_equal(times.column(at), now))
     newest = known.group_by(_JOB).aggregate([(at, "max")]).rename_columns([*_JOB, at])
     if not len(newest):
-        return make(table.read(columns, until, until, pc.scalar(False))), holds_until_s
-    oldest = pc.min(newest.column(at))
-    wanted = (pc.field(at) >= oldest) & pc.field(at).isin(pc.unique(newest.column(at)))
-    rows = table.read(columns, date_of(oldest.as_py().timestamp()), until, wanted, **fixed)
+        return make(table.read(columns, until, until, "false")), holds_until_s
+    made = pc.unique(newest.column(at)).to_pylist()
+    # The range closes most files by their statistics, the list is exact.
+    wanted = f"{where} AND {is_between(at, min(made), max(made))} AND {is_in(at, made)}"
+    rows = table.read(columns, min(made).date(), until, wanted)
     return make(_join(rows, newest, [*_JOB, at])), holds_until_s
 
 
@@ -217,8 +219,8 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
 
 def _read_forecasts(table: LakeTable, versions: Sequence[str], now_s: float) -> tuple[LoadForecasts, float]:
     since, until = _dates(now_s)
-    where = pc.field("forecast_version").isin(pa.array(versions, pa.string()))
-    return forecasts_of(table.read(FORECAST_COLUMNS, since, until, where)), float("inf")
+    rows = table.read(FORECAST_COLUMNS, since, until, is_in("forecast_version", versions))
+    return forecasts_of(rows), float("inf")
 
 
 def _seconds(timestamp: Any) -> float | None:

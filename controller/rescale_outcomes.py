@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.control_log import LogEntry
-from controller.lake_table import LakeTable, date_of, timestamp_of
+from controller.lake_table import LakeTable, date_of, maybe_timestamp, timestamp_of
 from controller.log_codec import unique_names
 from controller.plan_rows import PlanStep
 from include.tables import RESCALE_OUTCOMES
@@ -60,7 +60,7 @@ def _row(outcome: RescaleOutcome) -> dict[str, Any]:
         "step_id": request.step_id,
         "origin": outcome.origin,
         "requested_at": timestamp_of(request.sent_at_s),
-        "confirmed_at": timestamp_of(case.history.confirmed_at_s),
+        "confirmed_at": maybe_timestamp(case.history.confirmed_at_s),
         "judged_at": timestamp_of(case.now_s),
         "parallelism_from": {names.get(vertex, vertex): count for vertex, count in ran.items()},
         "parallelism_to": {names.get(vertex, vertex): count for vertex, count in request.target.items()},
@@ -82,7 +82,7 @@ def _row(outcome: RescaleOutcome) -> dict[str, Any]:
         "is_worse": case.outcome.is_worse,
         "detail": case.outcome.detail,
         "rolled_back": entry.action.verb is Verb.ROLL_BACK and entry.sends,
-        "plan_as_of": timestamp_of(entry.provenance.plan_as_of_s),
+        "plan_as_of": maybe_timestamp(entry.provenance.plan_as_of_s),
         "model_version": entry.provenance.model_version,
         "code_version": code_version(),
         "date": date_of(case.now_s),

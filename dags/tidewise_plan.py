@@ -3,7 +3,7 @@
 The three are one task and one Spark application, whose start takes longer than most of their work. Each may be run
 again: a task that failed in one of them begins with the forecast and writes the same rows.
 
-**Feeds** `tidewise_apply`. A job whose metrics, forecast or models are too old gets one row with status `refused` and
+**Feeds** `tidewise_control`. A job whose metrics, forecast or models are too old gets one row with status `refused` and
 the reason.
 
 **Schedule**: hourly by the clock, not on updates of the observations, because one ingest of a long history would then

@@ -102,6 +102,8 @@ class _TimedReader(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
+            with suppress(OSError):  # the next request on this connection has its own time
+                self._socket.settimeout(self._longest_s)
             self._raw.close()
         super().close()
 

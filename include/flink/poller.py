@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +19,10 @@ from include.flink.faults import FlinkError, FlinkUnreachable
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.flink.transport import Reply
 
+log = logging.getLogger(__name__)
+
 Clock = Callable[[], float]  # epoch seconds
-_JOB_ID = re.compile(r"[0-9a-f]{32}")
+_HEX_ID = re.compile(r"[0-9a-f]{32}")
 _MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
@@ -108,49 +111,58 @@ class RestSource:
         """
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
-        pass_ = _Pass(self._client, self._cluster, self._clock)
-        pass_.keep(Kind.OVERVIEW, "/overview")
-        job_ids = list(dict.fromkeys(_job_ids(pass_.ask("/jobs/overview"), pass_.faults)))
-        self._forget(job_ids)
-        parts = [_Pass(self._client, self._cluster, self._clock, pass_.silent) for _ in job_ids]
+        cluster_wide = _Requests(self._client, self._cluster, self._clock)
+        cluster_wide.keep(Kind.OVERVIEW, "/overview")
+        job_ids = list(dict.fromkeys(_job_ids(cluster_wide.ask("/jobs/overview"), cluster_wide.faults)))
+        if not cluster_wide.faults:
+            self._forget(job_ids)
+        parts = [_Requests(self._client, self._cluster, self._clock, cluster_wide.silent) for _ in job_ids]
         if len(job_ids) > 1:
             with ThreadPoolExecutor(self._at_once, thread_name_prefix=f"poll-{self._cluster}") as pool:
-                list(pool.map(self._poll_job, job_ids, parts))
+                list(pool.map(self._try_job, job_ids, parts))
         else:
-            list(map(self._poll_job, job_ids, parts))
-        records = pass_.records + [record for part in parts for record in part.records]
-        faults = pass_.faults + [fault for part in parts for fault in part.faults]
-        if len(pass_.silent) >= _MOST_SILENT:
-            faults.insert(0, f"{len(pass_.silent)} requests without a reply: the rest of this poll is left out")
+            list(map(self._try_job, job_ids, parts))
+        records = cluster_wide.records + [record for part in parts for record in part.records]
+        faults = cluster_wide.faults + [fault for part in parts for fault in part.faults]
+        if len(cluster_wide.silent) >= _MOST_SILENT:
+            faults.insert(0, f"{len(cluster_wide.silent)} requests without a reply: the rest of this poll is left out")
         return Poll(tuple(records), tuple(dict.fromkeys(faults)))
 
-    def _poll_job(self, job_id: str, job_pass: _Pass) -> None:
-        reply = job_pass.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
-        job = _object(_parse(reply, f"job {job_id}", job_pass.faults))
+    def _try_job(self, job_id: str, requests: _Requests) -> None:
+        """Poll a job; whatever its replies hold, the other jobs are polled as well."""
+        try:
+            self._poll_job(job_id, requests)
+        except Exception as error:
+            log.exception("cluster %s: the replies of job %s ended in an error of Tidewise", self._cluster, job_id)
+            requests.faults.append(f"job {job_id}: {type(error).__name__} in its replies; the log has more")
+
+    def _poll_job(self, job_id: str, requests: _Requests) -> None:
+        reply = requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
+        job = _object(_parse(reply, f"job {job_id}", requests.faults))
         start = job.get("start-time", -1)
         period = (int(self._clock() // 3600), start if isinstance(start, int) else -1)
         if self._planned.get(job_id) != period:
-            plan = job_pass.keep(Kind.PLAN, endpoints.job_path(job_id, "plan"), job_id)
+            plan = requests.keep(Kind.PLAN, endpoints.job_path(job_id, "plan"), job_id)
             if plan is not None and plan.ok:
                 self._planned[job_id] = period
-        job_pass.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
-        job_pass.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
-        job_pass.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
+        requests.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
+        requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
+        requests.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
         sources = endpoints.sources_of(job)
         for vertex in _objects(job.get("vertices")):
             vertex_id = vertex.get("id")
-            if not isinstance(vertex_id, str) or not _JOB_ID.fullmatch(vertex_id):
+            if not isinstance(vertex_id, str) or not _HEX_ID.fullmatch(vertex_id):
                 continue  # it is seen in the job's reply, and refused there by name
-            names = self._metric_names(job_pass, job_id, vertex_id, is_source=vertex_id in sources)
+            names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
-            job_pass.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
+            requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
 
-    def _metric_names(self, job_pass: _Pass, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
+    def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
         if key in self._names:
             return self._names[key]
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
-        listing = job_pass.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
+        listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
         found = endpoints.available(wanted, [name for name in listed if isinstance(name, str)])
         if len(found) == len(wanted):  # an incomplete list: a task may still be starting
@@ -166,7 +178,7 @@ class RestSource:
             del self._names[key]
 
 
-class _Pass:
+class _Requests:
     """The requests of one poll that follow each other: what came of them and what did not."""
 
     def __init__(self, client: FlinkClient, cluster: str, clock: Clock, silent: list[str] | None = None) -> None:
@@ -219,9 +231,9 @@ def _job_ids(reply: Reply | None, faults: list[str]) -> Iterator[str]:
         faults.append(f"/jobs/overview holds no list of jobs but {str(jobs)[:80]!r}")
     for job in _objects(jobs):
         job_id = job.get("jid")
-        if not isinstance(job_id, str) or not _JOB_ID.fullmatch(job_id):
+        if not isinstance(job_id, str) or not _HEX_ID.fullmatch(job_id):
             faults.append(f"/jobs/overview names a job without an id: {str(job_id)[:80]!r}")
-        elif job.get("state") not in endpoints.TERMINAL_STATES:
+        elif str(job.get("state")) not in endpoints.TERMINAL_STATES:
             yield job_id
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import threading
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError, MaxRetryError, ProxyError, SSLError
+from urllib3.exceptions import HTTPError, MaxRetryError, ProtocolError, ProxyError, SSLError
 from urllib3.util import Retry, Timeout
 
 from include.flink.credentials import Credentials, SecretError, hide_secrets
@@ -195,10 +196,12 @@ class Transport:
             if isinstance(error.args[0] if error.args else None, _CUT_OFF):
                 raise
             raise self._certificate_fault(error) from None
-        except (HTTPError, OSError):
+        except (HTTPError, OSError) as error:
             if self._is_stopped:
                 raise RequestStopped(self.place, path) from None
-            raise
+            if isinstance(error, HTTPError):
+                raise
+            raise ProtocolError(type(error).__name__) from None
         finally:
             CURRENT_CALL.reset(token)
             with self._lock:
@@ -288,7 +291,9 @@ def _cause(error: HTTPError) -> str:
     """Return the name of what kept the last attempt from being answered."""
     reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
     if isinstance(reason, ProxyError):
-        return f"proxy: {type(reason.original_error).__name__}"
+        refused = re.search(r"Tunnel connection failed: (\d{3})", str(reason.original_error))
+        told = f"tunnel refused with {refused[1]}, see proxy_basic" if refused else type(reason.original_error).__name__
+        return f"proxy: {told}"
     return type(reason).__name__
 
 

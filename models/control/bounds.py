@@ -24,7 +24,7 @@ def bound_target(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> 
         target = {vertex: max(count, now.get(vertex, 1)) for vertex, count in target.items()}
     highest = min(max(limits.slots_max, slots - down), slots + up)
     lowest = min(max(limits.slots_min, slots - down), highest)
-    return _raise_to(_cap_at(target, observed, highest), observed, lowest)
+    return _raise_to(_cap_at(target, observed, highest), observed, lowest, _most(now, observed, limits))
 
 
 def _bound_vertex(vertex: str, wanted: int, now: Parallelism, observed: ObservedJob, limits: Limits) -> int:
@@ -50,7 +50,15 @@ def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[
     return {vertex: min(count, cap) for vertex, count in wanted.items()}
 
 
-def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float) -> dict[str, int]:
+def _most(now: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
+    """Return how far vertices may be raised: a pinned one no further than its pin, or than where it is already."""
+    most = dict(observed.max_parallelism)
+    for vertex, pinned in limits.pin_of(now).items():
+        most[vertex] = min(max(pinned, now.get(vertex, 1)), most.get(vertex, pinned))
+    return most
+
+
+def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float, most: Parallelism) -> dict[str, int]:
     """Return ``wanted`` raised until it takes ``lowest`` slots, or may not be larger.
 
     In each step the largest vertices of one slot-sharing group get one more: one slot.
@@ -60,7 +68,7 @@ def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float) -> dict
         groups: dict[str, list[str]] = {}
         for vertex in raised:
             groups.setdefault(observed.slot_sharing_group.get(vertex, "default"), []).append(vertex)
-        growing = [_growing(vertices, raised, observed) for _, vertices in sorted(groups.items())]
+        growing = [_growing(vertices, raised, most) for _, vertices in sorted(groups.items())]
         chosen = max(growing, key=lambda vertices: max((raised[one] for one in vertices), default=0), default=[])
         if not chosen:
             break
@@ -69,8 +77,8 @@ def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float) -> dict
     return raised
 
 
-def _growing(vertices: list[str], now: Parallelism, observed: ObservedJob) -> list[str]:
-    """Return the largest vertices of a group that may be larger; none where they would not take another slot."""
-    largest = max(now[vertex] for vertex in vertices)
-    most = {vertex: observed.max_parallelism.get(vertex, math.inf) for vertex in vertices}
-    return [vertex for vertex in vertices if now[vertex] == largest and now[vertex] < most[vertex]]
+def _growing(vertices: list[str], now: Parallelism, most: Parallelism) -> list[str]:
+    """Return the largest vertices of a group that may be larger; where none of them may, the next largest."""
+    free = [vertex for vertex in vertices if now[vertex] < most.get(vertex, math.inf)]
+    largest = max((now[vertex] for vertex in free), default=0)
+    return [vertex for vertex in free if now[vertex] == largest]

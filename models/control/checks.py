@@ -14,7 +14,8 @@ from models.control.state import Intention, Mode, Origin, Parallelism
 
 def desired_parallelism(case: Case) -> Intention | None:
     """Return what is desired within the limits: a person's pin before plans and the reactive controller."""
-    wanted = case.desired if case.limits.pin is None else _pin(case, case.limits.pin)
+    pin = case.limits.pin_of(case.observed.requested or {})
+    wanted = _pin(case, pin) if pin else case.desired
     if wanted is None:
         return None
     return replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))

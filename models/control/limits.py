@@ -30,7 +30,8 @@ class Limits:
         block_s: how long a target that did harm is not tried again.
         in_blackout: whether a blackout window is on now.
         allows_falls: whether the job may be made smaller.
-        pin: parallelism that a person demands instead of plans, of all vertices or of some; None without one.
+        pin: parallelism that a person demands of some vertices instead of plans; None without one.
+        pin_all: the same, one number for all vertices.
         is_held: whether a person has put the job on hold.
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
@@ -53,12 +54,18 @@ class Limits:
     in_blackout: bool = False
     allows_falls: bool = True
     pin: Parallelism | None = None
+    pin_all: int | None = None
     is_held: bool = False
     cluster_slots_max: float = math.inf
     approvals: tuple[StepApproval, ...] = ()
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
+
+    def pin_of(self, vertices: Iterable[str]) -> Parallelism:
+        """Return what is pinned of a job with these vertices; empty when nothing is."""
+        for_all = {} if self.pin_all is None else dict.fromkeys(vertices, self.pin_all)
+        return {**for_all, **(self.pin or {})}
 
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
@@ -90,7 +97,7 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
     one, other = getattr(left, name), getattr(right, name)
     if name == "mode":
         return min(one, other, key=_STRICTNESS.index)
-    if name == "pin":
+    if name in {"pin", "pin_all"}:
         return one if other is None else other
     if name == "approvals":
         return (*one, *other)

@@ -89,7 +89,7 @@ def judge_outcome(case: Case) -> Action | None:
     if not _may_roll_back(case):
         return Action(Verb.REFUSE, "worse_than_before", f"{case.outcome.detail}; no request is allowed now")
     asked = dict(case.observed.requested or {})
-    pinned = case.limits.pin or {}  # what a person demands stays
+    pinned = case.limits.pin_of(asked)  # what a person demands stays
     target = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
     if target == asked:
         return None

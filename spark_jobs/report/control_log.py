@@ -54,6 +54,7 @@ def _outcome() -> Column:
     """Return status, named reason and weight of a row: of a step's rows the heaviest counts, and of those the last."""
     verb, reason, answer, step_id = (F.col(name) for name in ("verb", "reason", "answer", "step_id"))
     had_request = F.get_json_object("history_before", "$.in_flight.step_id").isNotNull()
+    was_sent = ~F.coalesce(answer.startswith("withdrawn") | answer.startswith("refused"), F.lit(False))
     is_refusal = verb.isin("refuse", "wait")
 
     def told(status: str, weight: int, why: Column | None = None) -> Column:
@@ -64,12 +65,13 @@ def _outcome() -> Column:
         F.when((verb == "confirm") & step_id.endswith("-rollback"), told("rolled_back", 3))
         .when((verb == "confirm") & step_id.endswith("-withdrawn"), told("failed", 3, F.lit("not_filled")))
         .when(verb == "confirm", told("confirmed", 3))
-        .when(answer.startswith("withdrawn"), told("refused", 0, F.lit("withdrawn_before_sending")))
-        .when(answer.startswith("refused"), told("refused", 0, F.lit("refused_by_flink")))
-        .when((verb == "rescale") & F.col("is_dry_run"), told("dry_run", 1))
-        .when(verb == "rescale", told("sent", 2))
         .when((verb == "roll_back") & (reason == "not_filled"), told("failed", 3, reason))
+        .when((verb == "roll_back") & ~was_sent, told("confirmed", 3))
         .when(verb == "roll_back", told("rolling_back", 3))
+        .when((verb == "rescale") & F.col("is_dry_run"), told("dry_run", 1))
+        .when(answer.startswith("withdrawn"), told("refused", 2, F.lit("withdrawn_before_sending")))
+        .when(answer.startswith("refused"), told("refused", 2, F.lit("refused_by_flink")))
+        .when(verb == "rescale", told("sent", 2))
         .when(is_refusal & had_request & (reason != "in_flight"), told("failed", 2, reason))
         .when(verb == "refuse", told("refused", 0, reason))
         .otherwise(told("waiting", 0, reason))

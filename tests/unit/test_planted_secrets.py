@@ -148,8 +148,8 @@ def test_the_search_finds_every_secret_in_every_place(planted, tmp_path):
     secrets, places = planted.secrets, tmp_path / "places"
     places.mkdir()
     (places / "plain.log").write_text(f"password is {secrets['basic']}!")
-    with gzip.open(places / "raw.jsonl.gz", "wt") as packed:
-        packed.write(f'{{"body": "{secrets["bearer"]}"}}')
+    members = [gzip.compress(text.encode()) for text in ("first\n", f'{{"body": "{secrets["bearer"]}"}}')]
+    (places / "raw.jsonl.gz").write_bytes(b"".join(members))
     table = pyarrow.table({"detail": [f"x {secrets['header']}"]})
     pyarrow.parquet.write_table(table, places / "part.parquet", compression="zstd")
     Path(places / "cut.gz").write_bytes(gzip.compress(secrets["private key"].encode())[:-6])

@@ -1,0 +1,191 @@
+"""A job's limits now: settings of fleet, cluster and job, holds, blackouts, pins and what persons have said.
+
+Nothing here raises: what cannot be read stops the jobs that it is about, with the reason in the limits.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from controller.settings_watch import SettingsWatch
+from include.control.approvals import Approval, ApprovalStore
+from include.control.holds import Hold, HoldStore, holds_of_variable
+from include.settings import ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
+from models.control.approval import StepApproval
+from models.control.blackout import Blackout
+from models.control.limits import HOUR_S, Limits, combine_limits
+from models.control.state import Mode
+
+log = logging.getLogger(__name__)
+
+_Level = FleetLimits | ClusterLimits | JobLimits
+_OPEN = Limits(
+    mode=Mode.AUTO,
+    slots_min=1,
+    slots_max=2**31,
+    cooldown_s=0.0,
+    confirm_timeout_s=math.inf,
+    foreign_change_hold_s=0.0,
+    block_s=0.0,
+)  # limits nothing
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsSnapshot:
+    """What limits all jobs at one time.
+
+    Attributes:
+        settings: in force; None when they cannot be used.
+        why_off: why nothing may be sent; empty when it may.
+        holds, approvals: of all jobs.
+        now_s: epoch seconds.
+    """
+
+    settings: Settings | None
+    why_off: str
+    holds: Sequence[Hold]
+    approvals: Sequence[Approval]
+    now_s: float
+
+    def limits_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
+        """Return the limits of a job.
+
+        Args:
+            cluster: its cluster.
+            job: its name.
+            vertex_ids: operator -> vertex id, of the job as it runs.
+        """
+        held = [hold.describe() for hold in self.holds if hold.covers(cluster, job)]
+        stopped = Limits(mode=Mode.OFF, mode_reason=self.why_off, is_held=bool(held), hold_reason="; ".join(held))
+        if self.settings is None:
+            return stopped
+        try:
+            found = self._combine(self.settings, cluster, job, vertex_ids)
+        except Exception as error:  # whatever it is: nothing is sent
+            log.exception("limits of %s/%s", cluster, job)
+            reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
+            return replace(stopped, mode_reason=reason)
+        if held:
+            found = replace(found, is_held=True, hold_reason="; ".join([*filter(None, [found.hold_reason]), *held]))
+        return replace(found, mode=Mode.OFF, mode_reason=self.why_off) if self.why_off else found
+
+    def _combine(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
+        of_cluster, of_job = settings.cluster(cluster), settings.job_limits(cluster, job)
+        at = datetime.fromtimestamp(self.now_s, UTC)
+        levels = [
+            _limits_of_level("limits", settings.limits, settings.limits.slots_max, at),
+            _limits_of_level(f"clusters.{cluster}.limits", of_cluster.limits, of_cluster.slots_max, at),
+            _limits_of_level(f'limits.jobs."{cluster}/{job}"', of_job, of_job.slots_max, at),
+        ]
+        apply, budget = settings.apply, of_cluster.slots_total
+        combined = replace(
+            combine_limits(levels),
+            mode=Mode(settings.mode_of(cluster, job)),
+            confirm_timeout_s=apply.confirm_timeout_s,
+            foreign_change_hold_s=apply.foreign_change_hold_h * HOUR_S,
+            block_s=apply.block_h * HOUR_S,
+            cluster_slots_max=math.inf if budget is None else budget,
+            approvals=tuple(self._approvals_of(cluster, job, vertex_ids)),
+        )
+        return self._pin(combined, of_job, vertex_ids)
+
+    def _approvals_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> list[StepApproval]:
+        """Return what was said to the job's steps; a yes to operators that the job does not have is none."""
+        ids = {**{vertex: vertex for vertex in vertex_ids.values()}, **vertex_ids}
+        found = []
+        for one in self.approvals:
+            is_of_job = (one.cluster, one.job) == (cluster, job)
+            if is_of_job and (not one.is_approved or set(one.parallelism_to) <= set(ids)):
+                target = {ids[name]: count for name, count in one.parallelism_to.items() if name in ids}
+                found.append(StepApproval(one.step_id, target, one.is_approved, one.at_s, one.until_s, one.by))
+        return sorted(found, key=lambda one: (one.step_id, one.at_s))
+
+    def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
+        pin, until = of_job.pin, of_job.pin_until
+        if pin is None or (until is not None and self.now_s >= until.timestamp()):
+            return limits
+        if isinstance(pin, int):
+            return replace(limits, pin_all=pin)
+        unknown = sorted(set(pin) - set(vertex_ids))
+        if unknown:
+            reason = f"the pin names {unknown}; the job has {sorted(vertex_ids)}"
+            return replace(limits, is_held=True, hold_reason="; ".join(filter(None, [limits.hold_reason, reason])))
+        return replace(limits, pin={vertex_ids[name]: count for name, count in pin.items()})
+
+
+class LimitsReader:
+    """Reads limits anew each time: the settings when they have changed, holds and approvals always."""
+
+    def __init__(
+        self,
+        load: Callable[[], Settings],
+        holds: Callable[[Sequence[str], float], Sequence[Hold]],
+        approvals: Callable[[float], Sequence[Approval]],
+        clock: Callable[[], float],
+    ) -> None:
+        """Read from given sources.
+
+        Args:
+            load: settings.
+            holds: of known clusters at a time (epoch seconds).
+            approvals: at a time.
+            clock: epoch seconds.
+        """
+        self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
+
+    def read(self) -> LimitsSnapshot:
+        """Return what limits all jobs now."""
+        settings, why_off = self._settings.read()
+        now_s = self._clock()
+        clusters = [] if settings is None else sorted(settings.clusters)
+        return LimitsSnapshot(settings, why_off, self._holds(clusters, now_s), self._approvals(now_s), now_s)
+
+    def read_limits(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
+        """Return the limits of a job now; call it again right before a request."""
+        return self.read().limits_of(cluster, job, vertex_ids)
+
+
+def open_limits(
+    settings: Settings, clock: Callable[[], float], load: Callable[[], Settings] = load_settings
+) -> LimitsReader:
+    """Return the reader of an installation: its settings, and the holds and approvals below its lake."""
+    holds, approvals = HoldStore(settings.paths.lake), ApprovalStore(settings.paths.lake)
+
+    def read_holds(clusters: Sequence[str], now_s: float) -> list[Hold]:
+        return [*holds_of_variable(os.environ, clusters), *holds.read(now_s)]
+
+    return LimitsReader(load, read_holds, approvals.read, clock)
+
+
+def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: datetime) -> Limits:
+    blackouts = [key for key, one in level.blackouts.items() if _is_on(one.cron, one.duration_s, one.time_zone, at)]
+    given: dict[str, Any] = {
+        "slots_min": level.slots_min,
+        "slots_max": slots_max,
+        "step_up_max_slots": level.steps.up_max_slots,
+        "step_up_max_share": level.steps.up_max_share,
+        "step_down_max_slots": level.steps.down_max_slots,
+        "step_down_max_share": level.steps.down_max_share,
+        "rescales_per_hour": level.rescales_per_hour,
+        "rescales_per_day": level.rescales_per_day,
+        "cooldown_s": level.cooldown_s,
+    }
+    return replace(
+        _OPEN,
+        **{key: value for key, value in given.items() if value is not None},
+        allows_falls=level.allows_falls,
+        is_held=level.is_held,
+        hold_reason=f"{name}.is_held" if level.is_held else "",
+        in_blackout=bool(blackouts),
+        blackout_reason=f"{name}.blackouts: {', '.join(blackouts)}" if blackouts else "",
+    )
+
+
+def _is_on(cron: str, duration_s: float, time_zone: str, at: datetime) -> bool:
+    return Blackout(cron, duration_s, time_zone).covers(at)

@@ -1,0 +1,107 @@
+"""What persons have said to steps that wait for them: one small object per step below the lake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
+
+FOLDER = "_control/approvals"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingStep:
+    """A step that waits for a person's yes.
+
+    Attributes:
+        cluster, job: whose.
+        step_id: of the step.
+        at: when the controller last said that it waits.
+        detail: why it is wanted.
+        parallelism_from, parallelism_to: by operator, else by vertex id.
+    """
+
+    cluster: str
+    job: str
+    step_id: str
+    at: datetime
+    detail: str
+    parallelism_from: Mapping[str, int]
+    parallelism_to: Mapping[str, int]
+
+    def describe(self) -> str:
+        """Return the change as a person reads it: the operators that change, then why."""
+        changes = [
+            f"{name} {self.parallelism_from.get(name, '?')} -> {count}"
+            for name, count in sorted(self.parallelism_to.items())
+            if self.parallelism_from.get(name) != count
+        ]
+        return f"{self.cluster}/{self.job}, step {self.step_id}: {', '.join(changes) or 'no change'}. {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's yes or no.
+
+    Attributes:
+        cluster, job, step_id: to what.
+        parallelism_to: what was shown; a yes is to nothing else.
+        is_approved: yes or no.
+        by: who.
+        at_s, until_s: epoch seconds; from the answer until it no longer counts.
+    """
+
+    cluster: str
+    job: str
+    step_id: str
+    parallelism_to: Mapping[str, int] = field(default_factory=dict)
+    is_approved: bool = False
+    by: str = ""
+    at_s: float = 0.0
+    until_s: float = 0.0
+
+
+class ApprovalStore:
+    """The answers below a lake."""
+
+    def __init__(self, lake: str) -> None:
+        self._folder = ObjectFolder(lake.rstrip("/"), FOLDER)
+
+    def write(self, approval: Approval) -> None:
+        """Write an answer, in the place of an earlier one to the step; raises :class:`StoreUnreadableError`."""
+        text = json.dumps(asdict(approval), ensure_ascii=False, allow_nan=False)
+        self._folder.write(_name(approval), text.encode())
+
+    def read(self, now_s: float) -> list[Approval]:
+        """Return the answers that count; what cannot be read is none, so that the step goes on waiting."""
+        try:
+            found = self._folder.read_all()
+        except StoreUnreadableError:
+            return []
+        answers = [_decode(content) for content in found.values()]
+        return [one for one in answers if one is not None and now_s < one.until_s]
+
+    def delete_expired(self, now_s: float) -> None:
+        """Delete the answers that no longer count; raises :class:`StoreUnreadableError`."""
+        for name, content in self._folder.read_all().items():
+            answer = _decode(content)
+            if answer is not None and now_s >= answer.until_s:
+                self._folder.delete(name)
+
+
+def _name(approval: Approval) -> str:
+    return object_name(json.dumps([approval.cluster, approval.job, approval.step_id]))
+
+
+def _decode(content: bytes) -> Approval | None:
+    try:
+        found = Approval(**json.loads(content))
+        texts = all(isinstance(one, str) for one in (found.cluster, found.job, found.step_id, found.by))
+        counts = all(type(one) is int for one in found.parallelism_to.values())
+        numbers = isinstance(found.at_s, float | int) and isinstance(found.until_s, float | int)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return found if texts and counts and numbers and isinstance(found.is_approved, bool) else None

@@ -1,0 +1,93 @@
+"""Small objects in a folder below the lake, which every driver and worker sees: on a disk or in an object store."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, from_url
+
+_TIMEOUT_S = 10
+_CLIENT = {"timeout": f"{_TIMEOUT_S}s", "connect_timeout": "5s"}
+_RETRY = {"max_retries": 2, "retry_timeout": timedelta(seconds=_TIMEOUT_S)}
+
+
+class StoreUnreadableError(Exception):
+    """The folder cannot be read or written; the message is one line."""
+
+
+class ObjectFolder:
+    """A flat folder of small objects.
+
+    Attributes:
+        root: folder or URI that has to exist: without it nobody knows what the folder below holds.
+        folder: path below it; not there means empty.
+    """
+
+    def __init__(self, root: str, folder: str) -> None:
+        self.root, self.folder = root, folder
+        self._read: dict[tuple[Any, ...], bytes] = {}
+
+    def read_all(self) -> dict[str, bytes]:
+        """Return name -> content; what has not changed since the last time is not read again.
+
+        Raises:
+            StoreUnreadableError: the store does not answer, or the root is not there.
+        """
+        try:
+            store = self._open()
+            listed = [one for batch in store.list(prefix=f"{self.folder}/") for one in batch]
+            keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
+            self._read = {
+                key: self._read[key] if key in self._read else bytes(store.get(path).bytes())
+                for path, key in keys.items()
+            }
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreUnreadableError(self._told(error)) from error
+        return {path.rpartition("/")[2]: self._read[key] for path, key in keys.items()}
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, in the place of the one that has the name.
+
+        Raises:
+            StoreUnreadableError: it was not written.
+        """
+        try:
+            self._open(may_create=True).put(f"{self.folder}/{name}", content)
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreUnreadableError(self._told(error)) from error
+
+    def delete(self, name: str) -> None:
+        """Delete an object; one that is not there is no fault.
+
+        Raises:
+            StoreUnreadableError: it may still be there.
+        """
+        try:
+            self._open(may_create=True).delete(f"{self.folder}/{name}")
+        except FileNotFoundError:
+            return
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreUnreadableError(self._told(error)) from error
+
+    def _open(self, *, may_create: bool = False) -> Any:
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.root) and not self.root.startswith("file:"):
+            connect: Any = from_url  # its overloads depend on the scheme
+            return connect(self.root, client_options=_CLIENT, retry_config=_RETRY)
+        path = Path(self.root.removeprefix("file://"))
+        if not may_create and not path.is_dir():
+            raise FileNotFoundError(f"there is no folder {path}")
+        return LocalStore(path, mkdir=True)
+
+    def _told(self, error: Exception) -> str:
+        return f"{self.root}/{self.folder}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+
+
+def object_name(of: str) -> str:
+    """Return an object's name for any text: readable in part, and its own."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", of)[:60].strip("-")
+    return f"{readable or 'x'}-{hashlib.sha256(of.encode()).hexdigest()[:16]}.json"

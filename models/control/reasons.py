@@ -1,0 +1,24 @@
+"""Names of what decides on a job, as they stand in ``ops.control_log.reason``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+REASONS: Final = frozenset(
+    {
+        # what is done
+        *("plan", "reactive", "pin", "runs_as_requested", "as_desired", "in_flight", "new_job_id", "late_request"),
+        # what was asked for and did not come about
+        *("not_received", "not_filled", "worse_than_before", "refused_by_flink", "withdrawn_before_sending"),
+        # who has to be asked
+        *("mode_off", "on_hold", "held", "foreign_change", "other_autoscaler", "needs_approval", "denied"),
+        # the job
+        *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),
+        *("missing_requirement", "unknown_operator", "no_reply", "not_observed"),
+        # the intention
+        *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),
+        # limits
+        *("exceeds_slots", "exceeds_budget", "budget_unknown", "no_free_slots", "free_slots_unknown", "falls_off"),
+        *("blackout", "cooldown", "rescales_per_hour", "rescales_per_day"),
+    }
+)

@@ -1,0 +1,250 @@
+"""``ops.control_log`` is written by deltalake and read by Spark, which may append beside it; the report shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
+from pyspark.sql import functions as F
+
+from controller.control_log import LogEntry, Provenance
+from controller.delta_log import DeltaControlLog, open_control_log
+from controller.log_codec import action_of, case_of
+from controller.log_reading import read_log
+from controller.plan_tables import PlanTables
+from include import tables
+from include.settings import Settings
+from include.stages import Stage, StageRequest
+from models.control.history import end_unsent_request
+from models.control.limits import Limits
+from models.control.reconcile import OutcomeCheck, reconcile
+from models.control.state import Mode, ObservedJob, Origin
+from spark_jobs.lake import Lake, rows_of
+from spark_jobs.report import stage as report
+from spark_jobs.report.control_log import logged_rows, read_lines, step_outcomes
+from spark_jobs.report.outcomes import due_steps
+
+pytestmark = pytest.mark.spark
+
+NOW = datetime.fromtimestamp(NOW_S, UTC)
+DAY = timedelta(days=1)
+RUNS_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
+NAMES = Provenance({"a": "Source: orders", "b": "enrich"})
+
+
+class Lease:
+    number = 1
+
+    def check(self) -> None:
+        pass
+
+
+def write(lake: Lake, *entries: LogEntry) -> None:
+    log = DeltaControlLog(open_control_log(lake.root), "live", Lease(), lambda: NOW_S)
+    log.append_all([replace(entry, provenance=NAMES) for entry in entries])
+
+
+def answered(entry: LogEntry, answer: str) -> LogEntry:
+    return replace(entry, answer=answer, answered_at_s=entry.case.now_s + 1)
+
+
+def entries_of_steps() -> list[LogEntry]:
+    """Return entries of steps that end in every way, each of a job of that name."""
+
+    def sent(job: str, **changes: object) -> LogEntry:
+        return entry_for(plain_case(step_id=job, **changes), job=f"live/{job}")
+
+    def next_one(before: LogEntry, **changes: object) -> LogEntry:
+        after_s = before.case.now_s + 200
+        step_id = before.case.desired.step_id
+        return entry_for(plain_case(after_s, step_id, history=before.history, **changes), job=before.job)
+
+    confirmed, worse, lost, unfilled, foreign = (
+        sent(job) for job in ("confirmed", "worse", "lost", "unfilled", "foreign")
+    )
+    runs = next_one(worse, observed=RUNS_FOUR)
+    back = next_one(runs, observed=RUNS_FOUR, outcome=OutcomeCheck(True, "records wait"))
+    returned = next_one(back, observed=ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8))
+    stays = sent("stays")
+    no_way_back = next_one(
+        next_one(stays, observed=RUNS_FOUR), observed=RUNS_FOUR, outcome=OutcomeCheck(True, "records wait")
+    )
+    half = ObservedJob("j", "RUNNING", TWO, FOUR, free_slots=8)
+    withdrawn = sent("withdrawn")
+    return [
+        confirmed,
+        answered(confirmed, "accepted"),
+        next_one(confirmed, observed=RUNS_FOUR),
+        next_one(next_one(confirmed, observed=RUNS_FOUR), observed=RUNS_FOUR, limits=Limits(is_held=True)),
+        worse,
+        runs,
+        back,
+        returned,
+        stays,
+        next_one(stays, observed=RUNS_FOUR),
+        no_way_back,
+        answered(no_way_back, "withdrawn before sending: blackout"),
+        lost,
+        answered(lost, "no reply: timed out"),
+        next_one(lost),
+        unfilled,
+        next_one(unfilled, observed=half, limits=Limits(mode=Mode.AUTO)),
+        foreign,
+        next_one(foreign, observed=ObservedJob("j", "RUNNING", {"a": 3, "b": 3}, {"a": 3, "b": 3}, free_slots=8)),
+        sent("sent"),
+        sent("refused"),
+        answered(sent("refused"), "refused: 409"),
+        withdrawn,
+        answered(replace(withdrawn, history=end_unsent_request(withdrawn.case)), "withdrawn before sending: on_hold"),
+        sent("dry", limits=Limits()),
+        sent("held", limits=Limits(mode=Mode.AUTO, is_held=True)),
+        sent("waits", limits=Limits(mode=Mode.APPROVE)),
+    ]
+
+
+OUTCOMES = {
+    "confirmed": "confirmed",
+    "worse": "rolled_back",
+    "stays": "confirmed",
+    "lost": "failed: not_received",
+    "unfilled": "failed: not_filled",
+    "foreign": "failed: foreign_change",
+    "sent": "sent",
+    "refused": "refused: refused_by_flink",
+    "withdrawn": "refused: withdrawn_before_sending",
+    "dry": "dry_run",
+    "held": "refused: on_hold",
+    "waits": "waiting: needs_approval",
+}
+
+
+def test_spark_reads_what_deltalake_wrote_and_appends_beside_it(lake: Lake) -> None:
+    write(lake, entry_for(plain_case(), job="live/orders"))
+    (row,) = lake.read(tables.CONTROL_LOG).collect()
+    assert (row["verb"], row["at"].timestamp(), row["parallelism_to"]) == (
+        "rescale",
+        NOW_S,
+        {"Source: orders": 4, "enrich": 4},
+    )
+    assert reconcile(case_of(row.asDict())) == action_of(row.asDict())
+    changes = {"entry": F.lit(2).cast("bigint"), "answer": F.lit("accepted")}
+    again = lake.read(tables.CONTROL_LOG).withColumns(changes)
+    again.write.format("delta").mode("append").save(lake.path(tables.CONTROL_LOG))
+    write(lake, entry_for(plain_case(NOW_S + 60, "step-2", mode=Mode.DRY_RUN), job="live/orders"))
+    found = read_log(lake.root, "live", "orders", NOW - DAY, NOW + DAY)
+    assert [(one["entry"], one["answer"], one["step_id"]) for one in found] == [
+        (1, None, "step-1"),
+        (2, "accepted", "step-1"),
+        (3, None, "step-2"),
+    ]
+    assert lake.read(tables.CONTROL_LOG).count() == 3
+    bad = again.withColumn("verb", F.lit("dance"))
+    with pytest.raises(Exception, match="verb_known"):
+        bad.write.format("delta").mode("append").save(lake.path(tables.CONTROL_LOG))
+
+
+def test_the_controller_appends_to_tables_that_spark_made(lake: Lake) -> None:
+    for table in tables.CONTROLLED:
+        lake.ensure(table)
+    write(lake, entry_for(plain_case(), job="live/orders"))
+    assert lake.read(tables.CONTROL_LOG).count() == 1
+
+
+def plan_rows(lake: Lake, job: str) -> dict[str, object]:
+    return {
+        "as_of": NOW - timedelta(hours=1),
+        "step_id": job,
+        "cluster": "live",
+        "job": job,
+        "job_id": "j",
+        "step_index": 0,
+        "status": "planned",
+        "apply_at": NOW - timedelta(minutes=1),
+        "effective_at": NOW,
+        "valid_until": NOW + timedelta(hours=1),
+        "slots_from": 2,
+        "slots": 4,
+        "slot_hours_saved": 1.0,
+        "reason": "load rises",
+        "policy": "planner",
+        "forecast_version": "f1",
+        "date": NOW.date(),
+    }
+
+
+def write_plans(lake: Lake, jobs: list[str]) -> None:
+    frame = rows_of(lake.spark, tables.PLANS.columns, [plan_rows(lake, job) for job in jobs])
+    counts = F.create_map(F.lit("enrich"), F.lit(4))
+    frame = frame.withColumns({"parallelism_from": counts, "parallelism_to": counts})
+    lake.replace(tables.PLANS, frame, f"date = '{NOW.date()}'")
+
+
+def test_the_controller_reads_plans_that_spark_wrote(lake: Lake) -> None:
+    write_plans(lake, ["orders", "payments"])
+    plans = PlanTables(lake.root).read_plans(NOW_S)
+    assert set(plans) == {("live", "orders"), ("live", "payments")}
+    (step,) = plans["live", "orders"].steps
+    assert (step.apply_at_s, step.parallelism_to) == (NOW_S - 60, {"enrich": 4})
+    assert plans["live", "orders"].as_of_s == NOW_S - 3600
+
+
+def test_every_step_has_the_outcome_that_the_controller_found(lake: Lake) -> None:
+    write(lake, *entries_of_steps())
+    write_plans(lake, list(OUTCOMES))
+    log = lake.read(tables.CONTROL_LOG)
+    found = step_outcomes(log, NOW.date() - DAY, NOW.date() + DAY).collect()
+    assert {row["step_id"]: row["outcome"] for row in found} == OUTCOMES
+    assert {row["final_status"] for row in found} == {outcome.split(":")[0] for outcome in OUTCOMES.values()}
+    (confirmed,) = [row for row in found if row["step_id"] == "confirmed"]
+    assert confirmed["decided_at"].timestamp() == NOW_S
+    shown = due_steps(lake.read(tables.PLANS), log, NOW - DAY, NOW + timedelta(hours=1)).collect()
+    assert {row["job"]: row["outcome"] for row in shown} == OUTCOMES
+    assert step_outcomes(log, NOW.date() - 9 * DAY, NOW.date() - 8 * DAY).collect() == []
+
+
+def test_steps_of_no_plan_are_shown_as_whose_they_are(lake: Lake) -> None:
+    reactive = replace(plain_case().desired, origin=Origin.REACTIVE, step_id="now")
+    pinned = Limits(mode=Mode.AUTO, pin=FOUR)
+    write(
+        lake,
+        entry_for(plain_case(desired=reactive, mode=Mode.DRY_RUN), job="live/orders"),
+        entry_for(plain_case(limits=pinned), job="live/pinned"),
+        entry_for(plain_case(limits=pinned), job="live/also pinned"),
+    )
+    plans, log = lake.read(tables.PLANS), lake.read(tables.CONTROL_LOG)
+    shown = due_steps(plans, log, NOW - DAY, NOW + timedelta(hours=1)).collect()
+    assert {row["job"]: (row["outcome"], row["slots"]) for row in shown} == {
+        "orders": ("reactive controller, dry_run", 4),
+        "pinned": ("a person's pin, sent", 4),
+        "also pinned": ("a person's pin, sent", 4),
+    }
+
+
+def test_the_last_day_of_each_job_is_shown_newest_first(lake: Lake) -> None:
+    old = entry_for(plain_case(NOW_S - 2 * 86_400, "old"), job="live/confirmed")
+    write(lake, old)
+    write(lake, *entries_of_steps())
+    rows = logged_rows(lake.read(tables.CONTROL_LOG), NOW + timedelta(hours=1)).toPandas()
+    lines = read_lines(rows[rows["job"] == "confirmed"])
+    assert [(line.decision, line.came_of) for line in lines] == [
+        ("refuse: on_hold", ""),
+        ("confirm: runs_as_requested", ""),
+        ("rescale: plan", "sent, accepted"),
+    ]
+    assert lines[-1].desired == "4 slots (Source: orders 2->4, enrich 2->4)"
+    (unplanned,) = read_lines(rows[rows["job"] == "dry"])
+    assert (unplanned.is_dry_run, unplanned.came_of) == (True, "dry run: nothing was sent")
+
+
+def test_the_page_has_the_log_of_each_planned_job(settings: Settings, lake: Lake) -> None:
+    write(lake, *entries_of_steps())
+    write_plans(lake, list(OUTCOMES))
+    report.run(lake.spark, settings, StageRequest(Stage.REPORT, NOW + timedelta(hours=1)))
+    page = (Path(settings.paths.out) / "report.html").read_text(encoding="utf-8")
+    assert page.count("Control log of the last day") == len(OUTCOMES)
+    assert "withdrawn before sending: on_hold" in page
+    for outcome in OUTCOMES.values():
+        assert outcome.replace("_", " ") in page

@@ -1,0 +1,271 @@
+"""The evaluation of a job: how its memory meets a plan, what stands until when, and what speaks against a step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller.evaluation import JobView, Kept, Standing, evaluate, form_intention, name_step, take_snapshot
+from controller.plan_rows import JobPlan, LoadBand, PlanStep
+from include.domain.graph import JobGraph, Operator
+from include.settings import Planner, Settings
+from models.control.state import Origin
+from models.live.seen_job import SeenJob
+from models.policies.conttune.capacity_history import ObservedCapacity
+from models.policies.observations import MEASURES, Observations
+from models.policies.tidewise.pending_steps import PendingStep
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+
+NOW_S = 1_795_000_200
+PLANNED_S = NOW_S - 600
+RUNNING = {"source": 1, "map": 4}
+GRAPH = JobGraph.from_operators([Operator("source", (), 128), Operator("map", ("source",), 128)])
+FALL = PendingStep(NOW_S - 300, NOW_S + 3600, {"source": 1, "map": 2}, 1000.0, "as forecast")
+LATER = replace(FALL, apply_at_s=NOW_S + 600)
+SETTINGS = Settings()
+
+
+def step(due: PendingStep = FALL, step_id: str = "s1") -> PlanStep:
+    return PlanStep(
+        step_id=step_id,
+        apply_at_s=float(due.apply_at_s),
+        effective_at_s=due.apply_at_s + 60.0,
+        valid_until_s=float(due.valid_until_s),
+        parallelism_from=RUNNING,
+        parallelism_to=due.parallelism,
+        slots_from=4,
+        slots_to=2,
+        expected_recovery_s=90.0,
+        expected_capacity_per_s=2000.0,
+        load_q50_per_s=800.0,
+        load_q90_per_s=1000.0,
+        reason=due.reason,
+    )
+
+
+def plan(*steps: PlanStep, as_of_s: float = PLANNED_S, **known: Any) -> JobPlan:
+    return JobPlan(
+        cluster="c",
+        job="orders",
+        job_id="a" * 32,
+        as_of_s=as_of_s,
+        status="planned" if steps else "hold",
+        steps=steps,
+        reason="",
+        refusal=None,
+        policy="planner",
+        model_version="m",
+        forecast_version="f",
+        code_version="v",
+        observations_until_s=as_of_s,
+        **known,
+    )
+
+
+def seen(polled_s: float = NOW_S - 30, **known: Any) -> SeenJob:
+    values: dict[str, Any] = {
+        "cluster": "c",
+        "job": "orders",
+        "job_id": "a" * 32,
+        "state": "RUNNING",
+        "polled_at_ms": round(1000 * polled_s),
+        "ran_at_ms": round(1000 * polled_s),
+        "measured_at_ms": round(1000 * polled_s),
+        "running": RUNNING,
+        "restarting": False,
+        "vertex_ids": {"source": "1" * 32, "map": "2" * 32},
+        "finished": frozenset(),
+        "graph": GRAPH,
+        "stops": (),
+        "metrics": {},
+    }
+    return SeenJob(**values | known)
+
+
+def windows(load_per_s: float, *, latency_ms: float = 0.0, count: int = 4) -> Observations:
+    starts = NOW_S - 300 * np.arange(count, 0, -1)
+    measures = {name: np.full((count, 2), np.nan) for name in MEASURES}
+    for name in ("processing_rate_per_s", "output_rate_per_s"):
+        measures[name][:] = load_per_s
+    measures["target_data_rate_per_s"][:, 0] = load_per_s
+    measures["latency_ms"][:, 0] = latency_ms
+    measures["busy_share"][:] = 0.5
+    for name in ("true_processing_rate_per_s", "true_output_rate_per_s"):
+        measures[name][:] = 2 * load_per_s
+    parallelism = np.tile([1, 4], (count, 1))
+    return Observations(
+        window_start_s=starts, window_s=300, parallelism=parallelism, disturbed=np.zeros(count, bool), **measures
+    )
+
+
+def view(**known: Any) -> JobView:
+    return JobView("c", "orders", **known)
+
+
+def planned(*due: PendingStep, **known: Any) -> dict[str, Any]:
+    memory = ControllerMemory(due=due, planned=True, **known)
+    return {"plan": plan(*[step(one) for one in due]), "plan_memory": memory}
+
+
+def kept(**known: Any) -> Kept:
+    return Kept(ControllerMemory(**{"planned": True} | known), PLANNED_S)
+
+
+def test_a_newer_plan_is_accepted_once_and_a_hold_outlives_it() -> None:
+    before = replace(kept(due=(FALL,), held_until_s=NOW_S + 60, back_to=RUNNING), plan_as_of_s=PLANNED_S - 3600)
+    met = evaluate(view(seen=seen(), observations=windows(500.0), **planned(LATER)), before, SETTINGS, NOW_S)
+    assert met.memory is not None
+    assert (met.memory.due, met.memory.back_to, met.memory.held_until_s) == ((LATER,), None, NOW_S + 60)
+    assert met.plan_as_of_s == PLANNED_S
+    gone = evaluate(view(seen=seen(), observations=windows(500.0), **planned(FALL)), kept(), SETTINGS, NOW_S)
+    assert gone.standing is None  # its steps were met: the same plan does not bring them back
+
+
+def test_what_ingestion_has_seen_and_evaluations_have_not_is_learnt_from_the_plan() -> None:
+    histories = {"map": (ObservedCapacity(4, (400.0,)),)}
+    before = replace(kept(seen_until_s=300.0), plan_as_of_s=0.0)
+    met = evaluate(view(**planned(LATER, seen_until_s=900.0, histories=histories)), before, SETTINGS, NOW_S)
+    assert met.memory is not None
+    assert (met.memory.seen_until_s, dict(met.memory.histories)) == (900.0, histories)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {},  # never planned for
+        {"plan": plan()},  # refused: it left no memory
+        {"plan": plan(), "plan_memory": ControllerMemory(planned=False)},  # no season in the history
+        {"plan": plan(step(), as_of_s=NOW_S - 3 * 3600), "plan_memory": ControllerMemory(due=(FALL,), planned=True)},
+    ],
+)
+def test_without_a_usable_plan_the_measured_load_decides(known: dict[str, Any]) -> None:
+    met = evaluate(view(**known), kept(due=(FALL,), seen_until_s=3.0), SETTINGS, NOW_S)
+    assert met.memory is not None
+    assert (met.memory.due, met.memory.planned, met.memory.seen_until_s) == ((), False, 3.0)
+    assert met.standing is None
+
+
+def test_a_due_step_stands_until_the_job_runs_so() -> None:
+    known = view(seen=seen(), observations=windows(500.0), **planned(FALL))
+    first = evaluate(known, Kept(), SETTINGS, NOW_S)
+    assert first.standing is not None
+    assert (first.standing.step_id, first.standing.origin) == ("s1", Origin.PLAN)
+    assert dict(first.standing.wanted) == dict(FALL.parallelism)
+    again = evaluate(known, first, SETTINGS, NOW_S + 300)
+    assert again.standing == first.standing  # nothing says that it was carried out
+    there = replace(known, seen=seen(NOW_S + 590, running=dict(FALL.parallelism)))
+    assert evaluate(there, again, SETTINGS, NOW_S + 600).standing is None
+
+
+def test_a_due_step_is_judged_again_while_it_waits() -> None:
+    busy = view(seen=seen(), observations=windows(1500.0), **planned(FALL))  # more than the forecast of the step
+    held = evaluate(busy, Kept(), SETTINGS, NOW_S)
+    assert held.standing is None
+    assert held.memory is not None
+    assert FALL in held.memory.due
+    quiet = evaluate(replace(busy, observations=windows(500.0)), held, SETTINGS, NOW_S + 60)
+    assert quiet.standing is not None
+    busy_again = evaluate(busy, quiet, SETTINGS, NOW_S + 120)
+    assert busy_again.standing is None or busy_again.standing.origin is Origin.REACTIVE
+
+
+def test_of_a_job_that_is_not_seen_the_due_step_stands_and_says_so() -> None:
+    met = evaluate(view(**planned(FALL, LATER)), Kept(), SETTINGS, NOW_S)
+    assert met.standing is not None
+    assert met.standing.step_id == "s1"
+    assert "nothing was seen" in met.standing.reason
+
+
+@pytest.mark.covers("apply_review 17")
+def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("controller.evaluation.evaluate_job", fail)
+    met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), Kept(), SETTINGS, NOW_S)
+    assert met.standing is not None
+    assert "ZeroDivisionError" in met.standing.reason
+
+
+def test_steps_of_other_policies_stand_as_planned() -> None:
+    settings = SETTINGS.model_copy(update={"planner": Planner(policy="ds2")})
+    both = plan(step(FALL, "first"), step(replace(FALL, apply_at_s=NOW_S - 60), "second"), step(LATER, "later"))
+    met = evaluate(view(plan=both), Kept(), settings, NOW_S)
+    assert met.standing is not None
+    assert met.standing.step_id == "second"
+    assert evaluate(view(plan=plan()), Kept(), settings, NOW_S).standing is None
+
+
+def test_only_fresh_metrics_of_the_known_graph_make_a_snapshot() -> None:
+    assert take_snapshot(view(seen=seen()), SETTINGS, NOW_S).running == RUNNING
+    assert take_snapshot(view(seen=seen(graph=None), graph=GRAPH), SETTINGS, NOW_S).graph == GRAPH
+    for wrong in (None, seen(NOW_S - 3600), seen(graph=None), seen(running={"other": 1})):
+        met = evaluate(view(seen=wrong, observations=windows(9000.0)), Kept(), SETTINGS, NOW_S)
+        assert met.standing is None
+
+
+def stand(**changes: Any) -> Kept:
+    standing = Standing(dict(FALL.parallelism), Origin.PLAN, "s1", "as forecast", NOW_S + 3600.0)
+    return Kept(ControllerMemory(), PLANNED_S, replace(standing, **changes))
+
+
+def intend(known: JobView, what: Kept, now_s: float = NOW_S, band: LoadBand | None = None) -> tuple[Any, str]:
+    found = form_intention(known, what, SETTINGS, now_s, band)
+    return (None, "") if found is None else (found.parallelism, found.objection)
+
+
+def test_an_intention_names_vertices_by_their_ids() -> None:
+    known = view(seen=seen(), observations=windows(500.0), plan=plan(step()))
+    assert intend(known, stand()) == ({"1" * 32: 1, "2" * 32: 2}, "")
+    assert intend(known, stand(wanted={"source": 1, "gone": 2})) == ({"1" * 32: 1, "gone": 2}, "")
+    finished = replace(known, seen=seen(finished=frozenset({"source"})))
+    assert intend(finished, stand()) == ({"2" * 32: 2}, "")
+    assert intend(known, stand(), NOW_S + 3601) == (None, "")
+    assert intend(view(plan=plan(step())), stand()) == (None, "")
+    assert intend(known, Kept()) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("known", "now_s", "band", "objection"),
+    [
+        ({"plan": plan(step())}, NOW_S, LoadBand(450.0, 550.0), ""),
+        ({"plan": plan(step())}, NOW_S, LoadBand(2000.0, 3000.0), "load_outside_band"),
+        ({"plan": plan(step())}, NOW_S, LoadBand(10.0, 20.0), "load_outside_band"),
+        ({"plan": plan(step(), as_of_s=NOW_S - 3 * 3600)}, NOW_S, None, "stale_plan"),
+        ({}, NOW_S, None, "stale_plan"),
+    ],
+)
+def test_what_speaks_against_a_step(
+    known: dict[str, Any], now_s: float, band: LoadBand | None, objection: str
+) -> None:
+    of_job = view(seen=seen(), observations=windows(500.0), **known)
+    assert intend(of_job, stand(), now_s, band)[1] == objection
+
+
+def test_a_step_is_not_sent_on_old_metrics() -> None:
+    old = replace(plan(step()), observations_until_s=NOW_S - 4 * 3600.0)
+    assert intend(view(seen=seen(), plan=old), stand())[1] == "stale_metrics"
+    assert intend(view(seen=seen(), plan=old, observations=windows(500.0)), stand())[1] == ""
+    reactive = stand(origin=Origin.REACTIVE)
+    assert intend(view(seen=seen(), plan=old), reactive)[1] == ""
+
+
+def test_the_same_change_has_the_same_name_for_as_long_as_it_is_wanted() -> None:
+    known = view(seen=seen())
+    first = name_step(known, RUNNING, {"source": 1, "map": 5})
+    assert first == name_step(known, dict(reversed(RUNNING.items())), {"map": 5, "source": 1})
+    assert first != name_step(known, RUNNING, {"source": 1, "map": 6})
+    assert first != name_step(view(seen=seen(job_id="b" * 32)), RUNNING, {"source": 1, "map": 5})
+
+
+def test_measurements_alone_are_no_news() -> None:
+    before = stand()
+    assert before.memory is not None
+    learnt = replace(before, memory=replace(before.memory, seen_until_s=9.0, shares={"map": 1.0}))
+    assert not learnt.is_changed_from(before)
+    assert replace(before, standing=None).is_changed_from(before)
+    held = replace(before, memory=replace(before.memory, held_until_s=5))
+    assert held.is_changed_from(before)

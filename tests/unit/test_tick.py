@@ -1,0 +1,155 @@
+"""Ticks on the raw files of a simulated fleet: what a controller decides, writes down, and finds again after a kill."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from controller_process import read_log
+from deltalake import DeltaTable
+
+from cli.history import HistoryRequest, write_history
+from controller.lake_table import LakeTable
+from controller.leases import Lease
+from controller.loop import warm_up
+from controller.tick import Ticker, TickSummary
+from controller.wiring import build_ticker
+from include.flink.raw_format import RawRecord
+from include.settings import Mlflow, Paths, Settings
+from include.tables import CONTROLLER_MEMORY, PLANS
+
+END = datetime(2026, 11, 20, 19, tzinfo=UTC)
+NOW_S = END.timestamp() + 60
+CLUSTER = "simulated"
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An hour of three jobs, polled every minute."""
+    folder = tmp_path_factory.mktemp("fleet") / "raw"
+    write_history(HistoryRequest(1, END, folder, CLUSTER, scale_jobs=3, operators=4, window_s=60), workers=1)
+    return folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path, raw: Path) -> Settings:
+    paths = Paths(raw=str(raw), lake=str(tmp_path / "lake"), out=str(tmp_path / "out"))
+    return Settings(paths=paths, mlflow=Mlflow(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}"))
+
+
+def start(settings: Settings, now_s: float = NOW_S, owner: str = "first") -> Ticker:
+    """Return a controller that has taken up what was polled; nothing it does leaves it."""
+    ticker = build_ticker(lambda: settings, [CLUSTER], owner, lambda: now_s, is_rehearsal=True)
+    assert warm_up(ticker, settings, [CLUSTER], now_s) > 0
+    return ticker
+
+
+def tick(ticker: Ticker) -> TickSummary:
+    summary = ticker.tick()
+    ticker.release()
+    return summary
+
+
+def jobs_of(settings: Settings) -> dict[str, dict[str, int]]:
+    ticker = start(settings, owner="a look")
+    tick(ticker)
+    return {name: dict(view.seen.running) for (_, name), view in ticker.view.jobs.items() if view.seen is not None}
+
+
+def write_plan(settings: Settings, job: str, before: dict[str, int], after: dict[str, int]) -> None:
+    """Write the plan of a job, made ten minutes ago, with one step that is due now; its policy only plans ahead."""
+    made = END - timedelta(minutes=10)
+    row = {
+        "as_of": made,
+        "step_id": f"step-{job}",
+        "cluster": CLUSTER,
+        "job": job,
+        "step_index": 0,
+        "status": "planned",
+        "apply_at": END,
+        "effective_at": END + timedelta(minutes=1),
+        "valid_until": END + timedelta(hours=1),
+        "parallelism_from": before,
+        "parallelism_to": after,
+        "slots_from": max(before.values()),
+        "slots": max(after.values()),
+        "reason": "as forecast",
+        "policy": "ds2",
+        "observations_until": made,
+        "date": made.date(),
+    }
+    LakeTable(settings.paths.lake, PLANS).append([row])
+
+
+def test_a_due_step_is_decided_on_once_and_written_down(settings: Settings) -> None:
+    (job, running), *_ = sorted(jobs_of(settings).items())
+    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "ds2"})})
+    larger = {name: count + 1 for name, count in running.items()}
+    write_plan(settings, job, running, larger)
+    lake = Path(settings.paths.lake)
+    before = len(read_log(lake))
+    summary = tick(start(settings))
+    assert summary.decisions["rescale plan (dry run)"] == 1
+    (row,) = read_log(lake, job=job, verb="rescale")
+    assert (row["is_dry_run"], row["reason"], row["step_id"]) == (True, "plan", f"step-{job}")
+    assert (dict(row["parallelism_from"]), dict(row["parallelism_to"])) == (running, larger)
+    rows = len(read_log(lake))
+    assert rows > before
+    again = tick(start(settings, owner="second"))  # a controller that starts again decides the same
+    assert again.decisions["rescale plan (dry run)"] == 1
+    assert len(read_log(lake)) == rows
+
+
+@pytest.mark.covers("apply_review 24")
+def test_jobs_are_known_from_their_first_poll(settings: Settings) -> None:
+    """No table was ever written: every job is evaluated, and the models that are missing stop nothing."""
+    summary = tick(start(settings))
+    assert (summary.jobs, summary.seen, summary.is_evaluation) == (3, 3, True)
+    assert not summary.problems
+    assert sum(summary.decisions.values()) == 3
+    assert {row["reason"] for row in read_log(Path(settings.paths.lake))} >= {"new_job_id"}
+
+
+@pytest.mark.covers("apply_review 9")
+def test_a_cluster_whose_lease_is_taken_is_left_alone(settings: Settings) -> None:
+    other = Lease(settings.paths.lake, CLUSTER, "somebody", lambda: datetime.now(UTC).timestamp())
+    assert other.take()
+    summary = start(settings).tick()
+    assert summary.problems == {CLUSTER: "somebody has its lease"}
+    assert summary.decisions == {}
+    assert read_log(Path(settings.paths.lake)) == []
+    other.release()
+    assert tick(start(settings)).problems == {}
+
+
+def test_what_is_kept_is_taken_up_again(settings: Settings) -> None:
+    (job, running), *_ = sorted(jobs_of(settings).items())
+    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "ds2"})})
+    write_plan(settings, job, running, {name: count + 1 for name, count in running.items()})
+    tick(start(settings, NOW_S + 300))
+    rows = DeltaTable(f"{settings.paths.lake}/{CONTROLLER_MEMORY.relative_path}").to_pyarrow_table().to_pylist()
+    assert any(row["job"] == job and row["standing"] for row in rows)
+    tick(start(settings, NOW_S + 600, owner="second"))
+    after = DeltaTable(f"{settings.paths.lake}/{CONTROLLER_MEMORY.relative_path}").to_pyarrow_table().num_rows
+    assert after == len(rows)  # nothing has changed, so nothing is written
+
+
+@pytest.mark.covers("apply_review 16")
+def test_replies_that_cannot_be_used_are_counted_and_harm_nothing(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    ticker = start(settings)
+    job = next(iter(jobs_of(settings)))
+    at_ms = round(1000 * NOW_S)
+    bodies = ['{"jobs":null}', "<html>", "", "[]", '{"name": "' + "x" * 5000 + '"}']
+    ticker.add_records(
+        RawRecord(at_ms, CLUSTER, "job", "/jobs/x", "f" * 32, None, 200, body) for body in bodies
+    )
+    with caplog.at_level(logging.INFO):
+        summary = tick(ticker)
+    assert summary.faults == len(bodies)
+    assert summary.seen == 3
+    assert job in {name for _, name in ticker.view.jobs}
+    assert caplog.text.count("a reply was not used") == len(bodies)
