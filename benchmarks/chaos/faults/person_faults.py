@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.chaos.run_settings import PARALLELISM_MAX
+from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Inject, Scene
 from cli.local_flink.load import ENRICH, SINK
+from include.control.holds import Hold, HoldStore
+from include.control.small_objects import object_name
 
 GROUP = "person"
 
@@ -36,7 +38,24 @@ def change_job(kind: str) -> Inject:
 
 @contextmanager
 def hold(scene: Scene) -> Iterator[None]:
-    """Put the job on hold at any moment, and release it a while later."""
+    """Hold the job as `make hold` does at any moment, and release it a while later."""
+    world, scope = scene.world, f"{CLUSTER}/{scene.job}"
+    holds = HoldStore(str(world.lake))
+    yield
+    scene.pause(0.0, 5.0)
+    scene.hit()
+    holds.write(Hold(scope, "the fault harness", by="a person", since_s=time.time()))
+    try:
+        with world.silence(scene.job):
+            world.wait_for_ticks(4)
+            scene.pause(0.0, 4.0)
+    finally:
+        holds.release(object_name(scope))
+
+
+@contextmanager
+def hold_in_settings(scene: Scene) -> Iterator[None]:
+    """Hold the job in the settings at any moment, and release it a while later."""
     world = scene.world
     yield
     scene.pause(0.0, 5.0)
@@ -73,6 +92,7 @@ FAULTS = (
     Fault("a person's fall", GROUP, change_job("fall")),
     Fault("a person asks for what is in force", GROUP, change_job("same")),
     Fault("hold and release", GROUP, hold),
+    Fault("hold in the settings and release", GROUP, hold_in_settings),
     Fault("mode off and auto again", GROUP, switch_off),
     Fault("settings file invalid for a while", GROUP, break_settings),
 )
