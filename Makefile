@@ -79,6 +79,10 @@ papers: setup  ## the papers' experiments in simulation, ours beside published; 
 replay: setup  ## every policy on real traces from a cold start, what each costs; ARGS="--trace FILE --policy NAME ..."
 	@$(PY) -m benchmarks.replay $(ARGS)
 
+.PHONY: chaos
+chaos: setup  ## a real Flink cluster under the controller while faults go on; ARGS="--faults 60 --seed 1"
+	@$(PY) -m benchmarks.chaos $(ARGS)
+
 ##@ Work on it
 # Two cores: with a third worker the live tests, which follow a cluster in real time, wait too long for their turn.
 WORKERS ?= 2

@@ -32,7 +32,13 @@ def find_tests(folder: Path = TESTS) -> dict[str, list[str]]:
     """Return the tests that cover each case, as ``file::function``."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        module = ast.parse(path.read_text())
+        for node in module.body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "pytestmark":
+                marks = node.value.elts if isinstance(node.value, ast.List) else [node.value]
+                for case in _covered(marks):
+                    found[case].append(str(path.relative_to(folder.parent)))
+        for node in ast.walk(module):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 for case in _covered(node.decorator_list):
                     found[case].append(f"{path.relative_to(folder.parent)}::{node.name}")

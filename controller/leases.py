@@ -5,12 +5,15 @@ not there (a conditional put, which local disks and the object stores of AWS, Go
 of controllers one alone gets the next number. To renew is to take the next number before the present term ends.
 
 A holder gives up ``margin_s`` before its term ends by its own clock, and nobody takes over until ``margin_s`` after its
-end by theirs: clocks may differ by twice the margin. A clock that differs by more is noticed by the number.
+end by theirs: clocks may differ by twice the margin. A clock that differs by more is noticed by the number. An end that
+a clock far ahead has written is not waited for: a term that was watched for its whole length without a next one, by a
+clock that nobody sets, has ended.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,11 +39,13 @@ class LeaseTerm:
         number: higher than of all terms before.
         owner: who holds it.
         until_s: its end by the owner's clock, epoch seconds; zero when it was given back.
+        length_s: from its beginning to its end.
     """
 
     number: int
     owner: str
     until_s: float
+    length_s: float = EXPIRY_S
 
 
 class Lease:
@@ -53,6 +58,7 @@ class Lease:
         clock: epoch seconds.
         expiry_s: length of a term; renew it well before.
         margin_s: see the module.
+        monotonic: seconds of a clock that is never set.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class Lease:
         *,
         expiry_s: float = EXPIRY_S,
         margin_s: float = MARGIN_S,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 0 <= 2 * margin_s < expiry_s:
             raise ValueError(f"a lease of {expiry_s:g} s cannot have a margin of {margin_s:g} s")
@@ -71,8 +78,10 @@ class Lease:
         self._folder = f"ops/leases/cluster={quote(cluster, safe='')}"
         self._cluster, self._owner, self._clock = cluster, owner, clock
         self._expiry_s, self._margin_s = expiry_s, margin_s
+        self._monotonic = monotonic
         self._own: LeaseTerm | None = None
         self._first_number = 0
+        self._watched: tuple[LeaseTerm, float] | None = None  # another's term, and since when it is seen as the newest
 
     @property
     def first_number(self) -> int:
@@ -93,7 +102,7 @@ class Lease:
     def take(self) -> bool:
         """Take the lease, or its next term where it is held already; returns whether it is held now."""
         newest = self.read_newest()
-        if newest is not None and newest != self._own and self._clock() < newest.until_s + self._margin_s:
+        if newest is not None and newest != self._own and not self._has_ended(newest):
             self._own = None
             return False
         number = 1 if newest is None else newest.number + 1
@@ -129,7 +138,7 @@ class Lease:
         """Give the lease back, so that another controller need not wait for its end; nothing happens without it."""
         own, self._own = self._own, None
         if own is not None and max(self._read_numbers(), default=0) == own.number:
-            self._put(LeaseTerm(own.number, own.owner, 0.0), mode="overwrite")
+            self._put(LeaseTerm(own.number, own.owner, 0.0, own.length_s), mode="overwrite")
 
     def read_newest(self) -> LeaseTerm | None:
         """Return the newest term, whoever has it; None where nobody ever had the lease."""
@@ -139,8 +148,16 @@ class Lease:
                 return self._read_term(number)
         return self.read_newest() if numbers else None
 
+    def _has_ended(self, term: LeaseTerm) -> bool:
+        """Whether nobody may hold another's term any more."""
+        now_s = self._monotonic()
+        if self._watched is None or self._watched[0] != term:
+            self._watched = term, now_s
+        has_lasted = now_s - self._watched[1] >= term.length_s + 2 * self._margin_s
+        return has_lasted or self._clock() >= term.until_s + self._margin_s
+
     def _take_number(self, number: int) -> bool:
-        term = LeaseTerm(number, self._owner, self._clock() + self._expiry_s)
+        term = LeaseTerm(number, self._owner, self._clock() + self._expiry_s, self._expiry_s)
         try:
             self._put(term, mode="create")
         except AlreadyExistsError:
@@ -156,7 +173,7 @@ class Lease:
         return self._own is not None
 
     def _put(self, term: LeaseTerm, mode: Any) -> None:
-        text = json.dumps({"owner": term.owner, "until_s": term.until_s})
+        text = json.dumps({"owner": term.owner, "until_s": term.until_s, "length_s": term.length_s})
         obstore.put(self._store, self._path(term.number), text.encode(), mode=mode)
 
     def _read_term(self, number: int) -> LeaseTerm:
@@ -164,8 +181,9 @@ class Lease:
         found = obstore.get(self._store, self._path(number))
         try:
             content = json.loads(bytes(found.bytes()))
-            return LeaseTerm(number, str(content["owner"]), float(content["until_s"]))
-        except (ValueError, KeyError, TypeError):
+            length_s = float(content.get("length_s", EXPIRY_S))  # earlier releases did not write it
+            return LeaseTerm(number, str(content["owner"]), float(content["until_s"]), length_s)
+        except (ValueError, KeyError, TypeError, AttributeError):
             written_s = found.meta["last_modified"].timestamp()
             return LeaseTerm(number, "unknown", written_s + self._expiry_s)
 

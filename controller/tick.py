@@ -27,6 +27,7 @@ from models.control.state import Intention
 from models.live.poll_history import PollHistory
 
 FORGET_AFTER_S = 6 * 3600  # a job that was not polled for so long is gone
+AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set back: the job is begun anew
 FAULTS_LOGGED = 20  # of a tick
 log = logging.getLogger(__name__)
 
@@ -111,10 +112,11 @@ class Ticker:
         """Do one tick."""
         began, now_s, settings = time.monotonic(), self._clock(), self._load()
         faults = self._take_in()
-        self._history.forget(round(1000 * (now_s - FORGET_AFTER_S)))
+        self._history.forget(round(1000 * (now_s - FORGET_AFTER_S)), 1000 * (now_s + AHEAD_S))
         self.view = self._viewer.take(now_s)
         every_s = settings.planner.timing.apply_every_s
-        is_evaluation = now_s // every_s > self._evaluated_at_s // every_s
+        # Another turn, not only a later one: after the clock was set back jobs are evaluated as before.
+        is_evaluation = now_s // every_s != self._evaluated_at_s // every_s
         if is_evaluation:
             self._readers.champion.refresh()
             self._evaluate(self.view, settings, round(now_s))

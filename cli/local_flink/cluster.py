@@ -1,4 +1,4 @@
-"""A real Flink cluster on loopback without containers: one JobManager and one TaskManager, two java processes."""
+"""A real Flink cluster on loopback without containers: a JobManager and its TaskManagers, each a java process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LocalCluster:
         work_dir: configuration, logs (``log/``), checkpoints and uploads; kept after the end.
         options: slots and timings.
         flink_home: folder with Flink's ``lib`` and ``plugins``.
-        ready_timeout_s: limit for the JobManager to reply and for the TaskManager's slots to appear.
+        ready_timeout_s: limit for the JobManager to reply and for the TaskManagers' slots to appear.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class LocalCluster:
         self._clock = clock
         self._sleep = sleep
         self._job_manager: subprocess.Popen[bytes] | None = None
-        self._task_manager: subprocess.Popen[bytes] | None = None
+        self._task_managers: dict[int, subprocess.Popen[bytes]] = {}
         self._client: FlinkClient | None = None
         self._generation = 0
 
@@ -86,7 +86,7 @@ class LocalCluster:
     @property
     def process_ids(self) -> list[int]:
         """Process ids of the java processes that are alive."""
-        return [p.pid for p in (self._job_manager, self._task_manager) if p is not None and p.poll() is None]
+        return [process.pid for _, process in self._processes() if process.poll() is None]
 
     def __enter__(self) -> LocalCluster:
         try:
@@ -100,7 +100,7 @@ class LocalCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start both processes and wait until all slots are free.
+        """Start all processes and wait until all slots are free.
 
         Raises:
             FlinkSetupError: java or Flink's jars are missing.
@@ -114,28 +114,46 @@ class LocalCluster:
         ports = {"rest": rest, "rpc": rpc}
         write_configuration(self._conf_dir, flink_configuration(self.options, ports, self.work_dir))
         self._client = FlinkClient(f"http://127.0.0.1:{rest}")
-        self._job_manager = self._launch(JOB_MANAGER, "jobmanager")
-        self.start_taskmanager()
+        self.start_jobmanager(wait=False)
+        for number in range(self.options.task_managers):
+            self.start_taskmanager(number, wait=False)
+        self._wait_for_slots()
 
-    def start_taskmanager(self, *, wait: bool = True) -> None:
-        """Start the TaskManager (again) and, unless told otherwise, wait until the JobManager counts its slots."""
-        if self._task_manager is not None and self._task_manager.poll() is None:
-            raise FlinkError("the TaskManager is running already; kill_taskmanager() first")
-        self._generation += 1
-        self._task_manager = self._launch(TASK_MANAGER, f"taskmanager-{self._generation}")
+    def start_jobmanager(self, *, wait: bool = True) -> None:
+        """Start the JobManager (again, at the same address) and, unless told otherwise, wait until all slots are there.
+
+        Its jobs of before are gone: it keeps nothing.
+        """
+        if self._job_manager is not None and self._job_manager.poll() is None:
+            raise FlinkError("the JobManager is running already; kill_jobmanager() first")
+        self._job_manager = self._launch(JOB_MANAGER, "jobmanager")
         if wait:
             self._wait_for_slots()
 
-    def kill_taskmanager(self) -> None:
-        """End the TaskManager as a crash would (SIGKILL)."""
-        if self._task_manager is not None:
-            end_process(self._task_manager, grace_s=0)
+    def start_taskmanager(self, number: int = 0, *, wait: bool = True) -> None:
+        """Start a TaskManager (again) and, unless told otherwise, wait until the JobManager counts its slots."""
+        known = self._task_managers.get(number)
+        if known is not None and known.poll() is None:
+            raise FlinkError("the TaskManager is running already; kill_taskmanager() first")
+        self._generation += 1
+        self._task_managers[number] = self._launch(TASK_MANAGER, f"taskmanager-{self._generation}")
+        if wait:
+            self._wait_for_slots()
+
+    def kill_jobmanager(self) -> None:
+        """End the JobManager as a crash would (SIGKILL)."""
+        if self._job_manager is not None:
+            end_process(self._job_manager, grace_s=0)
+
+    def kill_taskmanager(self, number: int = 0) -> None:
+        """End a TaskManager as a crash would (SIGKILL)."""
+        if number in self._task_managers:
+            end_process(self._task_managers[number], grace_s=0)
 
     def stop(self) -> None:
         """End everything; harmless when nothing runs."""
-        for process in (self._task_manager, self._job_manager):
-            if process is not None:
-                end_process(process)
+        for _, process in reversed(self._processes()):
+            end_process(process)
         if self._client is not None:
             self._client.close()
 
@@ -148,24 +166,30 @@ class LocalCluster:
         command = java_command(java_tool("java"), self._home, self._conf_dir, logs / f"{name}.log", entry_point)
         return start_process(command, logs / f"{name}.out", {"FLINK_PLUGINS_DIR": str(self._home / "plugins")})
 
+    def _processes(self) -> list[tuple[str, subprocess.Popen[bytes]]]:
+        """Return the java processes with their names, those that have ended too; the JobManager first."""
+        job_manager = [] if self._job_manager is None else [("JobManager", self._job_manager)]
+        return [*job_manager, *(("TaskManager", process) for process in self._task_managers.values())]
+
     def _wait_for_slots(self) -> None:
+        expected = self.options.slots * len(self._task_managers)
         deadline = self._clock() + self._ready_timeout_s
         while self._clock() < deadline:
             self._refuse_dead_process()
             try:
                 # More than this generation's slots are counted while a killed TaskManager has not been missed yet.
-                if int(self.client.overview()["slots-total"]) == self.options.slots:
+                if int(self.client.overview()["slots-total"]) == expected:
                     return
             except (FlinkUnreachable, KeyError):
                 pass
             except FlinkError:  # the REST server is up before the leader is elected: 404 and 503 until then
                 pass
             self._sleep(0.3)
-        raise ClusterNotReady(f"no {self.options.slots} slots within {self._ready_timeout_s:g} s{self._log_ends()}")
+        raise ClusterNotReady(f"no {expected} slots within {self._ready_timeout_s:g} s{self._log_ends()}")
 
     def _refuse_dead_process(self) -> None:
-        for name, process in (("JobManager", self._job_manager), ("TaskManager", self._task_manager)):
-            if process is not None and process.poll() is not None:
+        for name, process in self._processes():
+            if process.poll() is not None:
                 raise ClusterNotReady(f"the {name} ended with code {process.returncode}{self._log_ends()}")
 
     def _log_ends(self) -> str:

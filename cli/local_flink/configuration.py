@@ -47,7 +47,8 @@ class ClusterOptions:
     """What may differ between local clusters; the defaults make rescales quick to watch.
 
     Attributes:
-        slots: slots of the TaskManager.
+        slots: slots of a TaskManager.
+        task_managers: how many there are.
         checkpoint_every_s: interval of checkpoints, to a local directory.
         cooldown_s: rest of the adaptive scheduler after a rescale.
         stabilisation_s: how long it waits for more slots before it uses what it has.
@@ -55,6 +56,7 @@ class ClusterOptions:
     """
 
     slots: int = 8
+    task_managers: int = 1
     checkpoint_every_s: float = 3.0
     cooldown_s: float = 2.0
     stabilisation_s: float = 1.0

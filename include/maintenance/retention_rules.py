@@ -7,13 +7,19 @@ from datetime import date, datetime, timedelta
 
 from include.settings import Retention
 from include.stages import Stage
-from include.tables import LOOKS, POLICY_MEMORY, QUALITY, QUARANTINE, Table
+from include.tables import (
+    CONTROL_LOG,
+    CONTROLLER_MEMORY,
+    POLICY_MEMORY,
+    QUALITY,
+    QUARANTINE,
+    RESCALE_OUTCOMES,
+    Table,
+)
 
 # Written at every evaluation, and of use until the next few.
-TICK_TABLES = frozenset({LOOKS.name, POLICY_MEMORY.name, "ops.controller_memory"})
-LOG_TABLES = frozenset(
-    {QUARANTINE.name, QUALITY.name, "ops.control_log", "gold.applied_steps", "gold.rescale_outcomes"}
-)
+TICK_TABLES = frozenset({POLICY_MEMORY.name, CONTROLLER_MEMORY.name})
+LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, RESCALE_OUTCOMES.name})
 # Profiles are expensive and few: a policy reads them however old they are.
 _KEPT_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}
 

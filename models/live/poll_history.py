@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -97,9 +98,12 @@ class PollHistory:
         ]
         return by_job(found, rows, stops, self._settle_s, now_s)
 
-    def forget(self, before_ms: int) -> list[JobKey]:
-        """Forget the jobs whose last reply is older (epoch milliseconds); returns them."""
-        gone = [key for key, job in self._jobs.items() if job.polled_ms < before_ms]
+    def forget(self, before_ms: int, after_ms: float = math.inf) -> list[JobKey]:
+        """Forget the jobs whose last reply is older, or later (epoch milliseconds); returns them.
+
+        After the clock was set back, later replies would keep the present ones out as not newer.
+        """
+        gone = [key for key, job in self._jobs.items() if not before_ms <= job.polled_ms <= after_ms]
         if not gone:
             return []
         for key in gone:

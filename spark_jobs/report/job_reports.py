@@ -13,8 +13,8 @@ import pandas as pd
 from include.settings import Settings
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
-from spark_jobs.report.control_log import read_lines
 from spark_jobs.plot_text import shorten_name
+from spark_jobs.report.control_log import read_lines
 from spark_jobs.report.figures import visible_curve
 from spark_jobs.report.outcomes import list_outcomes, measure_outcome, optional_number, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step

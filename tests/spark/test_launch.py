@@ -11,7 +11,7 @@ import pytest
 from cli.embedded import below
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError
 from spark_jobs import launch
-from spark_jobs.apply.stage import NoPlanError
+from spark_jobs.train.data import NothingToLearnError
 
 AS_OF = ["--as-of", "2026-11-20T19:00:00Z"]
 
@@ -39,12 +39,12 @@ def test_each_stage_leaves_its_own_counts_and_seconds(stages, capsys):
 
 
 def test_a_failure_names_its_stage_and_begins_no_later_one(stages, capsys):
-    with pytest.raises(NoPlanError):
-        launch.main(["forecast", "apply", "report", *AS_OF])
+    with pytest.raises(NothingToLearnError):
+        launch.main(["forecast", "train", "report", *AS_OF])
     assert {path.stem for path in stages.iterdir()} == {"forecast"}
     printed = capsys.readouterr()
-    assert "tidewise: stage apply failed: NoPlanError:" in printed.err
-    assert "run it again: forecast apply report --as-of 2026-11-20T19:00:00Z" in printed.err
+    assert "tidewise: stage train failed: NothingToLearnError:" in printed.err
+    assert "run it again: forecast train report --as-of 2026-11-20T19:00:00Z" in printed.err
     assert "report" not in printed.out
 
 

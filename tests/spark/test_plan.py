@@ -1,4 +1,4 @@
-"""The plan stage on small tables: rows, refusals by name, reruns, agenda."""
+"""The plan stage on small tables: rows, refusals by name, reruns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
 from include import tables
-from include.control.agenda import due, read_agenda
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.bundle import FleetBundle
@@ -108,11 +107,7 @@ def test_running_twice_gives_the_same_rows_and_files(
     written = json.loads(files["plans.json"])
     assert [(row["job"], row["status"]) for row in written] == [("rising", "planned"), ("steady", "hold")]
     assert written[0]["effective_at"] == "2026-11-20T22:00:00Z"
-    agenda = read_agenda(settings)
-    assert agenda is not None
-    assert agenda.as_of == fleet.AS_OF
-    assert not due(settings, fleet.AS_OF + timedelta(hours=3, minutes=57))
-    assert due(settings, fleet.AS_OF + timedelta(hours=3, minutes=58))
+    assert written[0]["apply_at"] == "2026-11-20T21:58:00Z"
 
 
 def test_another_as_of_is_another_slice(

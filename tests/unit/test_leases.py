@@ -55,6 +55,31 @@ def test_one_alone_holds_it_until_its_end(tmp_path, clock) -> None:
         one.renew()
 
 
+def test_an_end_that_a_clock_far_ahead_has_written_is_not_waited_for(tmp_path, clock) -> None:
+    wrong, running = Clock(clock.now_s + 7200.0), Clock(0.0)
+    killed = lease(tmp_path, wrong)
+    assert killed.take()
+    two = Lease(str(tmp_path), "live", "two", clock, expiry_s=2 * MARGIN_S + 1, margin_s=MARGIN_S, monotonic=running)
+    assert not two.take()
+    running.now_s += EXPIRY_S + 2 * MARGIN_S - 1  # the length of the other's term, not of the own ones
+    assert not two.take()
+    running.now_s += 1
+    assert two.take()
+    with pytest.raises(LeaseLostError, match="followed by 2"):
+        killed.check()
+
+
+def test_a_term_that_is_renewed_is_watched_anew(tmp_path, clock) -> None:
+    wrong, running = Clock(clock.now_s + 7200.0), Clock(0.0)
+    holder = lease(tmp_path, wrong)
+    assert holder.take()
+    two = Lease(str(tmp_path), "live", "two", clock, expiry_s=EXPIRY_S, margin_s=MARGIN_S, monotonic=running)
+    for _ in range(10):
+        assert not two.take()
+        running.now_s += EXPIRY_S - MARGIN_S
+        holder.renew()
+
+
 def test_every_renewal_has_a_higher_number_and_old_ones_are_cleaned_up(tmp_path, clock) -> None:
     one = lease(tmp_path, clock)
     assert one.take()

@@ -216,6 +216,15 @@ def test_a_job_that_is_forgotten_leaves_the_others_as_they_are():
     assert column(seen(made, 60).processing_rate_per_s) == [9.0]
 
 
+def test_a_job_that_was_polled_before_the_clock_was_set_back_is_begun_anew():
+    made = history(JOB.job(3600))
+    assert [one.rule for one in made.add([JOB.job(10)])] == ["not_newer"]
+    assert made.forget(0, 1000.0 * (T0_S + 3600)) == []
+    assert made.forget(0, 1000.0 * (T0_S + 60)) == [("c", "a" * 32)]
+    assert made.add([JOB.job(20), JOB.plan(21)]) == []
+    assert [job.polled_at_ms for job in made.jobs()] == [1000 * (T0_S + 20)]
+
+
 def test_nothing_gives_nothing():
     made = PollHistory(MINUTE)
     assert (made.add([]), made.jobs(), made.forget(0)) == ([], [], [])

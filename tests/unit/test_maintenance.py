@@ -24,7 +24,7 @@ from include.settings import Retention, Settings, Training, check_settings
 from include.settings.tree import SettingsError
 from include.tables import (
     BRONZE_METRICS,
-    LOOKS,
+    CONTROLLER_MEMORY,
     MODEL_VERSIONS,
     OBSERVATIONS,
     PLANS,
@@ -66,43 +66,43 @@ OLD, PAST = TODAY - timedelta(days=200), TODAY - timedelta(days=5)
 @pytest.fixture
 def looks(tmp_path: Path) -> Path:
     """A table of evaluations: an old day, a past one in many files, and today's."""
-    path = tmp_path / "lake" / LOOKS.relative_path
+    path = tmp_path / "lake" / CONTROLLER_MEMORY.relative_path
     for day, files in ((OLD, 3), (PAST, 6), (TODAY, 4)):
-        write(path, LOOKS, day, files)
+        write(path, CONTROLLER_MEMORY, day, files)
     return path
 
 
 def test_old_days_go_past_days_are_merged_and_today_is_left_alone(looks: Path) -> None:
-    done = keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    done = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert days(looks) == {PAST: 6, TODAY: 4}
     assert (done.files, done.old_files, done.merged_files) == (13, 3, 6)
     assert done.old_before == TODAY - timedelta(days=90)
     files = DeltaTable(looks).file_uris()
     assert sum(f"date={PAST}" in file for file in files) == 1
     assert sum(f"date={TODAY}" in file for file in files) == 4
-    again = keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    again = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert (again.old_files, again.merged_files, again.removed_files) == (0, 0, 0)
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(looks: Path) -> None:
     before, version = sorted(looks.rglob("*")), DeltaTable(looks).version()
-    planned = keep_up(str(looks), LOOKS, Retention(), NOW, applies=False)
+    planned = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=False)
     assert (sorted(looks.rglob("*")), DeltaTable(looks).version()) == (before, version)
-    done = keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    done = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert (planned.old_files, planned.merged_files) == (done.old_files, done.merged_files)
 
 
 def test_a_table_can_be_read_as_it_was_within_the_time_travel(looks: Path) -> None:
     before = DeltaTable(looks).version()
-    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert DeltaTable(looks, version=before).to_pyarrow_table().num_rows == 13
     # What a killed writer has left is removed once no running one can need it.
     orphan = looks / f"date={PAST}" / "part-00000-killed.parquet"
     orphan.write_bytes(b"PAR1 half a file")
-    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert orphan.exists()
     age(looks, 31)
-    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert not orphan.exists()
     assert days(looks) == {PAST: 6, TODAY: 4}
 
@@ -122,8 +122,8 @@ def test_killed_in_the_middle_it_is_run_again(looks: Path, killed_at: str, monke
     with monkeypatch.context() as patch:
         patch.setattr(owner, killed_at, killed)
         with pytest.raises(KilledError):
-            keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
-    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+            keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert days(looks) == {PAST: 6, TODAY: 4}
 
 
@@ -134,12 +134,12 @@ def test_a_writer_that_is_faster_is_waited_for(looks: Path, monkeypatch: pytest.
     def loses_twice(self: TableOptimizer, *arguments: Any, **options: Any) -> Any:
         if len(conflicts) < table_upkeep.TRIES - 1:
             conflicts.append(1)
-            write(looks, LOOKS, TODAY)
+            write(looks, CONTROLLER_MEMORY, TODAY)
             raise CommitFailedError("a concurrent transaction removed a file")
         return compact(self, *arguments, **options)
 
     monkeypatch.setattr(TableOptimizer, "compact", loses_twice)
-    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert days(looks) == {PAST: 6, TODAY: 6}
 
 
@@ -147,11 +147,11 @@ def test_appends_while_a_table_is_kept_up_are_kept(looks: Path, monkeypatch: pyt
     delete = DeltaTable.delete
 
     def delete_beside_a_writer(self: DeltaTable, *arguments: Any, **options: Any) -> Any:
-        write(looks, LOOKS, TODAY)  # after the version was read, before this commit
+        write(looks, CONTROLLER_MEMORY, TODAY)  # after the version was read, before this commit
         return delete(self, *arguments, **options)
 
     monkeypatch.setattr(DeltaTable, "delete", delete_beside_a_writer)
-    keep_up(str(looks), LOOKS, Retention(), NOW, applies=True)
+    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert days(looks) == {PAST: 6, TODAY: 5}
 
 
@@ -177,7 +177,7 @@ def test_what_a_remake_needs_is_kept_by_default() -> None:
 
 def test_every_table_of_the_lake_has_a_rule_and_those_of_ticks_are_in_days() -> None:
     assert all(days_of(table, Retention()) is not None or table.name.startswith("bronze") for table in TABLES)
-    assert [table.name for table in (LOOKS, POLICY_MEMORY) if "date" not in table.partition_by] == []
+    assert [table.name for table in (CONTROLLER_MEMORY, POLICY_MEMORY) if "date" not in table.partition_by] == []
 
 
 def test_settings_that_remove_what_is_read_are_refused() -> None:

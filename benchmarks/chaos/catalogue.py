@@ -1,0 +1,34 @@
+"""All kinds of faults, and which of them a seed gives in which order."""
+
+from __future__ import annotations
+
+import random
+
+from benchmarks.chaos.faults import controller_faults, flink_faults, machine_faults, person_faults, wire_faults
+from benchmarks.chaos.scene import Fault
+
+CATALOGUE: tuple[Fault, ...] = (
+    *controller_faults.FAULTS,
+    *flink_faults.FAULTS,
+    *wire_faults.FAULTS,
+    *person_faults.FAULTS,
+    *machine_faults.FAULTS,
+)
+
+
+def draw_faults(count: int, rng: random.Random) -> list[Fault]:
+    """Return faults in the order in which they are injected: each kind once before any comes a second time."""
+    drawn: list[Fault] = []
+    while len(drawn) < count:
+        drawn += rng.sample(CATALOGUE, len(CATALOGUE))
+    return drawn[:count]
+
+
+def find_faults(names: list[str]) -> list[Fault]:
+    """Return faults by name.
+
+    Raises:
+        KeyError: one that is not known.
+    """
+    known = {fault.name: fault for fault in CATALOGUE}
+    return [known[name] for name in names]

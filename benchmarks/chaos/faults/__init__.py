@@ -1,0 +1,1 @@
+"""Kinds of faults, by what they befall."""

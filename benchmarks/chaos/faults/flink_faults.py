@@ -1,0 +1,80 @@
+"""Faults of Flink's processes and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.chaos.run_settings import PARALLELISM_MAX
+from benchmarks.chaos.scene import Fault, Scene
+from benchmarks.chaos.world import TASK_MANAGERS
+from cli.local_flink.load import ENRICH
+
+GROUP = "Flink"
+
+
+@contextmanager
+def kill_task_manager(scene: Scene) -> Iterator[None]:
+    """Kill one TaskManager of two at any moment, and start it again."""
+    cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
+    yield
+    scene.pause(0.0, 8.0)
+    scene.hit()
+    cluster.kill_taskmanager(number)
+    scene.pause(0.0, 6.0)
+    cluster.start_taskmanager(number)
+
+
+@contextmanager
+def kill_job_manager(scene: Scene) -> Iterator[None]:
+    """Kill the JobManager at any moment and start it again; a person submits its jobs anew."""
+    world = scene.world
+    asked = {job: world.jobs.requested(job)[ENRICH] for job in world.jobs.ids}
+    yield
+    scene.pause(0.0, 8.0)
+    scene.hit()
+    world.cluster.kill_jobmanager()
+    scene.pause(0.0, 3.0)
+    world.cluster.start_jobmanager()
+    world.jobs.submit_all(asked if scene.rng.random() < 0.5 else None)
+
+
+@contextmanager
+def take_slots_before(scene: Scene) -> Iterator[None]:
+    """Take the slots of one TaskManager away before a rise is due; they come back later."""
+    cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
+    cluster.kill_taskmanager(number)
+    scene.after.callback(lambda: cluster.start_taskmanager(number))
+    yield
+    scene.hit()
+
+
+@contextmanager
+def take_slots_meanwhile(scene: Scene) -> Iterator[None]:
+    """Take the slots of one TaskManager away while a request is in flight; they come back later."""
+    cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
+    yield
+    scene.wait_until_recorded()
+    scene.hit()
+    cluster.kill_taskmanager(number)
+    scene.after.callback(lambda: cluster.start_taskmanager(number))
+
+
+@contextmanager
+def deploy_anew(scene: Scene) -> Iterator[None]:
+    """Cancel the job at any moment and submit it again, with a parallelism of its own."""
+    jobs, parallelism = scene.world.jobs, scene.rng.randint(1, PARALLELISM_MAX)
+    yield
+    scene.pause(0.0, 8.0)
+    scene.hit()
+    jobs.cancel(scene.job)
+    jobs.submit(scene.job, parallelism)
+
+
+FAULTS = (
+    Fault("TaskManager killed and started again", GROUP, kill_task_manager),
+    Fault("JobManager killed, jobs submitted again", GROUP, kill_job_manager),
+    Fault("slots taken away before a step", GROUP, take_slots_before),
+    Fault("slots taken away while a request is in flight", GROUP, take_slots_meanwhile),
+    Fault("job cancelled and deployed anew", GROUP, deploy_anew),
+)

@@ -1,0 +1,73 @@
+"""Faults on the way between the controller and Flink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from benchmarks.chaos import wire_troubles
+from benchmarks.chaos.proxy import Trouble
+from benchmarks.chaos.scene import Fault, Inject, Scene
+from benchmarks.chaos.waiting import wait_until
+
+PUTS, REPLIES = "request", "replies"
+_SHARE = 0.7  # of all replies
+_COMES_S = 90.0
+
+
+def trouble_put(trouble: Trouble) -> Inject:
+    """Return a fault that meets the next request for the job."""
+
+    @contextmanager
+    def inject(scene: Scene) -> Iterator[None]:
+        hits = scene.world.proxy.hits
+        with scene.world.proxy.troubling_put(scene.job_id, trouble):
+            yield
+            wait_until(lambda: scene.world.proxy.hits > hits, _COMES_S, f"a request for {scene.job} is sent", 0.05)
+            scene.is_hit = True
+
+    return inject
+
+
+def trouble_replies(trouble: Trouble) -> Inject:
+    """Return a fault that meets most replies to the controller for a while."""
+
+    @contextmanager
+    def inject(scene: Scene) -> Iterator[None]:
+        hits = scene.world.proxy.hits
+        with scene.world.proxy.troubling_replies(trouble, _SHARE, scene.rng):
+            yield
+            scene.pause(6.0, 14.0)
+        scene.is_hit = scene.world.proxy.hits > hits
+        scene.notes.append(f"{scene.world.proxy.hits - hits} replies")
+
+    return inject
+
+
+_OF_PUTS: dict[str, Trouble] = {
+    "request dropped": wire_troubles.drop,
+    "request delayed by 5 s": wire_troubles.delay_by(5.0),
+    "request delayed beyond its deadline": wire_troubles.delay_by(30.0),
+    "request duplicated": wire_troubles.duplicate,
+    "request answered 200 and not handed on": wire_troubles.fake_acceptance,
+    "request handed on, its reply lost": wire_troubles.lose_reply,
+    "request handed on, its reply cut": wire_troubles.cut_reply,
+    "request handed on, answered 500": wire_troubles.accept_with_500,
+    "request answered 500": wire_troubles.reply_500,
+    "request answered with HTML": wire_troubles.reply_html,
+    "request redirected": wire_troubles.redirect,
+}
+_OF_REPLIES: dict[str, Trouble] = {
+    "connections closed": wire_troubles.drop,
+    "replies delayed by 3 s": wire_troubles.delay_by(3.0),
+    "replies 500": wire_troubles.reply_500,
+    "replies HTML": wire_troubles.reply_html,
+    "replies garbage": wire_troubles.reply_garbage,
+    "replies redirect": wire_troubles.redirect,
+    "replies cut in the middle": wire_troubles.cut_reply,
+}
+
+FAULTS = (
+    *(Fault(name, PUTS, trouble_put(trouble)) for name, trouble in _OF_PUTS.items()),
+    *(Fault(name, REPLIES, trouble_replies(trouble)) for name, trouble in _OF_REPLIES.items()),
+)

@@ -1,0 +1,92 @@
+"""How a fault ended for the job that it met: read from the controller's log and from Flink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.chaos.log_rows import LogRow
+
+HELD = frozenset({"held", "on_hold", "foreign_change", "mode_off"})
+# Decisions after which the same step is tried again.
+PASSING = frozenset({"not_received", "withdrawn_before_sending", "refused_by_flink", "late_request", "no_reply"})
+STANDS_TICKS, PASSES_TICKS = 5, 16  # without another decision: then a refusal stands
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a fault ended.
+
+    Attributes:
+        verdict: confirmed, rolled back, refused, held, or unsettled.
+        reason: named reason of a refusal or a hold.
+    """
+
+    verdict: str
+    reason: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the fault ended as it may."""
+        return self.verdict != "unsettled"
+
+    def __str__(self) -> str:
+        """Return it for a table."""
+        return f"{self.verdict}: {self.reason}" if self.reason else self.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """What Flink says of a job, by operator; empty when it does not run, or does not reply."""
+
+    running: Mapping[str, int]
+    requested: Mapping[str, int]
+
+    def is_at(self, target: Mapping[str, int]) -> bool:
+        """Whether the job was asked for a parallelism and runs at it."""
+        return dict(self.running) == dict(target) == dict(self.requested)
+
+
+def judge(
+    rows: Sequence[LogRow], step_id: str, target: Mapping[str, int], look: Callable[[], JobState], ticks: int
+) -> Outcome | None:
+    """Return how it ended; None while it has not.
+
+    Args:
+        rows: of the job since the fault began, in their order.
+        step_id: of the step that was planned for it.
+        target: of that step, by operator.
+        look: asks Flink.
+        ticks: that controllers have made since the last of the rows.
+    """
+    last = rows[-1] if rows else None
+    if last is None or last.history["in_flight"] is not None or last.history["unfilled"] is not None:
+        return None
+    state = look()
+    if not state.running or state.running != state.requested:
+        # Flink may lack slots: what was asked for stands, and the controller has said why nothing follows.
+        return _stand(last, ticks)
+    if last.verb == "confirm" and last.request is not None:
+        return _end(last, last.step_id == step_id and state.is_at(target))
+    if last.verb == "wait" and last.reason != "mode_off":
+        # Taken over as it is: after a restart with the same parallelism, or with a request that arrived late.
+        return Outcome("confirmed", last.reason) if state.is_at(target) and ticks >= STANDS_TICKS else None
+    return _stand(last, ticks)
+
+
+def _end(confirmed: LogRow, is_ours: bool) -> Outcome | None:
+    if confirmed.request is not None and confirmed.request["is_rollback"]:
+        return Outcome("rolled back")
+    return Outcome("confirmed") if is_ours else None
+
+
+def _stand(last: LogRow, ticks: int) -> Outcome | None:
+    """Return the refusal or hold that a last row says, when nothing has followed it for long enough."""
+    is_passing = last.reason in PASSING or last.answer != ""
+    if ticks < (PASSES_TICKS if is_passing else STANDS_TICKS):
+        return None
+    if last.reason in HELD:
+        return Outcome("held", last.reason)
+    if last.answer:
+        return Outcome("refused", last.answer.partition(":")[0])
+    return Outcome("refused", last.reason) if last.verb == "refuse" else None

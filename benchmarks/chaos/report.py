@@ -1,0 +1,87 @@
+"""The table of faults and outcomes: on the console, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.chaos.run import Injected, Result
+
+_COLUMNS = ("#", "befalls", "fault", "job", "outcome", "s", "note")
+
+
+def show(result: Result, console: Console) -> None:
+    """Print the table and what has to hold."""
+    table = Table(*_COLUMNS, title=f"faults and outcomes, seed {result.seed}")
+    for one in result.injected:
+        table.add_row(*_cells(one))
+    console.print(table)
+    for line in summarise(result):
+        console.print(line, highlight=False)
+
+
+def summarise(result: Result) -> list[str]:
+    """Return what the run found, a sentence each."""
+    verdicts = Counter(one.outcome.verdict for one in result.injected)
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    found = [
+        f"{len(result.injected)} faults in {result.seconds / 60:.1f} min: {counted}",
+        f"{result.puts} requests came to the proxy; the reactive part wanted {result.reactive} of them",
+    ]
+    found += [f"VIOLATED: {one.invariant}: {one.detail}" for one in result.violations]
+    found += [f"LOST: {one}" for one in result.losses]
+    if not result.violations:
+        found.append("no invariant was violated")
+    if not result.losses:
+        found.append("every restart restored the newest checkpoint, and the sources owe what their traces say")
+    return found
+
+
+def write(result: Result, folder: Path) -> list[Path]:
+    """Write the result; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
+    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in _cells(one))} |" for one in result.injected]
+    listed = "\n".join(f"- {line}" for line in summarise(result))
+    markdown, data = folder / "faults.md", folder / "faults.json"
+    markdown.write_text(f"# Faults and outcomes, seed {result.seed}\n\n" + "\n".join(lines) + f"\n\n{listed}\n")
+    data.write_text(json.dumps(_plain(result), indent=1) + "\n")
+    return [markdown, data]
+
+
+def _cells(one: Injected) -> list[str]:
+    note = "; ".join(filter(None, [one.note, f"attempt {one.attempts}" if one.attempts > 1 else ""]))
+    return [str(one.number), one.fault.group, one.fault.name, one.job, str(one.outcome), f"{one.seconds:.0f}", note]
+
+
+def _plain(result: Result) -> dict[str, object]:
+    return {
+        "seed": result.seed,
+        "is_good": result.is_good,
+        "seconds": round(result.seconds, 1),
+        "puts": result.puts,
+        "reactive": result.reactive,
+        "faults": [
+            {
+                "number": one.number,
+                "group": one.fault.group,
+                "name": one.fault.name,
+                "job": one.job,
+                "verdict": one.outcome.verdict,
+                "reason": one.outcome.reason,
+                "seconds": round(one.seconds, 1),
+                "attempts": one.attempts,
+                "began_s": round(one.began_s, 3),
+                "note": one.note,
+            }
+            for one in result.injected
+        ],
+        "violations": [
+            {"invariant": one.invariant, "at_s": one.at_s, "detail": one.detail} for one in result.violations
+        ],
+        "losses": list(result.losses),
+    }

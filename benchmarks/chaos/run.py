@@ -1,0 +1,128 @@
+"""A run: one fault after the other, each until its job is settled, and at the end what has to hold over all of it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.chaos.invariants import Record, Violation, find_violations
+from benchmarks.chaos.losses import find_losses
+from benchmarks.chaos.outcome import Outcome
+from benchmarks.chaos.scene import Fault, Scene
+from benchmarks.chaos.waiting import NotReachedError
+from benchmarks.chaos.world import World, open_world
+from include.flink.faults import FlinkError
+
+_ATTEMPTS = 3  # at a fault that came too late for its step
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """One fault and how it ended.
+
+    Attributes:
+        number: from 1.
+        job: that it met.
+        seconds: until it was settled.
+        attempts: how often it was injected: one that came when its step had ended already does not count.
+        began_s: epoch seconds.
+    """
+
+    number: int
+    fault: Fault
+    job: str
+    outcome: Outcome
+    seconds: float
+    attempts: int
+    began_s: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run found.
+
+    Attributes:
+        puts: requests that came to the proxy.
+        reactive: those that the reactive part wanted.
+    """
+
+    seed: int
+    injected: Sequence[Injected]
+    violations: Sequence[Violation]
+    losses: Sequence[str]
+    puts: int
+    reactive: int
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every fault ended as it may, and nothing happened that must not."""
+        return not self.violations and not self.losses and all(one.outcome.is_good for one in self.injected)
+
+
+def run(out: Path, faults: Sequence[Fault], seed: int, say: Callable[[str], None]) -> Result:
+    """Inject faults on a cluster of its own.
+
+    Args:
+        out: an empty folder; everything is written below it.
+        faults: in their order.
+        seed: of everything random in them.
+        say: prints a line.
+    """
+    began = time.monotonic()
+    injected: list[Injected] = []
+    say("starting Flink with three jobs, and a controller")
+    with open_world(out) as world:
+        for number, fault in enumerate(faults, 1):
+            one = inject(world, fault, number, random.Random(f"{seed} {number}"))
+            injected.append(one)
+            say(f"{number} of {len(faults)}  {describe(one)}")
+            if not one.outcome.is_good:
+                say("the run ends here: the cluster is in a state that nobody planned")
+                break
+        losses = find_losses(world)
+        record = take_record(world)
+    reactive = sum(row.sends and row.origin == "reactive" for row in record.rows)
+    violations = find_violations(record)
+    return Result(seed, injected, violations, losses, len(record.puts), reactive, time.monotonic() - began)
+
+
+def inject(world: World, fault: Fault, number: int, rng: random.Random) -> Injected:
+    """Inject one fault until it meets a step that has not ended, and wait for its end."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        began, began_s, job = time.monotonic(), time.time(), "?"
+        try:
+            world.restore()
+            job = world.choose_job(rng)
+            scene = Scene(world, rng, job, world.choose_parallelism(job, rng))
+            with scene.after:
+                with fault.inject(scene):
+                    scene.step = world.plan(job, scene.parallelism)
+                outcome = scene.settle()
+                seconds = time.monotonic() - began
+            note = "; ".join(scene.notes)
+        except (NotReachedError, FlinkError) as error:
+            outcome, seconds, note = Outcome("unsettled", str(error)), time.monotonic() - began, ""
+            return Injected(number, fault, job, outcome, seconds, attempt, began_s, note)
+        if scene.is_hit or not outcome.is_good:
+            break
+    if not scene.is_hit:
+        note = "; ".join(filter(None, [note, "met no open step"]))
+    return Injected(number, fault, job, outcome, seconds, attempt, began_s, note)
+
+
+def describe(one: Injected) -> str:
+    """Return a line about a fault."""
+    retried = f", attempt {one.attempts}" if one.attempts > 1 else ""
+    note = f" ({one.note})" if one.note else ""
+    return f"{one.fault.name}, {one.job}: {one.outcome} in {one.seconds:.0f} s{retried}{note}"
+
+
+def take_record(world: World) -> Record:
+    """Return what the run left so far."""
+    names = {job_id: options.job_name for job_id, options in world.jobs.all_ids.items()}
+    return Record(list(world.proxy.puts), world.log.read(), names, world.jobs.changes, world.silences)

@@ -1,0 +1,112 @@
+"""One fault: the job that it meets, the step that is planned for it, and waiting for the moments in between."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+
+from benchmarks.chaos.outcome import Outcome, judge
+from benchmarks.chaos.plan_rows import Step
+from benchmarks.chaos.waiting import NotReachedError, wait_until
+from benchmarks.chaos.world import World
+
+_RECORDED_S, _SETTLES_S = 90.0, 240.0
+
+
+@dataclass(slots=True)
+class Scene:
+    """A fault in progress.
+
+    Attributes:
+        began_s: epoch seconds.
+        job: that it meets.
+        parallelism: that is going to be planned.
+        step: once it is planned.
+        is_hit: whether the fault met a step that had not ended.
+        after: what is undone when the outcome is known.
+        notes: for the table.
+    """
+
+    world: World
+    rng: random.Random
+    job: str
+    parallelism: int
+    began_s: float = field(default_factory=time.time)
+    step: Step | None = None
+    is_hit: bool = False
+    after: ExitStack = field(default_factory=ExitStack)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def job_id(self) -> str:
+        """Flink's id of the job now."""
+        return self.world.jobs.ids[self.job]
+
+    @property
+    def target(self) -> dict[str, int]:
+        """What the step wants, by operator."""
+        return {} if self.step is None else dict(self.step.target)
+
+    def pause(self, least_s: float, most_s: float) -> None:
+        """Let a random time pass: a fault may come at any moment."""
+        time.sleep(self.rng.uniform(least_s, most_s))
+
+    def hit(self) -> None:
+        """Note that the fault happens now."""
+        self.is_hit = self.is_hit or self.is_open()
+
+    def is_open(self) -> bool:
+        """Whether the step has not come to an end."""
+        return self.world.log.of_job(self.job, self.began_s)[-1:] == [] or self.outcome() is None
+
+    def wait_until_recorded(self, every_s: float = 0.02) -> None:
+        """Wait until the controller has written down that it sends."""
+
+        def is_recorded() -> bool:
+            rows = self.world.log.of_job(self.job, self.began_s)
+            return any(row.sends and row.step_id == self._step_id for row in rows)
+
+        wait_until(is_recorded, _RECORDED_S, f"a request for {self.job} is recorded", every_s)
+
+    def wait_for_put(self) -> None:
+        """Wait until a request for the job has come to the proxy."""
+
+        def has_come() -> bool:
+            return any(put.job_id == self.job_id and put.received_s >= self.began_s for put in self.world.proxy.puts)
+
+        wait_until(has_come, _RECORDED_S, f"a request for {self.job} is sent", 0.02)
+
+    def outcome(self) -> Outcome | None:
+        """Return how it has ended; None while it has not."""
+        world = self.world
+        rows = world.log.of_job(self.job, self.began_s)
+        ticks = world.lease_number - rows[-1].lease_number if rows else 0
+        return judge(rows, self._step_id, self.target, lambda: world.look(self.job), ticks)
+
+    def settle(self) -> Outcome:
+        """Wait for the end."""
+        try:
+            return wait_until(self.outcome, _SETTLES_S, f"{self.job} is settled", 0.25)
+        except NotReachedError:
+            rows = self.world.log.of_job(self.job, self.began_s)
+            return Outcome("unsettled", rows[-1].reason if rows else "no decision")
+
+    @property
+    def _step_id(self) -> str:
+        return "" if self.step is None else self.step.step_id
+
+
+Inject = Callable[[Scene], AbstractContextManager[None]]
+"""Prepares a fault, lets the step be planned at its ``yield``, and then does what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A kind of fault."""
+
+    name: str
+    group: str
+    inject: Inject
