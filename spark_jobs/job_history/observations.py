@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
+from models.live.windows import BACKPRESSURED_ABOVE
 from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY
 from spark_jobs.lake import date_hour_columns
 
@@ -102,9 +103,11 @@ def _observed() -> dict[str, Column]:
 
 
 def _share(total: str, gauge: str) -> Column:
-    # Flink counts in steps of its measurement: a share may come out a little above one.
+    # Flink counts in steps of its measurement: a share may come out a little above one. What was not measured stays
+    # null, which `least` would pass over.
     counted = _ratio(F.col(f"d_{total}") / F.lit(1000.0), F.col(f"d_{total}_dt_s"))
-    return F.least(F.coalesce(counted, F.col(gauge) / F.lit(1000.0)), F.lit(1.0))
+    share = F.coalesce(counted, F.col(gauge) / F.lit(1000.0))
+    return F.when(share > 1.0, F.lit(1.0)).otherwise(share)
 
 
 def _derived() -> dict[str, Column]:
@@ -120,6 +123,9 @@ def _derived() -> dict[str, Column]:
         "true_processing_rate_per_s": F.when(worked, processed / busy),
         "true_output_rate_per_s": F.when(worked, out / busy),
         "target_data_rate_per_s": F.when(is_source, _target(out, growth)),
+        "target_is_lower_bound": F.coalesce(
+            is_source & pending.isNull() & (F.col("backpressured_share") > BACKPRESSURED_ABOVE), F.lit(False)
+        ),
         "busy_share_max": F.greatest(F.col("busy_share_max"), busy),
         "selectivity": F.when(~is_source & (processed > 0), out / processed),
         "pending_records": pending,

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
+from spark_jobs.job_history.operator_names import is_named_at
 
 # column -> (metric, aggregation over the subtasks)
 _METRICS = {
@@ -63,7 +64,7 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
 
     Args:
         metrics: rows of bronze.metrics.
-        operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``.
+        operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``, ``named_from`` to ``named_until``.
         clusters: the settings of the clusters, for the window length.
 
     Returns:
@@ -76,7 +77,9 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     keys = ["cluster", "job_id", "vertex_id"]
     ids = Window.partitionBy("cluster", "job")
     several = F.min("job_id").over(ids) < F.max("job_id").over(ids)
-    named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys)
+    named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys).where(
+        is_named_at(F.col("observed_at"))
+    )
     measured = named.select(*keys, "job", "operator", "is_source", "is_resubmitted", "observed_at", *_wide_columns())
     sized = measured.withColumn("window_s", window_length_s(clusters))
     dated = sized.withColumn("window_start", window_start("observed_at"))
