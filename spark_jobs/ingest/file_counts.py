@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from include.raw_files import MISPLACED, RawFile
 from include.tables import FILES
 from spark_jobs.lake import Lake, rows_of
-from spark_jobs.raw_parsing.raw_files import RawFile
 
-_NO_FILES = frozenset({"misplaced_file", "unreadable_folder"})
+_NO_FILES = frozenset({MISPLACED, "unreadable_folder"})
 _COUNTS = ("kept", "duplicate", "quarantined", "quarantined_values")
 _LISTED = {
     "cluster": "STRING",

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
+from include.raw_files import RawFile
 from include.tables import BRONZE_JOB_EVENTS
 from include.utc import Interval
 from spark_jobs.ingest.hours import LOOKBACK, read_hours
@@ -14,7 +15,6 @@ from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing import bronze_rows
 from spark_jobs.raw_parsing.numbered_lines import read_lines
 from spark_jobs.raw_parsing.raw_contents import read_contents
-from spark_jobs.raw_parsing.raw_files import RawFile
 
 
 def find_known_vertices(lake: Lake, rows: DataFrame, hours: Interval) -> DataFrame:

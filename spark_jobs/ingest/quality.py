@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from include.raw_files import RawFile
 from include.tables import QUALITY
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where
 from spark_jobs.lake import Lake, rows_of
-from spark_jobs.raw_parsing.raw_files import RawFile
 
 Counts = dict[str, dict[str, Any]]
 """Per cluster, columns of ops.quality by name."""

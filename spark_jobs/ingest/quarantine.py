@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from include.raw_files import RawFile
 from include.tables import QUARANTINE
 from spark_jobs.lake import date_hour_columns, rows_of
-from spark_jobs.raw_parsing.raw_files import RawFile
 
 _FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
 MOST_SHOWN = 20

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
+from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.quality import Counts
@@ -19,7 +20,7 @@ from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing import bronze_rows
 from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_lines
 from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
-from spark_jobs.raw_parsing.raw_files import RawFile, hour_range, list_files, list_files_and_faults
+from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
 
 
 def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[RawFile]:

@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from include.raw_files import RawFile
 from spark_jobs.lake import empty
-from spark_jobs.raw_parsing.raw_files import RawFile
 from spark_jobs.raw_parsing.raw_lines import PIECE_BYTES
 
 _CHUNK_BYTES = 2**20  # what zlib did not get to is copied at each step
