@@ -17,7 +17,7 @@ from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY
 from spark_jobs.lake import date_hour_columns
 
 _WINDOW_KEY = (*VERTEX_KEY, "window_start")  # in the order of samples
-_SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "window_start")
+_SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "vertex_id", "window_start")
 _SHARES = {"busy": "busy_share", "idle": "idle_share", "backpressured": "backpressured_share"}
 
 
@@ -59,12 +59,14 @@ def _windows(samples: DataFrame) -> DataFrame:
 
 
 def _superseded(samples: DataFrame) -> DataFrame:
-    """Return the windows of former ids: a job submitted again inside a window has samples under two, the later stands.
+    """Return the windows of former ids: what is submitted again inside a window has samples under two, the later stands.
 
     Looked for among resubmitted jobs alone: they are few, and all windows would have to be sorted.
     """
     lasts = samples.where("is_resubmitted").groupBy(*_SUPERSEDED_KEY).agg(F.max("observed_at").alias("last_at"))
-    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(F.desc("last_at"), "job_id")
+    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(
+        F.desc("last_at"), "job_id", "vertex_id"
+    )
     return lasts.withColumn("rank", F.row_number().over(latest)).where("rank > 1").drop("rank", "last_at")
 
 

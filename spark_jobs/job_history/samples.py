@@ -70,13 +70,12 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     Returns:
         Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``since_last_s`` (null for the
         first of a vertex), ``d_pending`` and the gauges, in the order of ``VERTEX_KEY`` and time, so that those of a
-        window follow each other; ``is_resubmitted`` when the job has run under several ids.
+        window follow each other; ``is_resubmitted`` when the job has run under several ids, or its operator has.
     """
     # A reply without metrics (a vertex that is being deployed) is no measurement.
     given = metrics.where(F.size("metrics") > 0)
     keys = ["cluster", "job_id", "vertex_id"]
-    ids = Window.partitionBy("cluster", "job")
-    several = F.min("job_id").over(ids) < F.max("job_id").over(ids)
+    several = _has_several("job_id", "cluster", "job") | _has_several("vertex_id", "cluster", "job", "operator")
     named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys).where(
         is_named_at(F.col("observed_at"))
     )
@@ -90,6 +89,11 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     moved = _drop_stale(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
     return _with_differences(moved.withColumn("before", before)).drop("before", *COUNTERS)
+
+
+def _has_several(column: str, *of: str) -> Column:
+    each = Window.partitionBy(*of)
+    return F.min(column).over(each) < F.max(column).over(each)
 
 
 def select_source_samples(samples: DataFrame) -> DataFrame:
