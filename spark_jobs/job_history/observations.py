@@ -59,7 +59,7 @@ def _windows(samples: DataFrame) -> DataFrame:
 
 
 def _superseded(samples: DataFrame) -> DataFrame:
-    """Return the windows of former ids: what is submitted again inside a window has samples under two, the later stands.
+    """Return the windows of former ids: a window of a job submitted again has samples under two, the later stands.
 
     Looked for among resubmitted jobs alone: they are few, and all windows would have to be sorted.
     """

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 _DECODER = json.JSONDecoder()
 _BLANKS = " \t\r\n"
+TWO_IN_ONE = "two records on one line"
 
 
 class TextError(ValueError):
@@ -104,8 +105,7 @@ def decode(text: str, what: str) -> Any:
         raise TextError("malformed_json", what) from error
     rest = stripped[end:].lstrip(f"{_BLANKS},;")
     if rest:
-        is_record = rest[0] in "{["
-        raise TextError("malformed_json", f"two records on one {what}" if is_record else f"{what}: more than one text")
+        raise TextError("malformed_json", TWO_IN_ONE if what == "line" and rest[0] == "{" else f"{what}: more than one")
     if stripped[end:]:
         raise TextError("malformed_json", what)
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import random
+import zlib
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -65,3 +67,37 @@ def test_damage_is_told_after_the_whole_lines_before_it(damaged, says):
 def test_what_is_no_utf8_stays_as_it_came():
     [(_, lines)] = number_lines("x.jsonl", [b"\xff\xfe\n"])
     assert lines.cast(pa.binary()).to_pylist() == [b"\xff\xfe"]
+
+
+@pytest.mark.covers("ingest_review 2.7")
+def test_a_flipped_bit_keeps_every_line_that_decompresses_before_it():
+    random_ = random.Random(1)
+    text = b"".join(b'{"number":%d,"junk":"%x"}\n' % (n, random_.getrandbits(200)) for n in range(2_000))
+    whole = packed(text)
+    lost = 0
+    for _ in range(200):
+        place = random_.randrange(20, len(whole))
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << random_.randrange(8)
+        before = zlib.decompressobj(31).decompress(whole[:place])
+        sound = before[: before.rfind(b"\n") + 1].decode().splitlines()
+        found: list[str | bytes] = []
+        try:
+            for _, lines in number_lines("x.jsonl.gz", chunks(bytes(damaged))):
+                found += lines.cast(pa.binary()).to_pylist()
+        except DamagedFileError:
+            lost += 1
+        assert [line.decode() for line in found[: len(sound)]] == sound
+    assert lost > 190
+
+
+def test_a_line_without_an_end_takes_no_more_memory_than_is_kept_of_it(monkeypatch):
+    monkeypatch.setattr(raw_lines, "LONGEST_LINE_BYTES", 1000)
+    monkeypatch.setattr(raw_lines, "KEPT_OF_LONG_LINE_BYTES", 10)
+    text = b"first\n" + b"x" * 5_000 + b"\nlast"
+    assert lines_of("x.jsonl", text, 100) == [(1, "first"), (2, "x" * 10), (3, "last")]
+    assert lines_of("x.jsonl", text[:3_000], 100) == [(1, "first"), (2, "x" * 10)]
+
+
+def test_gzip_is_known_by_its_first_bytes():
+    assert lines_of("x.jsonl", packed(TEXT)) == list(enumerate(LINES, 1))
