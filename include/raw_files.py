@@ -20,7 +20,10 @@ _CLUSTER = re.compile(r"cluster=(.+)", re.DOTALL)
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})")
 _HOUR = re.compile(r"hour=([01]\d|2[0-3])")
 _FILE = re.compile(r".+\.jsonl(\.gz)?", re.DOTALL)
-MISPLACED = "misplaced_file"
+MISPLACED, EMPTY, TOO_LARGE = "misplaced_file", "empty_file", "file_too_large"
+UNREADABLE, UNREADABLE_FOLDER, CORRUPT = "unreadable_file", "unreadable_folder", "corrupt_file"
+FILE_FAULTS = frozenset({MISPLACED, EMPTY, TOO_LARGE, UNREADABLE, UNREADABLE_FOLDER, CORRUPT})
+"""The reasons in ops.quarantine of files and folders."""
 Fault = tuple[str, str]
 """Reason in ops.quarantine, and detail."""
 
@@ -116,10 +119,10 @@ class LocalFiles:
         try:
             status = found.stat()
         except OSError as error:
-            return Entry(found.name, fault=("unreadable_file", error.strerror or type(error).__name__))
+            return Entry(found.name, fault=(UNREADABLE, error.strerror or type(error).__name__))
         if stat.S_ISDIR(status.st_mode):
             return Entry(found.name, is_folder=True, modified_s=status.st_mtime)
-        fault = None if stat.S_ISREG(status.st_mode) else ("unreadable_file", "no regular file")
+        fault = None if stat.S_ISREG(status.st_mode) else (UNREADABLE, "no regular file")
         return Entry(found.name, size=status.st_size, modified_s=status.st_mtime, fault=fault)
 
 
@@ -189,7 +192,7 @@ def _entries(files: FileSystem, place: str, cluster: str, hour: datetime) -> Ite
     try:
         found = sorted(files.entries(place), key=lambda entry: entry.name)
     except FolderError as error:
-        yield RawFile(show_name(place) or "/", cluster, hour, fault=("unreadable_folder", str(error)))
+        yield RawFile(show_name(place) or "/", cluster, hour, fault=(UNREADABLE_FOLDER, str(error)))
         return
     for entry in found:
         if entry.name.startswith((".", "_")):
@@ -208,7 +211,7 @@ def _misplaced(place: str, cluster: str, hour: datetime, expected: str) -> RawFi
 def _size_fault(size: int) -> Fault | None:
     if 0 < size <= LARGEST_BYTES:
         return None
-    return "file_too_large" if size else "empty_file", f"{size} bytes"
+    return TOO_LARGE if size else EMPTY, f"{size} bytes"
 
 
 def _is_day(text: str) -> bool:

@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.raw_files import MISPLACED, RawFile
+from include.raw_files import MISPLACED, UNREADABLE, UNREADABLE_FOLDER, RawFile
 from include.tables import FILES
 from spark_jobs.lake import Lake, rows_of
 
-_NO_FILES = frozenset({MISPLACED, "unreadable_folder"})
+_NO_FILES = frozenset({MISPLACED, UNREADABLE_FOLDER})
 _COUNTS = ("kept", "duplicate", "quarantined", "quarantined_values")
 _LISTED = {
     "cluster": "STRING",
@@ -67,7 +67,7 @@ def count_files(lake: Lake, own_files: list[RawFile], read_files: DataFrame, own
     # Hadoop passes over what it cannot read.
     vanished = F.col("listed_reason").isNull() & F.col("was_read").isNull()
     detail = F.when(vanished, F.lit("not read by Hadoop")).otherwise(F.col("fault.detail"))
-    reason = F.coalesce("listed_reason", F.when(vanished, F.lit("unreadable_file")).otherwise(F.col("fault.reason")))
+    reason = F.coalesce("listed_reason", F.when(vanished, F.lit(UNREADABLE)).otherwise(F.col("fault.reason")))
     numbers = {name: F.coalesce(name, F.lit(0)).cast("BIGINT") for name in _COUNTS}
     lines = F.coalesce("file_lines", F.lit(0)).cast("BIGINT")
     made = found.withColumns({**numbers, "lines": lines, "reason": reason, "detail": detail})

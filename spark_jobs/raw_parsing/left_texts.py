@@ -53,7 +53,7 @@ def read_line(line: bytes, kind: pa.StructType) -> LeftLine:
         text = line.decode()
     except UnicodeDecodeError as error:
         shown = line.decode(errors="backslashreplace")
-        return LeftLine(shown, line, None, _fault("invalid_utf8", f"byte {error.start + 1} of the line"))
+        return LeftLine(shown, line, None, _fault("bad_encoding", f"byte {error.start + 1} of the line"))
     try:
         return LeftLine(text, None, _read_envelope(text, kind), None)
     except TextError as error:

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from include.flink.raw_format import Kind
+from include.raw_files import CORRUPT, UNREADABLE
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects
 from spark_jobs.raw_parsing.left_texts import find_body_fault, read_body, read_line
@@ -81,9 +82,9 @@ def _read_file(
             yield _batch(file, read_columns(lines, numbers, (file.since_ms, file.until_ms), schema, max_value), schema)
             lines_read = first + len(lines) - 1
     except DamagedFileError as error:
-        fault = {"reason": "corrupt_file", "detail": str(error)}
+        fault = {"reason": CORRUPT, "detail": str(error)}
     except Exception as error:  # of one file must not keep the others from being read
-        fault = {"reason": "unreadable_file", "detail": show_error(error)}
+        fault = {"reason": UNREADABLE, "detail": show_error(error)}
     last: dict[str, list[Any]] = {"line": [file.name], "file_lines": [lines_read], "line_fault": [fault]}
     yield _batch(file, {name: pa.array(value, schema.field(name).type) for name, value in last.items()}, schema)
 

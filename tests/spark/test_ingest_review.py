@@ -392,7 +392,7 @@ def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ing
 @pytest.mark.covers("ingest_review 2.6")
 def test_records_that_share_a_line_do_not_go_unseen(ingested: Ingested) -> None:
     reasons = ingested.reasons("lines")
-    assert reasons == {"malformed_json": 5 + 3 + 1, "invalid_utf8": 2}
+    assert reasons == {"malformed_json": 5 + 3 + 1, "bad_encoding": 2}
     rows = [row for row in ingested.rows(QUARANTINE, "lines") if row["detail"] == "two records on one line"]
     assert len(rows) == 5
 
@@ -403,10 +403,10 @@ def test_bad_lines_are_counted_one_by_one_and_stored_as_utf8(ingested: Ingested)
     assert len({row["line_number"] for row in rows}) == len(rows)
     torn = [row for row in rows if row["detail"] == "line" and row["raw"]]
     assert len(torn) == 3
-    invalid = [row for row in rows if row["reason"] == "invalid_utf8"]
+    invalid = [row for row in rows if row["reason"] == "bad_encoding"]
     assert {row["raw"] for row in invalid} == {'{"observed_at_ms":1,"note":"caf\\xe9"}'}
     assert {bytes(row["raw_bytes"]) for row in invalid} == {b'{"observed_at_ms":1,"note":"caf\xe9"}'}
-    assert all(row["raw_bytes"] is None for row in rows if row["reason"] != "invalid_utf8")
+    assert all(row["raw_bytes"] is None for row in rows if row["reason"] != "bad_encoding")
 
 
 @pytest.mark.covers("ingest_review 2.7")

@@ -66,7 +66,7 @@ def test_bytes_that_are_no_text_are_kept_beside_a_text_that_shows_them():
     line = read_line(b'{"kind":"caf\xe9"}', ENVELOPE)
     assert line.text == '{"kind":"caf\\xe9"}'
     assert line.raw_bytes == b'{"kind":"caf\xe9"}'
-    assert line.fault == {"reason": "invalid_utf8", "detail": "byte 13 of the line"}
+    assert line.fault == {"reason": "bad_encoding", "detail": "byte 13 of the line"}
 
 
 def test_of_a_body_the_fields_of_the_expected_types_are_read():
