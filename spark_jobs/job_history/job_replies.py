@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
@@ -31,8 +31,8 @@ def read_replies(events: DataFrame) -> DataFrame:
 def select_polls(replies: DataFrame) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
-    ``operators`` are its names as ``ARRAY<STRUCT<vertex_id, operator>>``, ``vector`` is its parallelism as
-    ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``; both are sorted: Flink's order varies.
+    ``operators`` are its vertices as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted: Flink's order varies;
+    ``vector`` are those of which the parallelism is told.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
     polls = _of(replies, Kind.JOB).select(
@@ -46,7 +46,8 @@ def select_polls(replies: DataFrame) -> DataFrame:
         "reply.vertices",
         operators_of(F.col("reply.vertices")).alias("operators"),
     )
-    return name_jobs(polls).withColumn("vector", _vector())
+    told = F.filter("operators", lambda operator: operator["parallelism"] >= 1)
+    return name_jobs(polls.withColumn("vector", told))
 
 
 def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:
@@ -105,17 +106,3 @@ def select_failures(replies: DataFrame) -> DataFrame:
 
 def _of(replies: DataFrame, kind: Kind) -> DataFrame:
     return replies.where((F.col("kind") == kind) & F.col("reply").isNotNull())
-
-
-def _vector() -> Column:
-    """Return the parallelism of a poll's vertices, in the order of its operators."""
-
-    def with_parallelism(operator: Column) -> Column:
-        vertex = F.get(F.filter("vertices", lambda v: v["id"] == operator["vertex_id"]), F.lit(0))
-        return F.struct(
-            operator["vertex_id"].alias("vertex_id"),
-            vertex["parallelism"].alias("parallelism"),
-            operator["operator"].alias("operator"),
-        )
-
-    return F.filter(F.transform("operators", with_parallelism), lambda pair: pair["parallelism"] >= 1)

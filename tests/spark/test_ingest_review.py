@@ -303,8 +303,8 @@ def test_spark_and_the_live_windows_name_operators_alike(spark: SparkSession) ->
     ids = [f"{digit}{'0' * 31}" for digit in "abcd"]
     texts = ["x", "", "x (a0000000)", f"x ({ids[0]})", f"x ({ids[1]}) ({ids[3]})", "(b0000000)"]
     lists = [[a, b, c, d] for a in texts for b in texts for c in texts for d in ("x", texts[4])]
-    rows = [([(one, text) for one, text in zip(ids, some, strict=True)],) for some in lists]
-    frame = spark.createDataFrame(rows, "vertices ARRAY<STRUCT<id: STRING, name: STRING>>")
+    rows = [([(one, text, 1) for one, text in zip(ids, some, strict=True)],) for some in lists]
+    frame = spark.createDataFrame(rows, "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT>>")
     found = frame.select("vertices", operators_of(F.col("vertices")).alias("operators")).collect()
     for row in found:
         vertices = [Vertex(one["id"], one["name"], 1, 128, "RUNNING") for one in row["vertices"]]
