@@ -23,9 +23,12 @@ def read_replies(events: DataFrame) -> DataFrame:
         events: rows of bronze.job_events; in ``event`` what is read of a body already, null where it has to be read.
     """
     reply = F.coalesce("event", F.from_json("body", REPLY)).alias("reply")
-    read = events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
-    # Bronze may hold replies that were taken in before there was a rule for them.
-    return read.where(~F.coalesce(are_unusable(vertex_ids("reply")), F.lit(False)))
+    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
+
+
+def select_usable(replies: DataFrame) -> DataFrame:
+    """Return replies without those whose vertices cannot be told apart: bronze may be older than the rule for them."""
+    return replies.where(~F.coalesce(are_unusable(vertex_ids("reply")), F.lit(False)))
 
 
 def select_polls(replies: DataFrame) -> DataFrame:
