@@ -6,6 +6,9 @@
 **Schedule**: hourly; the run of 19:05 replaces the hour 18:00-19:00. Every write replaces exactly its interval, so a
 run may be repeated at any time. Late rows (up to `ingest.late_allowance_h` hours) make a run replace their hours too.
 
+**Missed hours**: hours of the last `ingest.missed_hours_days` days that hold files which were not ingested (after an
+outage, or because files came late) are found and ingested after the run's own hour.
+
 **History**: `airflow backfill create --dag-id tidewise_ingest --from-date 2026-11-01 --to-date 2026-11-02` runs hour by
 hour. A trigger with `{"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}` ingests the whole range in one
 Spark application, which is much faster. Neither makes plans.
@@ -18,7 +21,8 @@ import logging
 
 from airflow.sdk import CronDataIntervalTimetable, chain, dag, task
 
-from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, trigger_step
+from include.orchestration.missed_hours import missed_hours_step
+from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, stage_steps, trigger_step
 from include.settings import load_settings
 from include.spark.submission import anchored
 from include.stages import Stage
@@ -46,8 +50,11 @@ def training_is_wanted(as_of: str, run_type: str) -> bool:
 )
 def tidewise_ingest() -> None:
     """Wire the DAG."""
+    ingest, missed = stage_step(Stage.INGEST), missed_hours_step()
     train = trigger_step("first_training", "tidewise_train", as_of=END, then_plan=True)
-    chain(stage_step(Stage.INGEST), training_is_wanted(END, "{{ dag_run.run_type }}"), train)
+    chain(ingest, training_is_wanted(END, "{{ dag_run.run_type }}"), train)
+    chain(ingest, missed)
+    stage_steps(Stage.INGEST, missed, task_id="ingest_missed")
 
 
 tidewise_ingest()

@@ -28,12 +28,14 @@ _BRONZE_AND_SILVER = (
     tables.BRONZE_METRICS,
     tables.BRONZE_JOB_EVENTS,
     tables.QUARANTINE,
+    tables.FILES,
     tables.QUALITY,
     tables.OBSERVATIONS,
     tables.JOB_GRAPHS,
+    tables.OPERATOR_KEYS,
     tables.RESCALES,
 )
-_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.RESCALES)
+_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS, tables.RESCALES)
 _SHOWN = (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
@@ -59,10 +61,15 @@ def inlets(stage: Stage) -> list[Asset]:
         Stage.INGEST: [RAW],
         Stage.TRAIN: [asset_of(table) for table in _SILVER],
         Stage.LEARN: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
-        Stage.FORECAST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS)],
+        Stage.FORECAST: [asset_of(table) for table in (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS)],
         Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
         Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
-        Stage.BACKTEST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
+        Stage.BACKTEST: [
+            asset_of(tables.OBSERVATIONS),
+            asset_of(tables.JOB_GRAPHS),
+            asset_of(tables.OPERATOR_KEYS),
+            MODELS,
+        ],
         Stage.REPORT: [*map(asset_of, _SHOWN), MODELS],
     }
     return reads[stage]

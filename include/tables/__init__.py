@@ -19,9 +19,9 @@ from include.tables.gold import (
     PROFILES,
     RESCALE_OUTCOMES,
 )
-from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, QUALITY, QUARANTINE
+from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
-from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, RESCALES
+from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, OPERATOR_KEYS, RESCALES
 
 __all__ = [
     "AGGREGATES",
@@ -31,6 +31,7 @@ __all__ = [
     "CONTROLLED",
     "CONTROLLER_MEMORY",
     "CONTROL_LOG",
+    "FILES",
     "FORECASTS",
     "FORECAST_SCORES",
     "INGESTED",
@@ -38,6 +39,7 @@ __all__ = [
     "MODEL_JOBS",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
+    "OPERATOR_KEYS",
     "PARALLELISM",
     "PLANS",
     "POLICY_MEMORY",
@@ -54,9 +56,11 @@ INGESTED: tuple[Table, ...] = (
     BRONZE_METRICS,
     BRONZE_JOB_EVENTS,
     QUARANTINE,
+    FILES,
     QUALITY,
     OBSERVATIONS,
     JOB_GRAPHS,
+    OPERATOR_KEYS,
     RESCALES,
 )
 """The tables that ingestion writes."""

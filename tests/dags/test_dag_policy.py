@@ -27,7 +27,6 @@ SCHEDULES = {
 }
 TASKS = {
     "tidewise_control": ["control"],
-    "tidewise_ingest": ["ingest", "training_wanted", "first_training"],
     "tidewise_plan": ["forecast_plan_report"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
@@ -39,6 +38,7 @@ WITHOUT_SPARK = {
     "training_wanted",
     "first_training",
     "first_plan",
+    "find_missed_hours",
 }  # they end in a second and need no pool
 
 pytestmark = pytest.mark.airflow
@@ -84,6 +84,17 @@ def test_after_training_policies_learn_and_a_plan_is_made_when_asked_for(dags):
     }
     assert dag.get_task("first_plan").trigger_dag_id == "tidewise_plan"
     assert dag.params["then_plan"] is False
+
+
+def test_after_an_hour_new_jobs_are_trained_and_missed_hours_ingested(dags):
+    after = {task.task_id: task.downstream_task_ids for task in dags["tidewise_ingest"].tasks}
+    assert after == {
+        "ingest": {"training_wanted", "find_missed_hours"},
+        "training_wanted": {"first_training"},
+        "first_training": set(),
+        "find_missed_hours": {"ingest_missed"},
+        "ingest_missed": set(),
+    }
 
 
 @pytest.mark.covers("apply_review 24")
@@ -139,6 +150,15 @@ def test_spark_stages_are_pooled_retried_and_timed(dags):
         assert timedelta(minutes=5) <= task.execution_timeout <= timedelta(hours=3)
         assert Path(task.application) == REPOSITORY / "spark_jobs" / "launch.py"
         assert task._conn_id == load_settings().spark.connection_id
+
+
+def test_missed_hours_are_ingested_one_after_the_other_like_any_other(dags):
+    own, missed = (dags["tidewise_ingest"].get_task(name) for name in ("ingest", "ingest_missed"))
+    assert missed.is_mapped
+    assert issubclass(missed.operator_class, StageOperator)
+    assert missed.max_active_tis_per_dagrun == 1
+    for name in ("pool", "retries", "execution_timeout", "priority_weight"):
+        assert getattr(missed, name) == getattr(own, name), name
 
 
 def test_plans_go_before_training(dags):
