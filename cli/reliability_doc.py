@@ -33,9 +33,9 @@ def find_tests(folder: Path = TESTS) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text())
-        for node in module.body:
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "pytestmark":
-                marks = node.value.elts if isinstance(node.value, ast.List) else [node.value]
+        for line in module.body:
+            if isinstance(line, ast.Assign) and getattr(line.targets[0], "id", "") == "pytestmark":
+                marks = line.value.elts if isinstance(line.value, ast.List) else [line.value]
                 for case in _covered(marks):
                     found[case].append(str(path.relative_to(folder.parent)))
         for node in ast.walk(module):
