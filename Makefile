@@ -30,6 +30,10 @@ run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
 	@$(PY) -m cli.backtest $(ARGS)
 
+.PHONY: backfill
+backfill: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
+	@$(PY) -m cli.backfill $(ARGS)
+
 .PHONY: ui
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
 	@$(PY) -m cli.ui $(ARGS)
