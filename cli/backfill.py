@@ -16,11 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
 from include.prometheus.backfill import backfill
 from include.prometheus.client import PrometheusError
+from include.prometheus.graphs import SavedGraphError
 from include.prometheus.source import PrometheusSource
 from include.settings import Settings, SettingsError, load_settings
 from include.utc import Interval, floor_hour, format_utc
 
 QUERIES = 6  # of one fetch
+SETTLED = timedelta(minutes=10)  # an hour that ended just now may lack its last samples
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -41,7 +43,7 @@ def requested_hours(start: datetime, end: datetime, now: datetime) -> Interval:
         UsageError: it holds none.
     """
     first = floor_hour(start)
-    last = min(floor_hour(end), floor_hour(now))
+    last = min(floor_hour(end), floor_hour(now - SETTLED))
     if not first < last:
         raise UsageError(
             f"no full hour that is past between --from {format_utc(start)} and --to {format_utc(end)}; "
@@ -71,7 +73,7 @@ def backfill_cluster(
 
     Raises:
         PrometheusError: a query was not answered; the hours before stay.
-        ValueError: a saved graph cannot be used.
+        SavedGraphError: a saved graph cannot be used.
     """
     cluster = settings.clusters[name]
     source = PrometheusSource.of(name, cluster)
@@ -99,7 +101,10 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as error:
         print(f"backfill: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (SettingsError, PrometheusError, ValueError) as error:
+    except (SettingsError, SavedGraphError) as error:
+        print(f"backfill: {error}", file=sys.stderr)
+        return 1
+    except PrometheusError as error:
         print(f"backfill: {error}; the hours before are kept: run it again to go on", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -22,7 +22,7 @@ from include.atomic_write import replace_atomically
 
 
 class Kind(StrEnum):
-    """Which endpoint of Flink's REST API a reply came from."""
+    """Which endpoint of Flink's REST API a reply came from, or that it came from Kafka's brokers."""
 
     OVERVIEW = "overview"  # /overview
     JOB = "job"  # /jobs/:jobid
@@ -31,6 +31,10 @@ class Kind(StrEnum):
     CHECKPOINTS = "checkpoints"  # /jobs/:jobid/checkpoints
     EXCEPTIONS = "exceptions"  # /jobs/:jobid/exceptions
     VERTEX_METRICS = "vertex_metrics"  # /jobs/:jobid/vertices/:vertexid/subtasks/metrics?get=...&agg=...
+    KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/kafka), of no job
+
+
+CLUSTER_WIDE = frozenset({Kind.OVERVIEW, Kind.KAFKA_OFFSETS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ _REPLACED = re.compile(r"[^a-zA-Z0-9:_]")
 _KEPT_OF_NODE = ("id", "description", "inputs")
 
 
+class SavedGraphError(ValueError):
+    """A saved reply holds no graph; the message names the file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """A job's graph.
@@ -69,7 +73,7 @@ class GraphBook:
         folder: saved replies of ``/jobs/:jobid``; None when there is none.
 
     Raises:
-        ValueError: a saved reply cannot be used; the message names the file.
+        SavedGraphError: a saved reply cannot be used.
     """
 
     def __init__(self, client: FlinkClient | None = None, folder: Path | None = None) -> None:
@@ -80,7 +84,7 @@ class GraphBook:
             try:
                 graph = Graph.of(json.loads(path.read_text(encoding="utf-8")))
             except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
+                raise SavedGraphError(f"{path}: {error}") from error
             self._graphs[graph.job_id] = graph
 
     def find(self, job_id: str, label: str, vertex_ids: Iterable[str]) -> Graph | None:

@@ -26,7 +26,7 @@ def open_graphs(cluster: Cluster, name: str) -> GraphBook:
     """Return the graphs that a cluster's REST API and saved replies tell of.
 
     Raises:
-        ValueError: a saved reply cannot be used.
+        SavedGraphError: a saved reply cannot be used.
     """
     client = None
     if cluster.rest_url is not None:
@@ -47,7 +47,7 @@ class PrometheusSource:
 
         Raises:
             PrometheusError: the cluster has no server.
-            ValueError: a saved graph cannot be used.
+            SavedGraphError: a saved graph cannot be used.
         """
         return cls(PrometheusClient(name, cluster.prometheus), name, cluster, open_graphs(cluster, name))
 

@@ -102,8 +102,9 @@ def aggregate(subtasks: Subtasks, parallelism: Ints) -> VertexSteps:
     times = np.where(counted, subtasks.times_s, 0.0)
     at_ms = np.rint(1000 * times.sum(axis=0) / np.maximum(parallelism, 1)).astype(np.int64)
     newest = np.maximum.accumulate(np.where(is_whole, at_ms, 0))
-    is_new = is_whole & (at_ms > np.concatenate(([0], newest[:-1])))
-    chosen = np.flatnonzero(is_new)
+    before = np.concatenate((np.zeros(1, np.int64), newest))[:-1]
+    is_new = is_whole & (at_ms > before)
+    chosen: Ints = np.flatnonzero(is_new)
     values = {
         name: _aggregates(own[:, chosen], counted[:, chosen], parallelism[chosen])
         for name, own in sorted(subtasks.values.items())
@@ -113,7 +114,7 @@ def aggregate(subtasks: Subtasks, parallelism: Ints) -> VertexSteps:
 
 def _aggregates(values: Floats, counted: npt.NDArray[np.bool_], parallelism: Ints) -> Floats:
     """Return (n, 5) of (subtasks, n) values; NaN where one that counts is missing."""
-    lacks = (counted & ~np.isfinite(values)).any(axis=0)
+    lacks = np.asarray((counted & ~np.isfinite(values)).any(axis=0))
     used = np.where(counted, values, 0.0)
     total = used.sum(axis=0)
     mean = total / np.maximum(parallelism, 1)

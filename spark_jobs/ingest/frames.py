@@ -116,6 +116,8 @@ FRAMES = (
     Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "settings")),
     Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "hours")),
     Node("observations", keep(silver.make_observations), ("samples", "changes", "unsettled", "observed_hours")),
+    Node("arrivals", silver.find_arrivals, ("earlier_events", "events", "settings")),
+    Node("all_observations", silver.add_arrivals, ("observations", "arrivals", "names", "observed_hours")),
     Node("sources", select_source_samples, ("samples",)),
     Node("earlier_rescales", silver.read_earlier_rescales, ("tables", "looked_back", "hours")),
     Node("all_rescales", silver.make_rescales, ("stops", "sources", "names", "earlier_rescales", "settings")),
@@ -137,7 +139,7 @@ TABLES = (
     TableSlice(BRONZE_METRICS, "metrics", "hours", core_share=0.5),
     TableSlice(JOB_GRAPHS, "job_graphs", "hours"),
     # A task writes a file for every hour: no more tasks than can run at once.
-    TableSlice(OBSERVATIONS, "observations", "observed_hours", core_share=1.0),
+    TableSlice(OBSERVATIONS, "all_observations", "observed_hours", core_share=1.0),
     TableSlice(RESCALES, "rescales", "looked_back"),
     TableSlice(QUARANTINE, "quarantine", "interval"),
     TableSlice(QUALITY, "quality", "interval", where=interval_where),
