@@ -46,7 +46,7 @@ class Pace:
 def record(
     cluster: LocalCluster, prometheus: str, raw: Path, pace: Pace, load: LoadOptions, events: Mapping[float, Callable]
 ) -> Interval:
-    """Run a job, carry out the events (share of the length -> what to do with the job's id), and write all raw files."""
+    """Run a job, carry out the events (share of the length -> what to do with the job), and write all raw files."""
     job_id = submit_load(cluster.client, cluster.work_dir, load)
     cluster.client.wait_for_parallelism(job_id, {}, timeout_s=120)
     server = Prometheus(url=prometheus, step_s=pace.step_s, max_sample_age_s=2 * pace.step_s)
