@@ -7,14 +7,15 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from include.settings.connection import Connection
 
 _LARGEST_BYTES = 65_536  # a header that is larger is refused by every server
-_USABLE = re.compile(r"[\x20-\x7e\x80-\xff]+")
+_SHORTEST_HIDDEN = 8  # letters
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\xa0-\xff]+")  # what HTTP can carry: Latin-1 without control characters
 
 
 class SecretError(Exception):
@@ -47,8 +48,19 @@ class SecretFiles:
         secret = (os.environ.get(place, "") if kind == "env" else self._read_file(place)).strip()
         if not secret:
             raise SecretError(f"{reference} holds nothing; put the secret there, or name where it is")
-        if not _USABLE.fullmatch(secret):
-            raise SecretError(f"{reference} must hold one line of Latin-1 text")
+        if not secret.isprintable():
+            raise SecretError(f"{reference} must hold one line of text")
+        return secret
+
+    def read_value(self, reference: str) -> str:
+        """Return a secret that can be the value of a header.
+
+        Raises:
+            SecretError: it cannot be read, or HTTP cannot carry it.
+        """
+        secret = self.read(reference)
+        if not _HEADER_VALUE.fullmatch(secret):
+            raise SecretError(f"{reference} holds letters that no HTTP header can carry; write ASCII")
         return secret
 
     def _read_file(self, name: str) -> str:
@@ -66,7 +78,10 @@ class SecretFiles:
             raise SecretError(f"file:{name} cannot be read ({error.strerror}); check the file and its rights") from None
         if len(content) > _LARGEST_BYTES:
             raise SecretError(f"file:{name} is larger than {_LARGEST_BYTES} bytes, so it is no secret for a header")
-        text = content.decode("latin-1")
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            text = content.decode("latin-1")
         with self._lock:
             self._kept[name] = (stamp, text)
         return text
@@ -108,11 +123,11 @@ class Credentials:
             SecretError: one of them cannot be read.
         """
         wanted = self._connection
-        found = {name: self._files.read(place) for name, place in wanted.headers.items()}
+        found = {name: self._files.read_value(place) for name, place in wanted.headers.items()}
         if wanted.basic is not None:
             found["Authorization"] = self._basic(wanted.basic)
         elif wanted.bearer is not None:
-            found["Authorization"] = f"Bearer {self._files.read(wanted.bearer)}"
+            found["Authorization"] = f"Bearer {self._files.read_value(wanted.bearer)}"
         elif wanted.connection_id is not None:
             login = self._airflow(wanted.connection_id)
             found = {**login.headers, **found}
@@ -151,6 +166,28 @@ class Credentials:
         return self._login
 
 
+def hide_secrets(text: str, headers: Mapping[str, str]) -> str:
+    """Return a text without what the headers of its request have told: some servers send them back in an error page.
+
+    What is shorter than eight letters stays: it would be found in texts that have nothing to do with it.
+    """
+    for value in headers.values():
+        for secret in _forms(value):
+            if len(secret) >= _SHORTEST_HIDDEN and secret in text:
+                text = text.replace(secret, "[secret]")
+    return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield a header's value, what follows its scheme, and the password in a basic login."""
+    yield value
+    scheme, _, rest = value.partition(" ")
+    if rest and scheme in {"Basic", "Bearer"}:
+        yield rest
+    if rest and scheme == "Basic":
+        yield base64.b64decode(rest).decode("utf-8").partition(":")[2]
+
+
 def _encode_basic(login: str) -> str:
     return f"Basic {base64.b64encode(login.encode('utf-8')).decode('ascii')}"
 
@@ -164,7 +201,7 @@ def headers_in(extra: str | None, connection_id: str) -> dict[str, str]:
     try:
         found = json.loads(extra) if extra else {}
         headers = found.get("headers", {})
-        if not all(isinstance(value, str) and _USABLE.fullmatch(value) for value in headers.values()):
+        if not all(isinstance(value, str) and _HEADER_VALUE.fullmatch(value) for value in headers.values()):
             raise TypeError
     except (ValueError, TypeError, AttributeError):
         raise SecretError(

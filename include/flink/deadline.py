@@ -10,6 +10,7 @@ import http.client
 import io
 import socket
 import time
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -68,10 +69,9 @@ class Call:
         """Give the call up: whoever waits for its reply wakes at once."""
         self._is_stopped = True
         if self._socket is not None:
-            try:  # not SSLSocket's own, which would take its state from under the thread that reads
+            with suppress(OSError):  # it may be closed already
+                # Not SSLSocket's own, which would take its state from under the thread that reads.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-            except OSError:
-                pass  # it is closed already
 
 
 CURRENT_CALL: ContextVar[Call | None] = ContextVar("CURRENT_CALL", default=None)
@@ -102,6 +102,8 @@ class _TimedReader(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
+            with suppress(OSError):  # the next request on this connection has its own time
+                self._socket.settimeout(self._longest_s)
             self._raw.close()
         super().close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import threading
 from collections.abc import Callable, Mapping
@@ -11,10 +12,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError, MaxRetryError, ProxyError, SSLError
+from urllib3.exceptions import HTTPError, MaxRetryError, ProtocolError, ProxyError, SSLError
 from urllib3.util import Retry, Timeout
 
-from include.flink.credentials import Credentials, SecretError
+from include.flink.credentials import Credentials, SecretError, hide_secrets
 from include.flink.deadline import CURRENT_CALL, POOLS, Call, CallStoppedError, DeadlineExceededError
 from include.flink.faults import (
     CertificateRefused,
@@ -34,6 +35,7 @@ __all__ = ["FlinkError", "FlinkRefused", "FlinkUnreachable", "Reply", "Transport
 
 MIB = 2**20
 _CHUNK_BYTES = 65_536
+_CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # a connection that broke, under TLS
 _NO_CONNECTION = Connection()
 _T = TypeVar("_T")
 
@@ -168,9 +170,8 @@ class Transport:
         if self._is_stopped:
             raise RequestStopped(self.place, path)
         pool = self._guard(self._open_pool)
-        headers = {**self._headers, **self._guard(self._credentials.headers)}
-        if "json" in content:
-            headers = {"Content-Type": "application/json", **headers}
+        secret = self._guard(self._credentials.headers)
+        headers = {**self._headers, **({"Content-Type": "application/json"} if "json" in content else {}), **secret}
         call = Call(self._total_timeout_s)
         with self._lock:
             self._calls.add(call)
@@ -186,7 +187,7 @@ class Transport:
                 **content,
             )
             try:
-                return self._read(method, path, found)
+                return self._read(method, path, found, secret)
             except BaseException:
                 found.close()  # what is left of the reply must not be taken for the next one's
                 raise
@@ -195,19 +196,24 @@ class Transport:
         except CallStoppedError:
             raise RequestStopped(self.place, path) from None
         except SSLError as error:
+            if isinstance(error.args[0] if error.args else None, _CUT_OFF):
+                raise
             raise self._certificate_fault(error) from None
-        except (HTTPError, OSError):
+        except (HTTPError, OSError) as error:
             if self._is_stopped:
                 raise RequestStopped(self.place, path) from None
-            raise
+            if isinstance(error, HTTPError):
+                raise
+            raise ProtocolError(type(error).__name__) from None
         finally:
             CURRENT_CALL.reset(token)
             with self._lock:
                 self._calls.discard(call)
 
-    def _read(self, method: str, path: str, found: urllib3.BaseHTTPResponse) -> Reply:
+    def _read(self, method: str, path: str, found: urllib3.BaseHTTPResponse, secret: Mapping[str, str]) -> Reply:
         if 300 <= found.status < 400:
-            raise Redirected(self.place, method, path, found.status, _without_query(found.headers.get("Location", "")))
+            target = hide_secrets(_without_query(found.headers.get("Location", "")), secret)
+            raise Redirected(self.place, method, path, found.status, target)
         parts, size = [], 0
         while part := found.read(_CHUNK_BYTES):
             parts.append(part)
@@ -215,7 +221,8 @@ class Transport:
             if size > self._largest_bytes:
                 raise ReplyTooLarge(self.place, path, self._largest_bytes)
         found.release_conn()
-        return Reply(path, found.status, b"".join(parts).decode("utf-8", errors="replace"))  # Flink names no charset
+        text = b"".join(parts).decode("utf-8", errors="replace")  # Flink names no charset
+        return Reply(path, found.status, hide_secrets(text, secret))
 
     def _open_pool(self) -> urllib3.PoolManager:
         """Return the connections; new ones when the proxy's login has changed."""
@@ -287,7 +294,9 @@ def _cause(error: HTTPError) -> str:
     """Return the name of what kept the last attempt from being answered."""
     reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
     if isinstance(reason, ProxyError):
-        return f"proxy: {type(reason.original_error).__name__}"
+        refused = re.search(r"Tunnel connection failed: (\d{3})", str(reason.original_error))
+        told = f"tunnel refused with {refused[1]}, see proxy_basic" if refused else type(reason.original_error).__name__
+        return f"proxy: {told}"
     return type(reason).__name__
 
 

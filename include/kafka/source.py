@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
-from include.flink.poller import Delivery
-from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
+from include.flink.poller import Delivery, Poll, deliver
+from include.flink.raw_format import Kind, RawRecord
 from include.kafka.broker import Broker, KafkaUnreachable
 from include.settings.sources import Kafka
 
-log = logging.getLogger(__name__)
 FILE_PREFIX = "kafka-"
 
 
@@ -31,15 +28,15 @@ class KafkaSource:
         self._brokers = {name: Broker(cluster, name, one) for name, one in sorted(settings.items())}
         self._last_ms = 0
 
-    def poll(self) -> tuple[list[RawRecord], dict[str, str]]:
-        """Return the lines, and the Kafka clusters that did not reply with the fault: they do not stop the others."""
-        records, faults = [], {}
+    def poll(self) -> Poll:
+        """Return the lines, and a fault for each Kafka cluster that did not reply: it does not stop the others."""
+        records: list[RawRecord] = []
+        faults: list[str] = []
         for name, broker in self._brokers.items():
             try:
                 topics = broker.read_end_offsets()
             except KafkaUnreachable as error:
-                log.error("cluster %s: %s", self._cluster, error)
-                faults[name] = str(error)
+                faults.append(str(error))
                 continue
             # The key of a line is its time: two Kafka clusters never have the same.
             self._last_ms = max(round(1000 * self._clock()), self._last_ms + 1)
@@ -48,15 +45,18 @@ class KafkaSource:
             endpoint = f"kafka:{name}/list_offsets?topics={names}"
             kind = str(Kind.KAFKA_OFFSETS)
             records.append(RawRecord(self._last_ms, self._cluster, kind, endpoint, None, None, 200, body))
-        return records, faults
+        return Poll(tuple(records), tuple(faults))
 
-    def deliver(self, raw_root: Path) -> Delivery:
-        """Poll once and write the lines as one file into the directory of the present hour."""
-        records, faults = self.poll()
-        refused = {f"{self._cluster}/{name}": fault for name, fault in faults.items()}
-        if not records:
-            return Delivery(refused=refused)
-        now = datetime.fromtimestamp(self._clock(), UTC)
-        path = hour_directory(raw_root, self._cluster, now) / f"{FILE_PREFIX}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
-        count = write_lines(path, (record.to_line() for record in records))
-        return Delivery(written=(path,), refused=refused, records=count)
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+        """Write the lines as one file into the directory of the present hour.
+
+        Raises:
+            OSError: the disk is full, say.
+        """
+        return deliver(poll, self._cluster, raw_root, now_s, prefix=FILE_PREFIX)
+
+    def stop(self) -> None:
+        """Return at once: a poll ends by itself within its time limit."""
+
+    def close(self) -> None:
+        """Return at once: librdkafka closes its connections with the last reference."""

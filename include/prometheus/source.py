@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from include.flink.client import FlinkClient
-from include.flink.poller import Delivery
+from include.flink.poller import Delivery, Poll
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.prometheus.client import MOST_POINTS, Grid, PrometheusClient
 from include.prometheus.graphs import GraphBook
@@ -126,7 +126,7 @@ class LivePrometheusSource(PrometheusSource):
         if raw_root is not None:
             self._known = read_runs(raw_root, name, _hour_of(clock()) + timedelta(hours=1))
 
-    def poll(self) -> list[RawRecord]:
+    def poll(self) -> Poll:
         """Return the lines of the samples that are new since the last poll.
 
         Raises:
@@ -137,27 +137,30 @@ class LivePrometheusSource(PrometheusSource):
         back = -(-2 * self._server.max_sample_age_s // step_s) * step_s
         found = fetch(self._client, self._server, Grid(now_s - back, now_s, step_s))
         written = self._writer.write(found, 1000 * (now_s - back), 1000 * (now_s + 1), self._known)
-        records = [record for record in written if self._is_new(record)]
+        records = tuple(record for record in written if self._is_new(record))
         self._remember(records)
-        return records
+        return Poll(records)
 
-    def deliver(self, raw_root: Path) -> Delivery:
-        """Poll once and write the records into the directories of the hours in which they were scraped.
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+        """Write the records into the directories of the hours in which they were scraped.
 
         Raises:
-            PrometheusError: a query was not answered.
+            OSError: the disk is full, say.
         """
-        records = self.poll()
-        now = datetime.fromtimestamp(self._clock(), UTC)
+        now = datetime.fromtimestamp(now_s, UTC)
         by_hour: dict[datetime, list[RawRecord]] = {}
-        for record in records:
+        for record in poll.records:
             by_hour.setdefault(_hour_of(record.observed_at_ms / 1000), []).append(record)
         written = []
         for hour, own in sorted(by_hour.items()):
             path = hour_directory(raw_root, self._name, hour) / f"{FILE_PREFIX}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
             write_lines(path, (record.to_line() for record in own))
             written.append(path)
-        return Delivery(written=tuple(written), records=len(records))
+        return Delivery(written=tuple(written), records=len(poll.records))
+
+    def stop(self) -> None:
+        """Give up what is under way; for another thread."""
+        self._client.stop()
 
     def _is_new(self, record: RawRecord) -> bool:
         key = (record.kind, record.job_id, record.vertex_id)

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def poll(flink):
-    return list(RestSource(flink.client, "live", time.time).poll())
+    return list(RestSource(flink.client, "live", time.time).poll().records)
 
 
 def source_metrics(flink, records):
@@ -168,7 +168,7 @@ def test_collecting_writes_the_live_cluster_and_names_the_dead_one(flink_cluster
         paths=Paths(raw=str(tmp_path)),
         clusters={"dead": Cluster(rest_url="http://127.0.0.1:1"), "live": Cluster(rest_url=flink_cluster.rest_url)},
     )
-    delivery = collect_for(settings, 0.0, time.time, time.sleep)
+    delivery = collect_for(settings, 0.0)
     assert list(delivery.refused) == ["dead"]
     (path,) = delivery.written
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]

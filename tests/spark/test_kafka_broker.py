@@ -38,21 +38,22 @@ def produced(tmp_path_factory):
         started, turn = time.time(), 0
         while time.time() - started < SECONDS:
             kafka.send("orders", PER_TURN)
-            delivery = source.deliver(work / "raw")
-            assert (delivery.refused, delivery.records) == ({}, 1)
+            poll = source.poll()
+            assert (poll.faults, len(poll.records)) == ((), 1)
+            source.write(poll, work / "raw", time.time())
             counted.append((time.time(), kafka.delivered["orders"]))
             turn += 1
             time.sleep(max(0.0, started + 0.5 * turn - time.time()))
         groups = kafka.admin.list_consumer_groups().result(10).valid
     assert groups == []  # nobody commits an offset
     dead = KafkaSource("k", {"main": brokers.model_copy(update={"timeout_s": 1.0})}, time.time)
-    return work / "raw", counted, brokers, dead.deliver(work / "raw")
+    return work / "raw", counted, brokers, dead.poll()
 
 
 def test_a_broker_that_is_gone_is_named(produced):
-    delivery = produced[3]
-    assert delivery.written == ()
-    assert "[clusters.k.kafka.main]" in delivery.refused["k/main"]
+    poll = produced[3]
+    assert poll.records == ()
+    assert "[clusters.k.kafka.main]" in poll.faults[0]
 
 
 def test_demand_is_what_the_producer_counted(spark, settings, lake, produced):

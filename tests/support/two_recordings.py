@@ -60,10 +60,9 @@ def record(
     while (elapsed_s := time.time() - started) < pace.length_s:
         for share in [share for share in waiting if elapsed_s >= share * pace.length_s]:
             waiting.pop(share)(job_id)
-        polled = rest.poll()
-        found += getattr(polled, "records", polled)
+        found += rest.poll().records
         if turn % 2 == 0:
-            live.deliver(raw)
+            live.write(live.poll(), raw, time.time())
         turn += 1
         time.sleep(max(0.0, started + turn * pace.poll_every_s - time.time()))
     hours = Interval(
