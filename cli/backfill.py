@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,14 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
-from include.prometheus.backfill import backfill
+from include.prometheus.backfill import backfill_cluster, servers
 from include.prometheus.client import PrometheusError
 from include.prometheus.graphs import SavedGraphError
-from include.prometheus.source import PrometheusSource
 from include.settings import Settings, SettingsError, load_settings
 from include.utc import Interval, floor_hour, format_utc
 
-QUERIES = 6  # of one fetch
 SETTLED = timedelta(minutes=10)  # an hour that ended just now may lack its last samples
 
 
@@ -58,35 +55,12 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> list[str]:
     Raises:
         UsageError: there is none, or the one named has no server.
     """
-    known = [name for name, one in settings.clusters.items() if one.prometheus.url is not None]
+    known = servers(settings)
     if cluster is not None and cluster not in known:
         raise UsageError(f"argument --cluster: [clusters.{cluster}.prometheus] has no url; write it in tidewise.toml")
     if not known:
         raise UsageError("no cluster has a Prometheus: write [clusters.<name>.prometheus] url in tidewise.toml")
     return known if cluster is None else [cluster]
-
-
-def backfill_cluster(
-    settings: Settings, name: str, hours: Interval, on_hour: Callable[[], None] = lambda: None
-) -> Counter[str]:
-    """Write the raw files of a cluster; returns how many hours had which outcome, and ``records``.
-
-    Raises:
-        PrometheusError: a query was not answered; the hours before stay.
-        SavedGraphError: a saved graph cannot be used.
-    """
-    cluster = settings.clusters[name]
-    source = PrometheusSource.of(name, cluster)
-    counts: Counter[str] = Counter()
-    try:
-        pause_s = QUERIES / cluster.prometheus.requests_per_s
-        for done in backfill(source, name, Path(settings.paths.raw), hours, pause_s=pause_s):
-            counts[done.outcome] += 1
-            counts["records"] += done.records
-            on_hour()
-    finally:
-        source.close()
-    return counts
 
 
 def main(argv: Sequence[str]) -> int:

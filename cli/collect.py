@@ -44,9 +44,7 @@ def main(argv: Sequence[str]) -> int:
         elif observed_clusters(settings):
             delivery = collect_for(settings, options.seconds, stop=stop_event())
         else:
-            raise CollectionError(
-                "no cluster has a rest_url, a prometheus.url or kafka: name one under [clusters.<name>] in tidewise.toml"
-            )
+            raise CollectionError("no cluster has a rest_url, prometheus.url or kafka: name one in tidewise.toml")
     except UsageError as error:
         print(f"collect: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -29,7 +29,7 @@ def collect_raw(data_interval_start: datetime | None = None, data_interval_end: 
 
     settings = anchored(load_settings())
     if not observed_clusters(settings):
-        raise AirflowSkipException("no cluster has a rest_url: nothing to poll")
+        raise AirflowSkipException("no cluster has a rest_url, prometheus.url or kafka: nothing to poll")
     seconds = 0.0
     if data_interval_start is not None and data_interval_end is not None:
         seconds = max(0.0, (data_interval_end - data_interval_start).total_seconds() - HAND_OVER_S)

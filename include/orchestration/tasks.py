@@ -16,10 +16,12 @@ from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
 COLLECT_POOL = "tidewise_collect"
+BACKFILL_POOL = "tidewise_backfill"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
     COLLECT_POOL: (1, "Pollers of Flink's REST API"),
+    BACKFILL_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
 }
 OWNER = "tidewise"
 

@@ -6,16 +6,20 @@ What is done is what is there: a run that was killed is continued by the same ca
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from include.flink.raw_format import hour_directory, write_lines
+from include.prometheus.client import PrometheusError
 from include.prometheus.known_runs import read_runs
 from include.prometheus.source import FILE_PREFIX, PrometheusSource
+from include.settings import Settings
 from include.utc import Interval
 
+_QUERIES = 6  # of one fetch
 _HOUR = timedelta(hours=1)
 
 
@@ -97,3 +101,49 @@ def find_outcome(raw_root: Path, cluster: str, hour: datetime) -> str:
     others = hour_directory(raw_root, cluster, hour).glob("*.jsonl*")
     is_collected = any(not path.name.startswith((".", "_", "kafka-")) for path in others)
     return "collected" if is_collected else ""
+
+
+def servers(settings: Settings) -> list[str]:
+    """Return the clusters that have a Prometheus."""
+    return [name for name, one in settings.clusters.items() if one.prometheus.url is not None]
+
+
+def backfill_cluster(
+    settings: Settings, name: str, hours: Interval, on_hour: Callable[[], None] = lambda: None
+) -> Counter[str]:
+    """Write the raw files of a cluster; returns how many hours had which outcome, and ``records``.
+
+    Raises:
+        PrometheusError: a query was not answered; the hours before stay.
+        SavedGraphError: a saved graph cannot be used.
+    """
+    cluster = settings.clusters[name]
+    source = PrometheusSource.of(name, cluster)
+    counts: Counter[str] = Counter()
+    try:
+        pause_s = _QUERIES / cluster.prometheus.requests_per_s
+        for done in backfill(source, name, Path(settings.paths.raw), hours, pause_s=pause_s):
+            counts[done.outcome] += 1
+            counts["records"] += done.records
+            on_hour()
+    finally:
+        source.close()
+    return counts
+
+
+def backfill_clusters(settings: Settings, hours: Interval, cluster: str | None = None) -> Counter[str]:
+    """Write the raw files of one cluster, or of all that have a Prometheus; returns the outcomes of all together.
+
+    Raises:
+        PrometheusError: there is none, or a query was not answered; the hours before stay.
+        SavedGraphError: a saved graph cannot be used.
+    """
+    known = servers(settings)
+    if cluster is not None and cluster not in known:
+        raise PrometheusError(f"[clusters.{cluster}.prometheus] has no url; write it in the settings")
+    if not known:
+        raise PrometheusError("no cluster has a Prometheus; write [clusters.<name>.prometheus] url in the settings")
+    total: Counter[str] = Counter()
+    for name in known if cluster is None else [cluster]:
+        total += backfill_cluster(settings, name, hours)
+    return total

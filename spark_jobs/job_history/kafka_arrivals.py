@@ -119,7 +119,7 @@ def _ends(events: DataFrame) -> DataFrame:
 
 
 def _rates(ends: DataFrame) -> DataFrame:
-    """Return ``cluster, kafka, topic, window_start, window_s, per_s``: growth between the polls that end in a window."""
+    """Return ``cluster, kafka, topic, window_start, window_s, per_s``: growth between polls that end in a window."""
     by_partition = Window.partitionBy(*_TOPIC, "partition").orderBy("observed_at")
     before = F.lag(F.struct("observed_at", "end")).over(by_partition)
     differing = ends.withColumn("before", before).withColumn("grown", F.col("end") - F.col("before.end"))
