@@ -42,6 +42,19 @@ def find_prometheus() -> Path:
     return fetched
 
 
+def find_victoria_metrics() -> Path:
+    """Return the program ``victoria-metrics``: of PATH, or of Debian's package.
+
+    Raises:
+        PartMissing: it is in neither place and the package could not be fetched.
+    """
+    found = shutil.which("victoria-metrics")
+    fetched = PARTS / "victoria-metrics" / "usr" / "bin" / "victoria-metrics"
+    if found is None and not fetched.is_file():
+        _unpack_debian("victoria-metrics")
+    return fetched if found is None else Path(found)
+
+
 def find_kafka() -> Path:
     """Return the folder with the jars of a Kafka broker: KAFKA_LIBS, or those of Maven Central.
 
@@ -68,7 +81,7 @@ def find_kafka() -> Path:
 def _unpack_debian(package: str) -> None:
     """Fetch a Debian package and unpack it without installing it: no service is started."""
     if not (shutil.which("apt-get") and shutil.which("dpkg")):
-        raise PartMissing(f"no {package}: put it on PATH, or set {package.upper()}_HOME to the folder that holds it")
+        raise PartMissing(f"no {package}: put its programs on PATH")
     with tempfile.TemporaryDirectory(prefix="tidewise-parts-") as work:
         _run(["apt-get", "download", package], package, cwd=work)
         (file,) = Path(work).glob(f"{package}_*.deb")

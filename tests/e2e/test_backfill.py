@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from local_prometheus import fill, running_prometheus
+from local_prometheus import fill, running_prometheus, running_victoria_metrics
 from openmetrics_history import SOURCE_ID, WORK_ID, Run, count_records, write_history
 from waiting import wait_until
 
@@ -31,10 +31,16 @@ RUNS = [
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def history(tmp_path_factory):
+    path = tmp_path_factory.mktemp("history") / "history.txt"
+    write_history(path, RUNS, EVERY_S)
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, history):
     work = tmp_path_factory.mktemp("prometheus")
-    write_history(work / "history.txt", RUNS, EVERY_S)
-    fill(work, work / "history.txt")
+    fill(work, history)
     with running_prometheus(work) as url:
         yield url
 
@@ -113,6 +119,16 @@ def test_an_hour_that_was_collected_is_left_alone(server, month, tmp_path):
     found = files_of(tmp_path)
     assert list(found).count(f"{hour}/poll-1.jsonl.gz") == 1
     assert not any(name.startswith(hour) and "prometheus-" in name for name in found)
+
+
+def test_victoria_metrics_gives_the_same_files(month, history, tmp_path):
+    days = "2026-09-10", "2026-09-12"  # with the rescale
+    with running_victoria_metrics(tmp_path / "server", history) as url:
+        assert "48 hours written" in run(url, tmp_path / "raw", *days)
+    found, expected = files_of(tmp_path / "raw"), files_of(month)
+    assert len(found) == 48
+    for name, content in found.items():
+        assert gzip.decompress(content) == gzip.decompress(expected[name]), name
 
 
 def test_every_sample_lies_in_the_hour_of_its_directory_once(lines, month):

@@ -14,7 +14,7 @@ import pytest
 
 from cli.local_flink.cluster import free_ports
 from cli.local_flink.processes import end_process, start_process
-from cli.test_parts import PartMissing, find_prometheus
+from cli.test_parts import PartMissing, find_prometheus, find_victoria_metrics
 
 
 def prometheus_folder() -> Path:
@@ -43,7 +43,7 @@ def running_prometheus(work_dir: Path, targets: Sequence[int] = (), scrape_every
     process = start_process(command, work_dir / "prometheus.log", {"GOMAXPROCS": "1"})
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait_until_ready(url, process, work_dir / "prometheus.log")
+        _wait_until_ready(f"{url}/-/ready", process, work_dir / "prometheus.log")
         yield url
     finally:
         end_process(process)
@@ -54,11 +54,35 @@ def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> 
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()
         try:
-            with urllib.request.urlopen(f"{url}/-/ready", timeout=1):
+            with urllib.request.urlopen(url, timeout=1):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     raise AssertionError(log.read_text())
+
+
+@contextmanager
+def running_victoria_metrics(work_dir: Path, openmetrics: Path) -> Iterator[str]:
+    """Run VictoriaMetrics with a history; yields its address."""
+    try:
+        program = find_victoria_metrics()
+    except PartMissing as error:
+        pytest.skip(str(error))
+    (port,) = free_ports(1)
+    command = [str(program), f"-storageDataPath={work_dir / 'data'}", f"-httpListenAddr=127.0.0.1:{port}"]
+    command += ["-retentionPeriod=100y", "-memory.allowedBytes=200MB", "-loggerLevel=ERROR"]
+    process = start_process(command, work_dir / "victoria.log", {"GOMAXPROCS": "1"})
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_ready(f"{url}/health", process, work_dir / "victoria.log")
+        lines = [line for line in openmetrics.read_text().splitlines() if not line.startswith("#")]
+        content = "".join(f"{line}000\n" for line in lines).encode()  # it takes milliseconds
+        for path, body in (("api/v1/import/prometheus", content), ("internal/force_flush", b"")):
+            with urllib.request.urlopen(urllib.request.Request(f"{url}/{path}", body, method="POST"), timeout=60):
+                pass
+        yield url
+    finally:
+        end_process(process)
 
 
 def fill(work_dir: Path, openmetrics: Path) -> None:
