@@ -13,7 +13,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -63,7 +63,11 @@ class RawRecord:
 
     def to_line(self) -> str:
         """Return the record as one JSON line without the newline."""
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+        content = {name: getattr(self, name) for name in _FIELDS}
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+
+_FIELDS = tuple(field.name for field in fields(RawRecord))
 
 
 def hour_directory(raw_root: Path, cluster: str, hour: datetime) -> Path:

@@ -203,12 +203,14 @@ class _JobWriter:
             yield self._record(at_ms, Kind.CHECKPOINTS, "jobmanager_job", {"latest": {"completed": latest}})
 
     def _vertex_lines(self, vertex: str, steps: VertexSteps) -> Iterator[RawRecord]:
+        told = [
+            (name, np.isfinite(values).all(axis=1).tolist(), values.tolist()) for name, values in steps.values.items()
+        ]
         for place, at_ms in enumerate(steps.at_ms.tolist()):
-            told = ((name, values[place]) for name, values in steps.values.items())
             body = [
-                {"id": name, **dict(zip(AGGREGATES, row.tolist(), strict=True))}
-                for name, row in told
-                if np.isfinite(row).all()
+                {"id": name, **dict(zip(AGGREGATES, rows[place], strict=True))}
+                for name, is_whole, rows in told
+                if is_whole[place]
             ]
             if body:
                 yield self._record(at_ms, Kind.VERTEX_METRICS, "taskmanager_job_task", body, vertex)
