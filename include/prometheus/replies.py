@@ -204,7 +204,8 @@ class _JobWriter:
 
     def _vertex_lines(self, vertex: str, steps: VertexSteps) -> Iterator[RawRecord]:
         told = [
-            (name, np.isfinite(values).all(axis=1).tolist(), values.tolist()) for name, values in steps.values.items()
+            (name, np.asarray(np.isfinite(values).all(axis=1)).tolist(), values.tolist())
+            for name, values in steps.values.items()
         ]
         for place, at_ms in enumerate(steps.at_ms.tolist()):
             body = [

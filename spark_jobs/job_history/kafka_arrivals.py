@@ -97,6 +97,7 @@ def add_arrivals(
     filled = joined.withColumns(
         {
             "target_data_rate_per_s": F.coalesce("arrival_per_s", "target_data_rate_per_s"),
+            "target_is_lower_bound": F.col("arrival_per_s").isNull() & F.col("target_is_lower_bound"),
             "vertex_id": F.coalesce("vertex_id", "arrival_vertex_id"),
             "window_s": F.coalesce("window_s", "arrival_window_s"),
             "is_source": F.when(is_added, True).otherwise(F.col("is_source")),

@@ -11,7 +11,7 @@ from cli.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
 from cli.local_flink.load import ENRICH, LoadOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-PACE = Pace(length_s=75, window_s=15, step_s=3, poll_every_s=1.5)
+PACE = Pace(length_s=75, window_s=10, step_s=3, poll_every_s=1.5)
 LOAD = LoadOptions(job_name="steady-orders", low_per_s=800, high_per_s=800, cost_us=100)
 
 
@@ -42,7 +42,7 @@ def silver(tmp_path_factory):
 @pytest.mark.parametrize("way", [LATER, LIVE])
 def test_rates_are_those_of_rest(silver, way):
     pairs = same_windows(silver[0], way)
-    assert len(pairs) >= 6
+    assert len(pairs) >= 8
     found = differences(pairs)
     assert found[-1] < 0.03, found[-5:]
 

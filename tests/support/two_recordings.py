@@ -39,8 +39,9 @@ class Pace:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that tell ingestion the windows."""
-        return {f"TIDEWISE__CLUSTERS__{name}__WINDOW_S": str(self.window_s) for name in (REST, LIVE, LATER)}
+        """Variables that tell ingestion the windows, and that few of them are disturbed."""
+        windows = {f"TIDEWISE__CLUSTERS__{name}__WINDOW_S": str(self.window_s) for name in (REST, LIVE, LATER)}
+        return windows | {"TIDEWISE__INGEST__SETTLE_S": str(self.window_s // 2)}
 
 
 def record(
