@@ -101,6 +101,9 @@ class Ingest(Section):
     """How raw payloads become observations."""
 
     late_allowance_h: int = Field(2, ge=0, le=8760, description="h; a line later than this is quarantined as too_late")
+    missed_hours_days: int = Field(
+        2, ge=0, le=3660, description="days; so far back hours whose raw files were not ingested are looked for; 0: not"
+    )
     max_clock_skew_s: WholeSeconds = Field(300, description="s; beyond it a line is quarantined as clock_jump")
     settle_s: int = Field(
         30, ge=0, le=DAY_S, description="s; windows count as disturbed until this long after a restart"
