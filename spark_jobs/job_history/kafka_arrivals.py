@@ -16,6 +16,7 @@ from include.flink.raw_format import Kind
 from include.settings import Cluster
 from include.tables import OBSERVATIONS
 from include.utc import Interval
+from spark_jobs.job_history.operator_names import is_named_at
 from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s, window_start
 from spark_jobs.lake import date_hour_columns, rows_of
 
@@ -75,9 +76,10 @@ def add_arrivals(
     """
     if arrivals is None:
         return observations
-    named = operators.select("cluster", "job", "vertex_id", "operator").distinct()
+    named = operators.select("cluster", "job", "vertex_id", "operator", "named_from", "named_until").distinct()
     is_meant = (F.col("a.source") == F.col("n.operator")) | (F.col("a.source") == F.col("n.vertex_id"))
-    same = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job")) & is_meant
+    is_same_job = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job"))
+    same = is_same_job & is_meant & is_named_at(F.col("a.window_start"))
     located = arrivals.alias("a").join(F.broadcast(named.alias("n")), same, "left")
     is_vertex_id = F.col("a.source").rlike("^[0-9a-f]{32}$")
     known = located.where(F.col("n.operator").isNotNull() | ~is_vertex_id).select(
@@ -91,7 +93,11 @@ def add_arrivals(
     )
     in_hours = (F.col("window_start") >= F.lit(hours.start)) & (F.col("window_start") < F.lit(hours.end))
     # Of a job submitted again with other vertices, the two have one name: each window once.
-    unique = known.where(in_hours).dropDuplicates(["cluster", "job", "operator", "window_start"])
+    unique = (
+        known.where(in_hours)
+        .groupBy("cluster", "job", "operator", "window_start")
+        .agg(*[F.max(column).alias(column) for column in ("arrival_vertex_id", "arrival_window_s", "arrival_per_s")])
+    )
     joined = observations.join(unique, ["cluster", "job", "operator", "window_start"], "full")
     is_added = F.col("window_s").isNull()
     filled = joined.withColumns(
