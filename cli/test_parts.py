@@ -12,6 +12,7 @@ PROJECT_ROOT = Path(__file__).resolve().parents[1]
 PARTS = PROJECT_ROOT / ".cache" / "parts"
 KAFKA_VERSION = "3.9.1"
 _KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
+_CONNECTOR = "org.apache.flink:flink-connector-kafka:4.0.1-2.0"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>parts</groupId><artifactId>parts</artifactId><version>1</version>
   <dependencies><dependency>
@@ -76,6 +77,21 @@ def find_kafka() -> Path:
         _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", *options], "Kafka's jars")
         partial.rename(folder)
     return folder
+
+
+def find_kafka_connector() -> list[Path]:
+    """Return the jars that a Flink job with a Kafka source needs: the connector, and Kafka's client.
+
+    Raises:
+        PartMissing: they are not there and could not be fetched.
+    """
+    folder = PARTS / "flink-connector-kafka"
+    if not any(folder.glob("flink-connector-kafka-*.jar")):
+        if not shutil.which("mvn"):
+            raise PartMissing(f"no Kafka connector: {folder} has none; install Maven")
+        options = [f"-Dartifact={_CONNECTOR}", f"-DoutputDirectory={folder}"]
+        _run(["mvn", "-q", "-B", "dependency:copy", *options], "Flink's Kafka connector")
+    return [*folder.glob("flink-connector-kafka-*.jar"), *find_kafka().glob("kafka-clients-*.jar")]
 
 
 def _unpack_debian(package: str) -> None:
