@@ -72,7 +72,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
 .PHONY: test-long
-test-long: setup  ## the long form of the kill tests: at random moments, and at writes that are alike
+test-long: setup  ## kills at random moments, two hours of Flink beside Prometheus, a job on Kafka (3 hours)
 	@$(PY) -m pytest tests/long tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check

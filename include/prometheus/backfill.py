@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from include.flink.raw_format import hour_directory, write_lines
-from include.prometheus.client import PrometheusError
+from include.prometheus.client import PrometheusError, PrometheusRefused
 from include.prometheus.known_runs import read_runs
 from include.prometheus.source import FILE_PREFIX, PrometheusSource
 from include.settings import Settings
@@ -60,9 +60,9 @@ def backfill(
         sleep: waits.
 
     Raises:
-        PrometheusError: a query was not answered; the hours before stay.
+        PrometheusError: a query was not answered, or one for a single hour was refused; the hours before stay.
     """
-    hour = interval.start
+    hour, most = interval.start, source.longest_hours
     while hour < interval.end:
         outcome = find_outcome(raw_root, cluster, hour)
         if outcome:
@@ -71,12 +71,18 @@ def backfill(
             continue
         hours = 1
         while (
-            hours < source.longest_hours
+            hours < most
             and hour + hours * _HOUR < interval.end
             and not find_outcome(raw_root, cluster, hour + hours * _HOUR)
         ):
             hours += 1
-        found = source.fetch_hours(hour, hours)
+        try:
+            found = source.fetch_hours(hour, hours)
+        except PrometheusRefused:
+            if most == 1:
+                raise
+            most = max(1, min(most, hours) // 2)  # the server limits the samples of a query
+            continue
         for one in (hour + number * _HOUR for number in range(hours)):
             records = source.records_of_hour(found, one, read_runs(raw_root, cluster, one))
             path = file_of(raw_root, cluster, one)

@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -119,6 +121,22 @@ def test_an_hour_that_was_collected_is_left_alone(server, month, tmp_path):
     found = files_of(tmp_path)
     assert list(found).count(f"{hour}/poll-1.jsonl.gz") == 1
     assert not any(name.startswith(hour) and "prometheus-" in name for name in found)
+
+
+def test_a_server_that_limits_samples_is_asked_for_fewer_hours(tmp_path):
+    """The limit lets one hour pass and not six, nor three."""
+    day = [Run(FIRST, START - 7_000, START + DAY_S, {SOURCE_ID: 1, WORK_ID: 3}, "tm:1_a")]
+    write_history(tmp_path / "history.txt", day, EVERY_S)
+    fill(tmp_path, tmp_path / "history.txt")
+    with running_prometheus(tmp_path, options=["--query.max-samples=600"]) as url:
+        query = f"{url}/api/v1/query_range?query=%7Bjob_id!=%22%22%7D&start={START}&end={START + 21_600}&step={EVERY_S}"
+        with pytest.raises(urllib.error.HTTPError, match="422"):
+            urllib.request.urlopen(query, timeout=10)
+        assert "12 hours written" in run(url, tmp_path / "raw", "2026-09-01", "2026-09-01T12:00")
+        lines = gzip.decompress(
+            files_of(tmp_path / "raw")["cluster=prod/date=2026-09-01/hour=07/prometheus-20260901T07.jsonl.gz"]
+        )
+        assert lines.count(b'"kind":"vertex_metrics"') == 2 * 3600 // EVERY_S
 
 
 def test_victoria_metrics_gives_the_same_files(month, history, tmp_path):

@@ -26,7 +26,9 @@ def prometheus_folder() -> Path:
 
 
 @contextmanager
-def running_prometheus(work_dir: Path, targets: Sequence[int] = (), scrape_every_s: int = 1) -> Iterator[str]:
+def running_prometheus(
+    work_dir: Path, targets: Sequence[int] = (), scrape_every_s: int = 1, options: Sequence[str] = ()
+) -> Iterator[str]:
     """Run Prometheus; yields its address."""
     folder = prometheus_folder()
     (port,) = free_ports(1)
@@ -39,7 +41,7 @@ def running_prometheus(work_dir: Path, targets: Sequence[int] = (), scrape_every
     )
     command = [str(folder / "prometheus"), f"--config.file={work_dir / 'prometheus.yml'}"]
     command += [f"--storage.tsdb.path={work_dir / 'data'}", f"--web.listen-address=127.0.0.1:{port}"]
-    command += ["--storage.tsdb.retention.time=10y", "--log.level=warn"]
+    command += ["--storage.tsdb.retention.time=10y", "--log.level=warn", *options]
     process = start_process(command, work_dir / "prometheus.log", {"GOMAXPROCS": "1"})
     url = f"http://127.0.0.1:{port}"
     try:
