@@ -24,6 +24,7 @@ from cli.traces import TRACES, load_traces, week_second
 from cli.workers import end_with_parent, exit_on_sigterm
 from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
+from include.raw_files import HISTORY_MANIFEST
 from include.utc import IntervalError, floor_hour, format_utc
 from models.simulation.catalogue import CatalogueJob, assemble
 from models.simulation.fleet import Fleet, pack
@@ -173,7 +174,7 @@ def write_history(request: HistoryRequest, workers: int | None = None) -> dict[s
 
     The manifest is removed first and written last: a run that was killed is done again in full.
     """
-    manifest = request.raw / f"cluster={request.cluster}" / "history.manifest.json"
+    manifest = request.raw / f"cluster={request.cluster}" / HISTORY_MANIFEST
     fingerprint, started = request.fingerprint(), time.monotonic()
     if manifest.is_file():
         found: dict[str, object] = json.loads(manifest.read_text())

@@ -24,6 +24,9 @@ MISPLACED, EMPTY, TOO_LARGE = "misplaced_file", "empty_file", "file_too_large"
 UNREADABLE, UNREADABLE_FOLDER, CORRUPT = "unreadable_file", "unreadable_folder", "corrupt_file"
 FILE_FAULTS = frozenset({MISPLACED, EMPTY, TOO_LARGE, UNREADABLE, UNREADABLE_FOLDER, CORRUPT})
 """The reasons in ops.quarantine of files and folders."""
+HISTORY_MANIFEST = "history.manifest.json"
+PASSED_OVER = frozenset({HISTORY_MANIFEST, "README.md"})
+"""What commands and people put beside raw files, and is none."""
 Fault = tuple[str, str]
 """Reason in ops.quarantine, and detail."""
 
@@ -195,7 +198,7 @@ def _entries(files: FileSystem, place: str, cluster: str, hour: datetime) -> Ite
         yield RawFile(show_name(place) or "/", cluster, hour, fault=(UNREADABLE_FOLDER, str(error)))
         return
     for entry in found:
-        if entry.name.startswith((".", "_")):
+        if entry.name.startswith((".", "_")) or entry.name in PASSED_OVER:
             continue
         if entry.fault is not None:
             name = show_name(f"{place}/{entry.name}".lstrip("/"))

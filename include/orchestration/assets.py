@@ -68,7 +68,12 @@ def inlets(stage: Stage) -> list[Asset]:
             MODELS,
         ],
         Stage.APPLY: [asset_of(tables.PLANS), asset_of(tables.LOOKS), asset_of(tables.OBSERVATIONS)],
-        Stage.BACKTEST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
+        Stage.BACKTEST: [
+            asset_of(tables.OBSERVATIONS),
+            asset_of(tables.JOB_GRAPHS),
+            asset_of(tables.OPERATOR_KEYS),
+            MODELS,
+        ],
         Stage.REPORT: [*map(asset_of, _SHOWN), MODELS],
     }
     return reads[stage]

@@ -36,9 +36,9 @@ def name_operators(vertices: Sequence[Vertex]) -> dict[str, str]:
 
     The whole id stands there where even that is not unique: no two operators have one name.
     """
-    whole = {vertex.vertex_id: f"{vertex.name} ({vertex.vertex_id})".lstrip() for vertex in vertices}
+    whole = {vertex.vertex_id: f"{vertex.name} ({vertex.vertex_id})".lstrip(" ") for vertex in vertices}
     named = {vertex.vertex_id: vertex.name for vertex in vertices}
-    short = {vertex.vertex_id: f"{vertex.name} ({vertex.vertex_id[:8]})".lstrip() for vertex in vertices}
+    short = {vertex.vertex_id: f"{vertex.name} ({vertex.vertex_id[:8]})".lstrip(" ") for vertex in vertices}
     for longer in (short, whole):
         alike = Counter(named.values())
         named = {key: text if text and alike[text] == 1 else longer[key] for key, text in named.items()}

@@ -7,7 +7,7 @@ replaces the same rows, and a finished run of the same figures is used again.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
@@ -21,6 +21,7 @@ from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
+from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
@@ -44,7 +45,8 @@ def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
 
 def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
     """Return one row per job: its operators as JSON, and the rates of its sources as arrays."""
-    series = source_series(lake.read(tables.OBSERVATIONS), frame)
+    renames = read_renames(lake, datetime.fromtimestamp(frame.first_bin_s, UTC), as_of)
+    series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), frame)
     source = F.struct("operator", "bin", "rate_per_s", "span")
     sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
     graphs = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)

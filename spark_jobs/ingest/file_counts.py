@@ -37,13 +37,12 @@ def count_files(lake: Lake, own_files: list[RawFile], read_files: DataFrame, own
         read_files: from :func:`spark_jobs.raw_parsing.parsed_lines.select_files`.
         own_marked: the marked lines of those files.
     """
+    has_values = F.col("fault").isNull() & ~F.col("duplicate") & F.col("value_faults").isNotNull()
     counted = own_marked.groupBy("source_file").agg(
         F.count_if(F.col("fault").isNull() & ~F.col("duplicate")).alias("kept"),
         F.count_if(F.col("fault").isNull() & F.col("duplicate")).alias("duplicate"),
         F.count_if(F.col("fault").isNotNull()).alias("quarantined"),
-        F.sum(F.when(F.col("fault").isNull() & ~F.col("duplicate"), F.size("value_faults"))).alias(
-            "quarantined_values"
-        ),
+        F.sum(F.when(has_values, F.size("value_faults"))).alias("quarantined_values"),
     )
     listed = rows_of(
         lake.spark,

@@ -49,7 +49,9 @@ def read_earlier_rescales(lake: Lake, looked_back: Interval, hours: Interval) ->
 
 def type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
     """Return the replies about jobs."""
-    return job_replies.read_replies(earlier_events.unionByName(events, allowMissingColumns=True))
+    unread = events.select("event").schema["event"].dataType
+    earlier = job_replies.read_replies(earlier_events.withColumn("event", F.lit(None).cast(unread)))
+    return job_replies.select_usable(earlier).unionByName(job_replies.read_replies(events))
 
 
 def name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:

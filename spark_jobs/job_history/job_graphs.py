@@ -58,7 +58,7 @@ def _of_last(columns: tuple[str, ...]) -> list[Column]:
 def _named(vertices: DataFrame) -> DataFrame:
     """Name the vertices as the last reply does; one that it does not name is left out."""
     found = F.filter("vertices", lambda vertex: vertex["id"] == F.col("node.id"))
-    name_of = F.map_from_entries("operators")
+    name_of = F.map_from_arrays("operators.vertex_id", "operators.operator")
     inputs = F.coalesce("node.inputs", F.array())
     named = vertices.withColumns({"name_of": name_of, "vertex": F.get(found, F.lit(0))}).where("vertex IS NOT NULL")
     return named.select(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
@@ -23,16 +23,19 @@ def read_replies(events: DataFrame) -> DataFrame:
         events: rows of bronze.job_events; in ``event`` what is read of a body already, null where it has to be read.
     """
     reply = F.coalesce("event", F.from_json("body", REPLY)).alias("reply")
-    read = events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
-    # Bronze may hold replies that were taken in before there was a rule for them.
-    return read.where(~F.coalesce(are_unusable(vertex_ids("reply")), F.lit(False)))
+    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
+
+
+def select_usable(replies: DataFrame) -> DataFrame:
+    """Return replies without those whose vertices cannot be told apart: bronze may be older than the rule for them."""
+    return replies.where(~F.coalesce(are_unusable(vertex_ids("reply")), F.lit(False)))
 
 
 def select_polls(replies: DataFrame) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
-    ``operators`` are its names as ``ARRAY<STRUCT<vertex_id, operator>>``, ``vector`` is its parallelism as
-    ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``; both are sorted: Flink's order varies.
+    ``operators`` are its vertices as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted: Flink's order varies;
+    ``vector`` are those of which the parallelism is told.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
     polls = _of(replies, Kind.JOB).select(
@@ -46,7 +49,8 @@ def select_polls(replies: DataFrame) -> DataFrame:
         "reply.vertices",
         operators_of(F.col("reply.vertices")).alias("operators"),
     )
-    return name_jobs(polls).withColumn("vector", _vector())
+    told = F.filter("operators", lambda operator: operator["parallelism"] >= 1)
+    return name_jobs(polls.withColumn("vector", told))
 
 
 def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:
@@ -105,17 +109,3 @@ def select_failures(replies: DataFrame) -> DataFrame:
 
 def _of(replies: DataFrame, kind: Kind) -> DataFrame:
     return replies.where((F.col("kind") == kind) & F.col("reply").isNotNull())
-
-
-def _vector() -> Column:
-    """Return the parallelism of a poll's vertices, in the order of its operators."""
-
-    def with_parallelism(operator: Column) -> Column:
-        vertex = F.get(F.filter("vertices", lambda v: v["id"] == operator["vertex_id"]), F.lit(0))
-        return F.struct(
-            operator["vertex_id"].alias("vertex_id"),
-            vertex["parallelism"].alias("parallelism"),
-            operator["operator"].alias("operator"),
-        )
-
-    return F.filter(F.transform("operators", with_parallelism), lambda pair: pair["parallelism"] >= 1)

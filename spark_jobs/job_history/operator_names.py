@@ -17,13 +17,29 @@ _JOB_HOUR = ("cluster", "job", "job_hour")
 
 
 def operators_of(vertices: Column) -> Column:
-    """Return the operators of a ``job`` reply, ``ARRAY<STRUCT<vertex_id, operator>>``, sorted: Flink's order varies.
+    """Return the operators of a ``job`` reply as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted by id.
 
     An operator has the vertex's name; where that is missing or several bear it, a piece of the id is appended, and the
     whole id where even that is not unique.
     """
+    names = vertices.getField("name")
+    are_own = F.size(F.array_distinct(F.array_remove(F.array_compact(names), ""))) == F.size(names)  # nearly always
+    plain = F.transform(vertices, lambda v: _operator(v["id"], v["parallelism"], v["name"]))
+    return F.sort_array(F.when(are_own, plain).otherwise(_told_apart(vertices)))
+
+
+def _operator(vertex_id: Column, parallelism: Column, name: Column) -> Column:
+    return F.struct(vertex_id.alias("vertex_id"), parallelism.alias("parallelism"), name.alias("operator"))
+
+
+def _told_apart(vertices: Column) -> Column:
     named = F.transform(
-        vertices, lambda v: F.struct(v["id"].alias("vertex_id"), F.coalesce(v["name"], F.lit("")).alias("name"))
+        vertices,
+        lambda v: F.struct(
+            v["id"].alias("vertex_id"),
+            v["parallelism"].alias("parallelism"),
+            F.coalesce(v["name"], F.lit("")).alias("name"),
+        ),
     )
     short = _where_alike(
         named, lambda v: v["name"], lambda v: _with_id(v["name"], F.left(v["vertex_id"], F.lit(_SHORT)))
@@ -32,9 +48,7 @@ def operators_of(vertices: Column) -> Column:
     texts = whole.getField("operator")
     every = F.transform(named, lambda v: _entry(v, _with_id(v["name"], v["vertex_id"])))
     chosen = F.when(F.size(F.array_distinct(texts)) == F.size(texts), whole).otherwise(every)
-    return F.sort_array(
-        F.transform(chosen, lambda v: F.struct(v["vertex_id"].alias("vertex_id"), v["operator"].alias("operator")))
-    )
+    return F.transform(chosen, lambda v: _operator(v["vertex_id"], v["parallelism"], v["operator"]))
 
 
 def _where_alike(entries: Column, text: Callable[[Column], Column], longer: Callable[[Column], Column]) -> Column:
@@ -49,7 +63,8 @@ def _where_alike(entries: Column, text: Callable[[Column], Column], longer: Call
 
 
 def _entry(v: Column, operator: Column) -> Column:
-    return F.struct(v["vertex_id"].alias("vertex_id"), v["name"].alias("name"), operator.alias("operator"))
+    kept = (v[name].alias(name) for name in ("vertex_id", "parallelism", "name"))
+    return F.struct(*kept, operator.alias("operator"))
 
 
 def _with_id(name: Column, piece: Column) -> Column:
@@ -91,8 +106,8 @@ def name_operators(polls: DataFrame) -> DataFrame:
     A reply's names hold until the next one: ``named_from`` and ``named_until`` (exclusive) are null where no other
     names were seen before or after.
     """
-    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at", "job", "operators")
-    shown = F.struct("job", "operators")
+    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at", "job")
+    shown = F.struct("job", "operators.vertex_id", "operators.operator")
     named = polls.where(F.size("operators") > 0).withColumns({"shown": shown, "before": F.lag(shown).over(by_job)})
     changed = named.where("before IS NULL OR before <> shown")
     periods = changed.withColumns(

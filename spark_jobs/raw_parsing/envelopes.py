@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from include.flink.raw_format import CLUSTER_WIDE, Kind
 from include.settings import Ingest
+from spark_jobs.raw_parsing.event_rules import HEX_ID
 
-HEX_ID = "^[0-9a-f]{32}$"
 LAST_MS = 253_402_300_799_999  # year 9999: beyond it no timestamp can be built
 
 

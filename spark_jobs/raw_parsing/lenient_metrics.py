@@ -33,7 +33,8 @@ _CHECKED = {
 
 def is_left() -> Column:
     """Whether a row has metrics that Arrow did not read, or read with a value that breaks a rule."""
-    return F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS) & F.col("metrics").isNull()
+    is_metrics = F.col("kind").eqNullSafe(F.lit(str(Kind.VERTEX_METRICS)))  # the row about a file has no kind
+    return F.col("fault").isNull() & is_metrics & F.col("metrics").isNull()
 
 
 def read_left_metrics(left: DataFrame, max_value: float) -> DataFrame:

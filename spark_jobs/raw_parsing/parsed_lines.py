@@ -9,7 +9,7 @@ from include.flink.raw_format import Kind
 from include.settings import Ingest
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.envelopes import parse_envelope
-from spark_jobs.raw_parsing.event_bodies import check_events
+from spark_jobs.raw_parsing.event_bodies import vertex_ids
 from spark_jobs.raw_parsing.lenient_metrics import VALUE_FAULTS, is_left, read_left_metrics
 from spark_jobs.raw_parsing.raw_contents import RawContents
 from spark_jobs.raw_parsing.reply_schema import REPLY
@@ -47,7 +47,7 @@ def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
         rules: the settings of ingestion.
     """
     # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
-    rows = _select(check_events(parse_envelope(read_files(contents, rules), rules), rules)).localCheckpoint()
+    rows = _select(parse_envelope(read_files(contents, rules), rules)).localCheckpoint()
     left = rows.where(is_left())
     if left.isEmpty():
         return rows
@@ -72,6 +72,7 @@ def _select(read: DataFrame) -> DataFrame:
         "line": F.when(~is_good | is_left(), F.col("line")),
         "body": F.when(is_good & (~is_metrics | is_left()), F.col("body")),
         "event": F.when(is_good & ~is_metrics, F.col("event")),
+        "vertex_ids": F.when(is_good & ~is_metrics, vertex_ids("event")),
         "metrics": F.when(is_metrics, F.col("metrics")),
         "value_faults": F.lit(None),
         "metric_values": F.when(is_metrics, F.size("metrics") * len(AGGREGATIONS)),

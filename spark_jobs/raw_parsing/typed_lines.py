@@ -7,6 +7,7 @@ reader and the rules of ingestion go through those.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from include.flink.raw_format import Kind
 from include.raw_files import CORRUPT, UNREADABLE
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects
+from spark_jobs.raw_parsing.event_rules import find_event_faults
 from spark_jobs.raw_parsing.left_texts import find_body_fault, read_body, read_line
 from spark_jobs.raw_parsing.metric_values import find_usable_rows
 from spark_jobs.raw_parsing.raw_contents import FileToRead, RawContents, show_error
@@ -53,6 +55,19 @@ _LISTED = pa.list_(pa.struct([("id", pa.string())]))
 Bounds = tuple[int | None, int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a reply may say.
+
+    Attributes:
+        max_value: the largest value of any metric.
+        skew_ms: how much later than it was observed it may say that something happened.
+    """
+
+    max_value: float
+    skew_ms: int
+
+
 def read_files(contents: RawContents, rules: Ingest) -> DataFrame:
     """Read the lines of files as far as they can be used as they are; columns ``READ_COLUMNS``.
 
@@ -67,19 +82,20 @@ def read_files(contents: RawContents, rules: Ingest) -> DataFrame:
         rules: the settings of ingestion.
     """
     types = [(name, to_arrow_type(DataType.fromDDL(kind))) for name, kind in READ_COLUMNS.items()]
-    read = partial(_read_file, schema=pa.schema(types), max_value=rules.max_value)
+    limits = Limits(rules.max_value, 1000 * rules.max_clock_skew_s)
+    read = partial(_read_file, schema=pa.schema(types), limits=limits)
     return contents.read_each(read, READ_COLUMNS)
 
 
 def _read_file(
-    file: FileToRead, chunks: Iterator[bytes], schema: pa.Schema, max_value: float
+    file: FileToRead, chunks: Iterator[bytes], schema: pa.Schema, limits: Limits
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file; whatever is wrong with it is said in its last row, and harms no other."""
     lines_read, fault = 0, None
     try:
         for first, lines in number_lines(file.name, chunks):
             numbers = pa.array(np.arange(first, first + len(lines)))
-            yield _batch(file, read_columns(lines, numbers, (file.since_ms, file.until_ms), schema, max_value), schema)
+            yield _batch(file, read_columns(lines, numbers, (file.since_ms, file.until_ms), schema, limits), schema)
             lines_read = first + len(lines) - 1
     except DamagedFileError as error:
         fault = {"reason": CORRUPT, "detail": str(error)}
@@ -101,7 +117,7 @@ def _batch(file: FileToRead, columns: dict[str, pa.Array], schema: pa.Schema) ->
 
 
 def read_columns(
-    lines: pa.StringArray, numbers: pa.Int64Array, wanted: Bounds, schema: pa.Schema, max_value: float
+    lines: pa.StringArray, numbers: pa.Int64Array, wanted: Bounds, schema: pa.Schema, limits: Limits
 ) -> dict[str, pa.Array]:
     """Read lines with their numbers; see :func:`read_files`.
 
@@ -110,7 +126,7 @@ def read_columns(
         numbers: their places in the file.
         wanted: bounds ``[since_ms, until_ms)`` of the observation, None for no bound.
         schema: of all columns.
-        max_value: the largest value of any metric.
+        limits: of what a reply may say.
     """
     columns = _read_envelopes(lines, schema)
     columns["line_number"] = numbers
@@ -126,7 +142,7 @@ def read_columns(
     of_job = pc.and_(successful, is_list)
     of_event = pc.and_not(pc.and_not(successful, is_metrics), is_list)
     metrics = read_arrays(body, schema.field("metrics").type, of_vertex)
-    metrics = pc.if_else(find_usable_rows(metrics, max_value), metrics, pa.scalar(None, metrics.type))
+    metrics = pc.if_else(find_usable_rows(metrics, limits.max_value), metrics, pa.scalar(None, metrics.type))
     event = read_objects(body, schema.field("event").type, of_event)
     listed = read_arrays(body, _LISTED, of_job)
     event, body_fault = _read_left_bodies(
@@ -137,6 +153,10 @@ def read_columns(
         is_left_list=pc.and_(of_job, pc.is_null(listed)),
         is_left_event=pc.and_(of_event, pc.is_null(event)),
     )
+    observed_at_ms, job_id = (pc.struct_field(envelope, name) for name in ("observed_at_ms", "job_id"))
+    broken = find_event_faults(kind, job_id, observed_at_ms, event, limits.skew_ms)
+    if broken:
+        body_fault = _replace(body_fault, np.array([*broken]), [*broken.values()])
     was_read = pc.or_(pc.is_valid(metrics), pc.is_valid(event))
     return {
         **columns,

@@ -28,14 +28,14 @@ SCHEDULES = {
 TASKS = {
     "tidewise_collect": ["collect"],
     "tidewise_backfill": ["backfill", "ingest"],
-    "tidewise_ingest": ["ingest"],
+    "tidewise_ingest": ["ingest", "find_missed_hours", "ingest_missed"],
     "tidewise_train": ["train", "policies_learn", "learn"],
     "tidewise_plan": ["forecast_plan_report"],
     "tidewise_apply": ["due", "watch", "released", "apply"],
     "tidewise_profile": ["profiling"],
     "tidewise_backtest": ["backtest", "report"],
 }
-WITHOUT_SPARK = {"due", "released", "policies_learn"}  # they end in a second and need no pool
+WITHOUT_SPARK = {"due", "released", "policies_learn", "find_missed_hours"}  # they end in a second and need no pool
 
 pytestmark = pytest.mark.airflow
 
@@ -96,6 +96,15 @@ def test_spark_stages_are_pooled_retried_and_timed(dags):
         assert timedelta(minutes=5) <= task.execution_timeout <= timedelta(hours=3)
         assert Path(task.application) == REPOSITORY / "spark_jobs" / "launch.py"
         assert task._conn_id == load_settings().spark.connection_id
+
+
+def test_missed_hours_are_ingested_one_after_the_other_like_any_other(dags):
+    own, missed = (dags["tidewise_ingest"].get_task(name) for name in ("ingest", "ingest_missed"))
+    assert missed.is_mapped
+    assert issubclass(missed.operator_class, StageOperator)
+    assert missed.max_active_tis_per_dagrun == 1
+    for name in ("pool", "retries", "execution_timeout", "priority_weight"):
+        assert getattr(missed, name) == getattr(own, name), name
 
 
 def test_due_steps_go_before_everything_else(dags):

@@ -186,3 +186,19 @@ def test_an_idle_source_is_no_error(rate: float) -> None:
     schedule, _ = Ds2(AT_ONCE).decide(situation(at(3, 4), seen(at(3, 4), rate)), ManagerState())
     wanted = target(schedule)
     assert wanted == (at(1, 1) if rate == 0.0 else at(3, 4))
+
+
+@pytest.mark.covers("apply_review 23")
+def test_what_a_held_up_source_emits_is_not_its_target() -> None:
+    """The job passes on 1e5 of the 1e6 records/s that arrive; without a known backlog nobody knows how many do."""
+    windows = seen(at(1, 1), 1e6)
+    unknown = np.full((1, 3), np.nan)
+    shares = np.tile([0.98, 0.0, 0.0], (1, 1))
+    held_up = replace(windows, target_data_rate_per_s=unknown, backpressured_share=shares)
+    schedule, memory = Ds2(AT_ONCE).decide(situation(at(1, 1), held_up), ManagerState())
+    assert target(schedule) == at(1, 1)
+    assert schedule.decisions[0].reason == "DS2 has no new undisturbed window of the running parallelism"
+    assert memory == ManagerState()
+    free = replace(held_up, backpressured_share=np.tile([0.05, 0.0, 0.0], (1, 1)))
+    _, memory = Ds2(AT_ONCE).decide(situation(at(1, 1), free), ManagerState())
+    assert memory.last_call_s == START_S + WINDOW_S

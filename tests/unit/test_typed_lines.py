@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+from reply_types import reply_type
 
-from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, read_columns
+from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, Limits, read_columns
 from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 TYPES = {
@@ -26,7 +27,7 @@ TYPES = {
     READ_COLUMNS["metrics"]: pa.list_(
         pa.field("element", pa.struct([("id", pa.string()), *[(name, pa.float64()) for name in AGGREGATIONS]]))
     ),
-    READ_COLUMNS["event"]: pa.struct([("name", pa.string()), ("vertices", pa.list_(pa.struct([("id", pa.string())])))]),
+    READ_COLUMNS["event"]: reply_type(),
 }
 
 
@@ -36,12 +37,12 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
         "read": ("vertex_metrics", 200, json.dumps([metric])),
         "broken": ("vertex_metrics", 200, json.dumps([{**metric, "sum": -1.0}])),
         "refused": ("vertex_metrics", 404, json.dumps([metric])),
-        "event": ("job", 200, json.dumps({"name": "orders", "vertices": []})),
+        "event": ("job", 200, json.dumps({"name": "orders", "state": "RUNNING", "vertices": []})),
     }
     lines = [json.dumps({"kind": kind, "status": status, "body": body}) for kind, status, body in replies.values()]
     schema = pa.schema([(name, TYPES[kind]) for name, kind in READ_COLUMNS.items()])
     texts, numbers = pa.array([*lines, "no record"]), pa.array(range(1, len(lines) + 2))
-    columns = read_columns(texts, numbers, (None, None), schema, max_value=1e15)
+    columns = read_columns(texts, numbers, (None, None), schema, Limits(1e15, 0))
     found = pa.Table.from_pydict(columns).to_pylist()
     assert [row["line_number"] for row in found] == [1, 2, 3, 4, 5]
     bodies = [row["envelope"] and row["envelope"]["body"] for row in found]

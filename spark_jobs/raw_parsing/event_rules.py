@@ -1,0 +1,165 @@
+"""The rules that replies about a job have to meet, for many at once; names may be missing or alike, ids may not.
+
+Operators get names of their own later; a vertex without an id cannot be told from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from include.flink.raw_format import Kind
+from spark_jobs.raw_parsing.reply_schema import STATES
+
+Flags = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+HEX_ID = "^[0-9a-f]{32}$"
+EARLIEST_MS = 946_684_800_000
+"""The year 2000: no job has run for longer, and a time in seconds that is taken for milliseconds lies before it."""
+
+
+def find_event_faults(
+    kind: pa.StringArray, job_id: pa.StringArray, observed_at_ms: pa.Int64Array, event: pa.StructArray, skew_ms: int
+) -> dict[int, dict[str, str]]:
+    """Return row -> reason and detail of the first rule that a reply breaks.
+
+    Args:
+        kind: of the lines.
+        job_id: of the lines.
+        observed_at_ms: of the lines.
+        event: what their bodies hold, null where it is of no interest.
+        skew_ms: how much later than it was observed a reply may say that something happened.
+    """
+    given = _flags(pc.is_valid(event))
+    rules = _Rules(kind, job_id, observed_at_ms, event, skew_ms)
+    found: dict[int, dict[str, str]] = {}
+    for row, reason, detail in rules.broken():
+        if given[row] and row not in found:
+            found[row] = {"reason": reason, "detail": f"body: {detail}"}
+    return found
+
+
+class _Rules:
+    """See :func:`find_event_faults`."""
+
+    def __init__(
+        self,
+        kind: pa.StringArray,
+        job_id: pa.StringArray,
+        observed_at_ms: pa.Int64Array,
+        event: pa.StructArray,
+        skew_ms: int,
+    ) -> None:
+        self._event, self._job_id = event, job_id
+        self._latest_ms = pc.fill_null(observed_at_ms, 0).to_numpy(zero_copy_only=False) + skew_ms
+        self._is = {one: _flags(pc.equal(kind, str(one))) for one in Kind}
+        plan = pc.struct_field(event, "plan")
+        self._vertices = {
+            Kind.JOB: _where(pc.struct_field(event, "vertices"), self._is[Kind.JOB]),
+            Kind.PLAN: _where(pc.struct_field(plan, "nodes"), self._is[Kind.PLAN]),
+        }
+
+    def broken(self) -> Iterator[tuple[int, str, str]]:
+        """Yield row, reason and detail, rule by rule."""
+        yield from ((row, "missing_field", what) for row, what in self._lacking())
+        yield from ((row, "wrong_type", "vertices without an id of their own") for row in self._without_own_ids())
+        yield from ((row, "bad_id", f"vertex {one}") for row, one in self._bad_ids())
+        yield from ((row, "job_mismatch", f"it is of job {told}") for row, told in self._of_other_jobs())
+        yield from ((row, "bad_graph", f"no vertex {one}, which feeds another") for row, one in self._unknown_inputs())
+        yield from ((row, "time_out_of_range", f"{at} ms since 1970") for row, at in self._impossible_times())
+
+    def _lacking(self) -> Iterator[tuple[int, str]]:
+        for name in ("name", "state"):
+            text = pc.struct_field(self._event, name)
+            lacks = self._is[Kind.JOB] & ~_flags(pc.greater(pc.binary_length(text), 0))
+            yield from ((row, name) for row in _rows(lacks))
+        for kind, field in ((Kind.JOB, "vertices"), (Kind.PLAN, "plan.nodes")):
+            lacks = self._is[kind] & _flags(pc.is_null(self._vertices[kind]))
+            yield from ((row, field) for row in _rows(lacks))
+
+    def _ids(self) -> Iterator[tuple[Ints, pa.StringArray]]:
+        """Yield the rows of vertices, and their ids."""
+        for vertices in self._vertices.values():
+            yield _parents(vertices), pc.struct_field(pc.list_flatten(vertices), "id")
+
+    def _without_own_ids(self) -> Iterator[int]:
+        for rows, ids in self._ids():
+            yield from rows[_flags(pc.is_null(ids))].tolist()
+            codes, known = _encode(ids)
+            keys, counts = np.unique(rows * known + codes, return_counts=True)
+            yield from (keys[counts > 1] // known).tolist()
+
+    def _bad_ids(self) -> Iterator[tuple[int, str]]:
+        for rows, ids in self._ids():
+            bad = np.flatnonzero(_flags(pc.invert(pc.match_substring_regex(ids, HEX_ID))))
+            yield from ((int(rows[place]), str(ids[place].as_py())) for place in bad.tolist())
+
+    def _of_other_jobs(self) -> Iterator[tuple[int, str]]:
+        told = pc.struct_field(pc.struct_field(self._event, "plan"), "jid")
+        told = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Kind.JOB]), told)
+        for row in _rows(_flags(pc.not_equal(told, self._job_id))):
+            yield row, str(told[row].as_py())
+
+    def _unknown_inputs(self) -> Iterator[tuple[int, str]]:
+        nodes = self._vertices[Kind.PLAN]
+        flat, rows = pc.list_flatten(nodes), _parents(nodes)
+        inputs = pc.struct_field(flat, "inputs")
+        fed_rows = rows[_parents(inputs)]
+        ids, fed_by = pc.struct_field(flat, "id"), pc.struct_field(pc.list_flatten(inputs), "id")
+        codes, known = _encode(pa.concat_arrays([ids, fed_by]))
+        named, fed = rows * known + codes[: len(ids)], fed_rows * known + codes[len(ids) :]
+        for place in np.flatnonzero(~np.isin(fed, named) | _flags(pc.is_null(fed_by))).tolist():
+            yield int(fed_rows[place]), str(fed_by[place].as_py())
+
+    def _impossible_times(self) -> Iterator[tuple[int, int]]:
+        every = np.arange(len(self._event))
+        times = pc.struct_field(self._event, "timestamps")
+        for state in STATES:
+            yield from self._impossible(every, pc.struct_field(times, state), self._is[Kind.JOB])
+        of_checkpoints = self._is[Kind.CHECKPOINTS]
+        history = pc.struct_field(self._event, "history")
+        latest = pc.struct_field(pc.struct_field(self._event, "latest"), "completed")
+        for rows, some in ((_parents(history), pc.list_flatten(history)), (every, latest)):
+            done = _flags(pc.equal(pc.struct_field(some, "status"), "COMPLETED")) & of_checkpoints[rows]
+            for field in ("trigger_timestamp", "latest_ack_timestamp"):
+                yield from self._impossible(rows, pc.struct_field(some, field), done)
+        entries = pc.struct_field(pc.struct_field(self._event, "exceptionHistory"), "entries")
+        rows = _parents(entries)
+        failed_ms = pc.struct_field(pc.list_flatten(entries), "timestamp")
+        yield from self._impossible(rows, failed_ms, self._is[Kind.EXCEPTIONS][rows])
+
+    def _impossible(self, rows: Ints, times_ms: pa.Int64Array, wanted: Flags) -> Iterator[tuple[int, int]]:
+        """Yield the times that cannot be; Flink writes 0 or less for never."""
+        at_ms = pc.fill_null(times_ms, 0).to_numpy(zero_copy_only=False)
+        bad = wanted & (at_ms > 0) & ((at_ms < EARLIEST_MS) | (at_ms > self._latest_ms[rows]))
+        yield from zip(rows[bad].tolist(), at_ms[bad].tolist(), strict=True)
+
+
+def _encode(texts: pa.StringArray) -> tuple[Ints, int]:
+    """Return a number for each text (all nulls the same), and how many there are at most."""
+    encoded = texts.dictionary_encode()
+    known = len(encoded.dictionary)
+    return np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), known)), known + 1
+
+
+def _parents(lists: pa.ListArray) -> Ints:
+    return np.asarray(pc.list_parent_indices(lists), np.int64)
+
+
+def _where(values: pa.Array, wanted: Flags) -> pa.Array:
+    """Return values where they are wanted, null elsewhere."""
+    return values.take(pa.array(np.arange(len(values)), mask=~wanted))
+
+
+def _flags(condition: Any) -> Flags:
+    return np.asarray(pc.fill_null(condition, False), np.bool_)
+
+
+def _rows(flags: Flags) -> list[int]:
+    return list(np.flatnonzero(flags).tolist())
