@@ -30,6 +30,10 @@ run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
 	@$(PY) -m cli.backtest $(ARGS)
 
+.PHONY: backfill
+backfill: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
+	@$(PY) -m cli.backfill $(ARGS)
+
 .PHONY: ui
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
 	@$(PY) -m cli.ui $(ARGS)
@@ -97,7 +101,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
 .PHONY: test-long
-test-long: setup  ## the long form of the kill tests: at random moments, and at writes that are alike
+test-long: setup  ## kills at random moments, two hours of Flink beside Prometheus, a job on Kafka (3 hours)
 	@$(PY) -m pytest tests/long tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check

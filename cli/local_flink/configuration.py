@@ -53,6 +53,7 @@ class ClusterOptions:
         cooldown_s: rest of the adaptive scheduler after a rescale.
         stabilisation_s: how long it waits for more slots before it uses what it has.
         metrics_every_s: age at which the JobManager fetches metrics again.
+        reporter_ports: where its processes serve metrics to Prometheus, each on the first free one; none: nowhere.
     """
 
     slots: int = 8
@@ -61,6 +62,7 @@ class ClusterOptions:
     cooldown_s: float = 2.0
     stabilisation_s: float = 1.0
     metrics_every_s: float = 1.0
+    reporter_ports: tuple[int, ...] = ()
 
 
 def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_dir: Path) -> dict[str, str]:
@@ -99,6 +101,17 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "execution.checkpointing.dir": (work_dir / "checkpoints").as_uri(),
         "state.backend.type": "hashmap",
         "pekko.ask.timeout": "20 s",
+        **_reporter(options.reporter_ports),
+    }
+
+
+def _reporter(ports: tuple[int, ...]) -> dict[str, str]:
+    if not ports:
+        return {}
+    return {
+        "metrics.reporters": "prom",
+        "metrics.reporter.prom.factory.class": "org.apache.flink.metrics.prometheus.PrometheusReporterFactory",
+        "metrics.reporter.prom.port": ",".join(map(str, ports)),
     }
 
 

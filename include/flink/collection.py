@@ -12,8 +12,9 @@ from pathlib import Path
 
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
-from include.flink.poller import Delivery, Poll, RestSource, deliver
+from include.flink.poller import Delivery, Poll
 from include.flink.raw_format import RawRecord
+from include.live_sources import LiveSource, observed_clusters, open_sources
 from include.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -72,8 +73,9 @@ def collect_for(
     ended = threading.Event()
     until_s = time.monotonic() + seconds
     pollers = [
-        _Poller(settings, name, clock, ended=ended, on_records=on_records, until_s=until_s)
-        for name in live_clusters(settings)
+        _Poller(settings, name, source, clock, ended=ended, on_records=on_records, until_s=until_s)
+        for name in observed_clusters(settings)
+        for source in open_sources(settings, name, clock, ended.wait)
     ]
     for poller in pollers:
         poller.start()
@@ -96,22 +98,23 @@ def _end(pollers: Sequence[_Poller], ended: threading.Event) -> None:
     if alive:
         ended.set()
     for poller in alive:
-        poller.client.stop()
+        poller.source.stop()
     deadline = time.monotonic() + _STOP_WITHIN_S
     for poller in pollers:
         poller.join(max(0.0, deadline - time.monotonic()))
         if poller.is_alive():
             log.error("cluster %s: its poll does not end; it is left behind", poller.name)
-        poller.client.close()
+        poller.source.close()
 
 
 class _Poller(threading.Thread):
-    """Polls one cluster; a daemon, so that a name server that hangs cannot hold the process."""
+    """Polls one source of a cluster; a daemon, so that a name server that hangs cannot hold the process."""
 
     def __init__(
         self,
         settings: Settings,
         cluster: str,
+        source: LiveSource,
         clock: Callable[[], float],
         *,
         ended: threading.Event,
@@ -119,9 +122,8 @@ class _Poller(threading.Thread):
         until_s: float,
     ) -> None:
         super().__init__(name=cluster, daemon=True)
-        self.client = open_client(settings, cluster)
+        self.source = source
         self.total = Delivery()
-        self._source = RestSource(self.client, cluster, clock, sleep=ended.wait)
         self._every_s = settings.clusters[cluster].poll_every_s
         self._raw_root = Path(settings.paths.raw)
         self._clock, self._ended, self._on_records, self._until_s = clock, ended, on_records, until_s
@@ -141,7 +143,7 @@ class _Poller(threading.Thread):
 
     def _take_turn(self) -> None:
         try:
-            poll = self._source.poll()
+            poll = self.source.poll()
         except FlinkError as error:
             log.error("cluster %s: nothing collected: %s", self.name, error)
             self._refuse(str(error))
@@ -150,7 +152,7 @@ class _Poller(threading.Thread):
             self._report(poll)
         self._hand_over(poll)
         try:
-            self.total += deliver(poll, self.name, self._raw_root, self._clock())
+            self.total += self.source.write(poll, self._raw_root, self._clock())
         except OSError as error:
             log.error("cluster %s: %d replies were not written: %s", self.name, len(poll.records), error)
             self._refuse(f"not written: {error}")

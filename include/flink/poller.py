@@ -209,7 +209,7 @@ class _Requests:
         return reply
 
 
-def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float) -> Delivery:
+def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:
     """Write a poll's records as one file into the directory of the present hour; nothing for a poll without any.
 
     Raises:
@@ -218,7 +218,7 @@ def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float) -> Delivery:
     if not poll.records:
         return Delivery()
     now = datetime.fromtimestamp(now_s, UTC)
-    path = hour_directory(raw_root, cluster, now) / f"poll-{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
+    path = hour_directory(raw_root, cluster, now) / f"{prefix}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
     count = write_lines(path, (record.to_line() for record in poll.records))
     return Delivery(written=(path,), records=count)
 

@@ -76,6 +76,7 @@ class Transport:
         retries: how many times a GET is tried again.
         backoff_factor_s: urllib3's: the second attempt follows at once, the third after twice this long, then doubling.
         connections: how many are kept open.
+        headers: sent with every request; no secrets (see ``connection``).
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Transport:
         retries: int = 2,
         backoff_factor_s: float = 0.2,
         connections: int = 10,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.rest_url = rest_url.rstrip("/")
         self.place = f"Flink at {self.rest_url}" if cluster is None else f"cluster {cluster} ({self.rest_url})"
@@ -100,6 +102,7 @@ class Transport:
         self._total_timeout_s, self._largest_bytes = total_timeout_s, largest_bytes
         self._retries = Retry(retries, backoff_factor=backoff_factor_s, respect_retry_after_header=False)
         self._connections = connections
+        self._headers = dict(headers or {})
         self._pool: tuple[dict[str, str], urllib3.PoolManager] | None = None
         self._lock = threading.Lock()
         self._calls: set[Call] = set()
@@ -168,7 +171,7 @@ class Transport:
             raise RequestStopped(self.place, path)
         pool = self._guard(self._open_pool)
         secret = self._guard(self._credentials.headers)
-        headers = {"Content-Type": "application/json", **secret} if "json" in content else secret
+        headers = {**self._headers, **({"Content-Type": "application/json"} if "json" in content else {}), **secret}
         call = Call(self._total_timeout_s)
         with self._lock:
             self._calls.add(call)

@@ -23,11 +23,13 @@ from include.stages import Stage
 SPARK_POOL = "tidewise_spark"
 CONTROL_POOL = "tidewise_control"
 UPKEEP_POOL = "tidewise_upkeep"
+BACKFILL_POOL = "tidewise_backfill"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
     UPKEEP_POOL: (1, "Upkeep of the tables"),
     CONTROL_POOL: (1, "Controllers; a second one finds the leases of the clusters taken"),
+    BACKFILL_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
 }
 OWNER = "tidewise"
 UPKEEP: dict[str, Any] = {"pool": UPKEEP_POOL, "retries": 1, "execution_timeout": timedelta(hours=2)}

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from include.settings.connection import Connection, check_http_url
 from include.settings.limits import ClusterLimits
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
+from include.settings.sources import Kafka, Prometheus
 
 
 class Cluster(Section):
@@ -29,6 +30,8 @@ class Cluster(Section):
     )
     limits: ClusterLimits = ClusterLimits()
     connection: Connection = Connection()
+    prometheus: Prometheus = Prometheus()
+    kafka: dict[str, Kafka] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Cluster:
@@ -47,6 +50,11 @@ class Cluster(Section):
             raise ValueError(
                 f"limits.slots_min = {self.limits.slots_min} is above slots_max = {self.slots_max}; "
                 f"write limits.slots_min = {self.slots_max} or less"
+            )
+        if self.prometheus.url is not None and self.prometheus.step_s > self.window_s:
+            raise ValueError(
+                f"prometheus.step_s = {self.prometheus.step_s} is longer than window_s = {self.window_s}, so windows "
+                f"would be without a sample; write prometheus.step_s = {self.window_s} or less"
             )
         needs_tls = [key for key in ("ca_file", "client_cert_file") if getattr(self.connection, key) is not None]
         if needs_tls and not (self.rest_url or "https:").startswith("https:"):

@@ -121,6 +121,8 @@ FRAMES = (
     Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "settings")),
     Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "observed_hours")),
     Node("observations", keep(silver.make_observations), ("samples", "changes", "unsettled", "observed_hours")),
+    Node("arrivals", silver.find_arrivals, ("earlier_events", "events", "settings")),
+    Node("all_observations", silver.add_arrivals, ("observations", "arrivals", "names", "observed_hours")),
     Node("sources", select_source_samples, ("samples",)),
     Node("earlier_rescales", silver.read_earlier_rescales, ("tables", "looked_back", "hours")),
     Node("all_rescales", silver.make_rescales, ("stops", "sources", "earlier_rescales", "settings")),
@@ -148,7 +150,7 @@ TABLES = (
     TableSlice(JOB_GRAPHS, "job_graphs", "hours"),
     TableSlice(OPERATOR_KEYS, "operator_keys", "hours"),
     # A task writes a file for every hour: no more tasks than can run at once.
-    TableSlice(OBSERVATIONS, "observations", "observed_hours", core_share=1.0),
+    TableSlice(OBSERVATIONS, "all_observations", "observed_hours", core_share=1.0),
     TableSlice(RESCALES, "rescales", "looked_back"),
     TableSlice(QUARANTINE, "quarantine", "interval"),
     TableSlice(FILES, "files", "interval"),

@@ -17,6 +17,7 @@ from spark_jobs.ingest.hours import LOOKBACK, read_hours, select_hours
 from spark_jobs.job_history import (
     job_graphs,
     job_replies,
+    kafka_arrivals,
     observations,
     operator_names,
     rescales,
@@ -99,6 +100,18 @@ def make_samples(earlier_metrics: DataFrame, metrics: DataFrame, names: DataFram
 def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:
     """Return the rows of silver.observations."""
     return select_hours(observations.build_observations(all_samples, changes, unsettled), hours)
+
+
+def find_arrivals(earlier_events: DataFrame, events: DataFrame, settings: Settings) -> DataFrame | None:
+    """Return what arrived in the topics of sources; None when the settings name no topics."""
+    return kafka_arrivals.find_arrivals(
+        earlier_events.unionByName(events.drop("event"), allowMissingColumns=True), settings.clusters
+    )
+
+
+def add_arrivals(measured: DataFrame, arrivals: DataFrame | None, names: DataFrame, hours: Interval) -> DataFrame:
+    """Return the rows of silver.observations, with what arrived as the target data rate of sources."""
+    return kafka_arrivals.add_arrivals(measured, arrivals, names, hours)
 
 
 def make_rescales(stops: DataFrame, sources: DataFrame, earlier_rescales: DataFrame, settings: Settings) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import CLUSTER_WIDE, Kind
 from include.settings import Ingest
 from spark_jobs.raw_parsing.event_rules import HEX_ID
 
@@ -59,7 +59,7 @@ def timestamp_of_ms(epoch_ms: Column) -> Column:
 def _rules(rules: Ingest) -> list[Column]:
     """Return the rules in order, each null or the fault; later ones may rely on the earlier having passed."""
     field = {name: F.col(f"envelope.{name}") for name in ("kind", "job_id", "vertex_id", "status", "body")}
-    needs_job = field["kind"] != Kind.OVERVIEW
+    needs_job = ~field["kind"].isin([str(kind) for kind in CLUSTER_WIDE])
     needs_vertex = field["kind"] == Kind.VERTEX_METRICS
     return [
         _missing("observed_at_ms", "cluster", "kind", "status"),
