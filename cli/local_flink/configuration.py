@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Flink's own start scripts open and export these packages on Java 17 (env.java.opts.all of its distribution).
@@ -52,6 +52,7 @@ class ClusterOptions:
         cooldown_s: rest of the adaptive scheduler after a rescale.
         stabilisation_s: how long it waits for more slots before it uses what it has.
         metrics_every_s: age at which the JobManager fetches metrics again.
+        settings: of Flink, in the place of ours; an empty value takes a key away.
     """
 
     slots: int = 8
@@ -59,13 +60,14 @@ class ClusterOptions:
     cooldown_s: float = 2.0
     stabilisation_s: float = 1.0
     metrics_every_s: float = 1.0
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_dir: Path) -> dict[str, str]:
     """Return Flink's settings for a cluster on loopback that keeps everything below ``work_dir``."""
     checkpoint_ms, metrics_ms = round(options.checkpoint_every_s * 1000), round(options.metrics_every_s * 1000)
     cooldown, stabilisation = f"{options.cooldown_s:g} s", f"{options.stabilisation_s:g} s"
-    return {
+    ours = {
         "jobmanager.rpc.address": "127.0.0.1",
         "jobmanager.bind-host": "127.0.0.1",
         "jobmanager.rpc.port": str(ports["rpc"]),
@@ -98,6 +100,7 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "state.backend.type": "hashmap",
         "pekko.ask.timeout": "20 s",
     }
+    return {key: value for key, value in (ours | dict(options.settings)).items() if value}
 
 
 def write_configuration(conf_dir: Path, values: Mapping[str, str]) -> None:

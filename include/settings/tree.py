@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -19,7 +19,15 @@ from include.settings.storage import Mlflow, Paths, Spark
 
 
 class SettingsError(ValueError):
-    """The settings cannot be used; the message lists every key at fault, its value, why, and what to write."""
+    """The settings cannot be used; the message lists every key at fault, its value, why, and what to write.
+
+    Attributes:
+        faults: a line for each key; empty where the fault is of the file as a whole.
+    """
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
 
 
 class Settings(Section):
