@@ -13,6 +13,7 @@ from include.tables import Table
 RAW = Asset(name="raw.payloads", group="tidewise")
 MODELS = Asset(name="mlflow.fleet_bundle", group="tidewise")
 COMPARISONS = Asset(name="mlflow.comparisons", group="tidewise")
+ADVICE = Asset(name="advice.page", group="tidewise")
 PAGE = Asset(name="report.page", group="tidewise")
 
 
@@ -67,6 +68,7 @@ def inlets(stage: Stage) -> list[Asset]:
         ],
         Stage.APPLY: [asset_of(tables.PLANS), asset_of(tables.LOOKS), asset_of(tables.OBSERVATIONS)],
         Stage.BACKTEST: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
+        Stage.ADVISE: [*(asset_of(table) for table in _SILVER), MODELS],
         Stage.REPORT: [*map(asset_of, _SHOWN), MODELS],
     }
     return reads[stage]
@@ -84,6 +86,7 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.WATCH: [asset_of(tables.LOOKS)],
         Stage.APPLY: [asset_of(tables.APPLIED_STEPS)],
         Stage.BACKTEST: [asset_of(tables.BACKTESTS), COMPARISONS],
+        Stage.ADVISE: [ADVICE],
         Stage.REPORT: [PAGE],
     }
     return writes[stage]

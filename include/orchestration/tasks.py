@@ -67,6 +67,7 @@ POLICIES = {
     Stage.PLAN: StagePolicy(timedelta(minutes=30), priority=5),
     Stage.REPORT: StagePolicy(timedelta(minutes=15)),
     Stage.BACKTEST: StagePolicy(timedelta(hours=3)),
+    Stage.ADVISE: StagePolicy(timedelta(hours=3)),
     Stage.WATCH: StagePolicy(timedelta(minutes=10), retries=1, priority=10),
     # A late step is worse than none: the next tick comes in five minutes anyway.
     Stage.APPLY: StagePolicy(timedelta(minutes=10), retries=1, priority=10),

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
 from include.policy_parameters import read_parameters
+from include.settings.advise import Advise
 from include.settings.clusters import Cluster, ClusterName, Ingest
 from include.settings.learning import Forecast, Training
 from include.settings.planner import Planner
@@ -46,6 +47,7 @@ class Settings(Section):
     )
     profiling: Profiling = Profiling()
     backtest: Backtest = Backtest()
+    advise: Advise = Advise()
     apply: Apply = Apply()
     schedules: Schedules = Schedules()
 
@@ -78,6 +80,7 @@ class Settings(Section):
             "planner.policy": [self.planner.policy],
             **{f'planner.policies."{job}"': [name] for job, name in self.planner.policies.items()},
             "backtest.policies": list(self.backtest.policies),
+            "advise.policies": list(self.advise.policies),
             "policies": list(self.policies),
         }
         for key, names in named.items():
