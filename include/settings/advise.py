@@ -27,7 +27,7 @@ class Advise(Section):
     jobs: Annotated[Text, AfterValidator(_pattern)] = Field(
         ".*", description="regular expression; jobs whose `cluster/job` it matches from the beginning are appraised"
     )
-    seeds: int = Field(3, ge=1, le=100, description="runs of each policy, with random downtimes and noise of their own")
+    seeds: int = Field(2, ge=1, le=100, description="runs of each policy, with random downtimes and noise of their own")
     policies: tuple[Text, ...] = Field(
         ("planner", "flink_autoscaler", "flink_autoscaler_tuned"),
         min_length=1,

@@ -19,7 +19,7 @@ from models.advice.appraisal import Replayed, replay
 from models.advice.calibration import Measured, calibrate
 from models.advice.history import History
 from models.advice.intervals import estimate
-from models.advice.verdict import judge, subtract, title_of
+from models.advice.verdict import Verdict, judge, subtract, title_of
 from models.arrays import Floats
 from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
 from models.bundle import BundleError, FleetBundle
@@ -89,7 +89,6 @@ def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> di
     costs = task.settings.planner.costs
     prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)
     measured = [Measured(**dict(_fields(one))) for one in _list(state["capacity"])]
-    verdict = judge(found.options)
     return {
         "days": found.days,
         "first_s": found.first_s,
@@ -98,7 +97,7 @@ def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> di
         "ran": describe_ran(history, found),
         "options": [describe_option(found, place) for place in range(len(found.options))],
         "calibration": asdict(calibrate(subject, history, found, measured, prices)),
-        "verdict": asdict(verdict) | {"is_against": verdict.advice.is_against},
+        "verdict": describe_verdict(judge(found.options)),
     }
 
 
@@ -169,6 +168,11 @@ def describe_option(found: Replayed, place: int) -> dict[str, Any]:
     if place and ran.costs is not None:
         said["saving"] = asdict(subtract(costs, ran.costs))
     return said
+
+
+def describe_verdict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as values of JSON."""
+    return asdict(verdict) | {"is_against": verdict.advice.is_against}
 
 
 def tidy(value: Any) -> Any:
