@@ -59,12 +59,15 @@ class Option:
         costs: None where it failed.
         slots: (hours,) mean slots in each hour of the first seed, to draw; empty where it failed.
         detail: the parallelism of a constant; the error of one that failed.
+        steps: (n,) epoch seconds and (n, O) parallelism from each of them on, of the first seed, the days in which
+            policies learn included; None where it failed.
     """
 
     name: str
     costs: DailyCosts | None
     slots: Floats
     detail: str = ""
+    steps: tuple[Ints, Ints] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +164,18 @@ def replay(subject: Subject, history: History, settings: Settings) -> Replayed:
         detail = fault or (_describe_constant(workload, constants[name]) if name == best else "")
         found = costs.get(name)
         slots = np.zeros(0) if found is None else ledger.slots[bins, rows[name].start].reshape(-1, 12).mean(axis=1)
-        options.append(Option(shown, found, slots, detail))
+        steps = None if found is None else list_steps(run, rows[name].start)
+        options.append(Option(shown, found, slots, detail, steps))
     first_s = workload.start_s + bins.start * BIN_S
     return Replayed(spans, first_s, days, options, ledger, rows, run)
+
+
+def list_steps(run: ReplayRun, row: int) -> tuple[Ints, Ints]:
+    """Return when a row's parallelism changed, epoch seconds, and what it then was."""
+    recorder = run.state.recorder
+    parallelism = recorder.stack(np.array([row], np.int64), 0, recorder.count)[1][:, 0]
+    changes = np.concatenate([[0], np.flatnonzero((np.diff(parallelism, axis=0) != 0).any(axis=1)) + 1])
+    return run.state.start_s + changes * BIN_S, parallelism[changes]
 
 
 def build_drivers(

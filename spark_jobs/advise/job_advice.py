@@ -95,6 +95,7 @@ def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> di
         "slots_max": subject.slots_max,
         "load": describe_load(subject, found),
         "ran": describe_ran(history, found),
+        "operators": list(subject.graph.names),
         "options": [describe_option(found, place) for place in range(len(found.options))],
         "calibration": asdict(calibrate(subject, history, found, measured, prices)),
         "verdict": describe_verdict(judge(found.options)),
@@ -165,6 +166,8 @@ def describe_option(found: Replayed, place: int) -> dict[str, Any]:
         "hourly_slots": option.slots.round(2),
         "daily": {name: value.round(3) for name, value in asdict(costs).items()},
     }
+    if option.steps is not None:
+        said["steps"] = {"at_s": option.steps[0], "parallelism": option.steps[1]}
     if place and ran.costs is not None:
         said["saving"] = asdict(subtract(costs, ran.costs))
     return said
