@@ -107,8 +107,8 @@ def run(
         jobs: of the request.
         change: from the jobs' own controller to another one; None for their own.
     """
-    fleet, own = assemble(jobs)
-    control = own if change is None else change(own)
+    fleet, usual = assemble(jobs)
+    control = usual if change is None else change(usual)
     traces, begin = load_traces(), request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
     steps, week_s = round(request.hours * 3600 / STEP_S), week_second(begin)
     rates = np.zeros((steps, *fleet.shape))
