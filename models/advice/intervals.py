@@ -10,6 +10,7 @@ from models.arrays import Floats
 
 LEVEL = 0.9
 RESAMPLES = 2000
+LEAST_DAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class Estimate:
 
     Attributes:
         mean: over days and seeds.
-        low, high: ends of the interval of :data:`LEVEL`; the mean itself with a single day.
+        low, high: ends of the interval of :data:`LEVEL`; with fewer days than :data:`LEAST_DAYS` the least and
+            largest that were seen.
     """
 
     mean: float
@@ -46,8 +48,8 @@ def estimate(values: Floats, seed: int = 0) -> Estimate:
     """
     days, seeds = values.shape
     mean = float(values.mean())
-    if days < 2:
-        return Estimate(mean, mean, mean)
+    if days < LEAST_DAYS:
+        return Estimate(mean, float(values.min()), float(values.max()))
     of_days, of_seeds = resample(days, seeds, np.random.default_rng(seed))
     means = np.einsum("bd,ds,bs->b", of_days, values, of_seeds)
     low, high = np.quantile(means, [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.advice.appraisal import CONSTANT, RAN, DailyCosts, Option
-from models.advice.intervals import Estimate, estimate
+from models.advice.intervals import LEAST_DAYS, Estimate, estimate
 
 TITLES = {
     RAN: "what ran",
@@ -16,6 +16,7 @@ TITLES = {
     "flink_autoscaler": "the operator's autoscaler, defaults",
     "flink_autoscaler_tuned": "the operator's autoscaler, tuned",
 }
+LEAST_TOLD = 0.05  # a smaller difference is shown as none
 MARGIN = 0.01  # another option is named when it is cheaper by more
 
 
@@ -25,7 +26,7 @@ class Advice(StrEnum):
     TAKE: Tidewise saves, and nothing else saves more.
     OTHER: something else would have cost less than Tidewise; where also Tidewise saves, the sentence says so.
     KEEP: what ran costs less than Tidewise.
-    OPEN: the days do not tell Tidewise from what ran.
+    OPEN: the days do not tell Tidewise from what ran, or are too few to tell anything.
     """
 
     TAKE = "take"
@@ -94,6 +95,9 @@ def judge(options: Sequence[Option]) -> Verdict:
         failed = options[1] if mine is None else options[0]
         return Verdict(Advice.OPEN, None, None, f"{title_of(failed.name)} could not be replayed: {failed.detail}")
     saving = subtract(mine, ran)
+    if len(mine.cost) < LEAST_DAYS:
+        text = f"So few days ({len(mine.cost)}) tell nothing for sure. In them Tidewise would {describe(saving)}."
+        return Verdict(Advice.OPEN, saving, None, text)
     others = {name: costs for name, costs in by_name.items() if name not in {own, RAN} and costs is not None}
     better = find_better(mine, others)
     if better is not None:
@@ -128,20 +132,18 @@ def _say_other(better: str, costs: DailyCosts, mine: DailyCosts, saving: Differe
 
 
 def describe(saving: Difference) -> str:
-    """Return what a difference is made of, per day."""
-    parts = [
-        _say(saving.slot_hours.mean, "slot-hours"),
-        _say(saving.late_minutes.mean, "late minutes"),
-        _say(saving.rescales.mean, "rescales"),
-    ]
-    told = [part for part in parts if part]
-    return f"{', '.join(told)} a day" if told else "change nothing"
+    """Return what a difference is made of, per day: ``save 12.0 slot-hours a day, with 0.3 more late minutes``."""
+    parts = {"slot-hours": saving.slot_hours, "late minutes": saving.late_minutes, "rescales": saving.rescales}
+    saved = [f"{one.mean:,.1f} {unit}" for unit, one in parts.items() if one.mean >= LEAST_TOLD]
+    more = [f"{-one.mean:,.1f} more {unit}" for unit, one in parts.items() if one.mean <= -LEAST_TOLD]
+    if saved:
+        return f"save {join(saved)} a day{f', with {join(more)}' if more else ''}"
+    return f"take {join(more)} a day" if more else "change nothing"
 
 
-def _say(saved: float, unit: str) -> str:
-    if abs(saved) < 0.05:
-        return ""
-    return f"{'save' if saved > 0 else 'take'} {abs(saved):,.1f} {unit}{'' if saved > 0 else ' more'}"
+def join(parts: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def title_of(name: str) -> str:

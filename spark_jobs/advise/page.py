@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from include.settings import Settings
 from include.utc import parse_utc
-from models.advice.intervals import LEVEL
+from models.advice.intervals import LEAST_DAYS, LEVEL
 from spark_jobs.advise.drawing import calibration_svg, week_svg
 from spark_jobs.advise.fleet import MONTH_DAYS
 
@@ -53,19 +53,15 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
         monthly=monthly,
         interval=f"{LEVEL:.0%}",
         seeds=chosen.seeds,
+        least_days=LEAST_DAYS,
         labels=LABELS,
         reasons=REASONS,
         calibration_drawing=Markup(calibration_svg(advice["jobs"])),
-        months=month_days(),
+        learning_days=settings.backtest.learning_days,
         late_after_s=settings.planner.costs.late_after_s,
         costs=settings.planner.costs,
         days_of=day_names(parse_utc(advice["first"]), advice["days"]),
     )
-
-
-def month_days() -> str:
-    """Return the days of the month that money is shown for."""
-    return f"{MONTH_DAYS:.0f}"
 
 
 def day_names(first: datetime, days: int) -> Sequence[str]:

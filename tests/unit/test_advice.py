@@ -17,8 +17,8 @@ from include.settings import Advise, Backtest, Settings
 from models.advice.appraisal import CONSTANT, RAN, DailyCosts, Option, replay, weigh
 from models.advice.calibration import Measured, calibrate, compare_capacity
 from models.advice.history import History, fill_forward
-from models.advice.intervals import estimate
-from models.advice.verdict import Advice, judge
+from models.advice.intervals import Estimate, estimate
+from models.advice.verdict import Advice, Difference, describe, judge
 from models.backtest.comparison import BIN_S, DAY_BINS, Subject
 from models.evaluation.conditions import Cadence, Disturbances, Prices
 from models.evaluation.random_draws import RandomDraws
@@ -94,7 +94,7 @@ def test_intervals_hold_the_mean_and_grow_with_the_spread():
         assert found.low < found.mean < found.high
     assert wide.high - wide.low == pytest.approx(10 * (narrow.high - narrow.low))
     one_day = estimate(np.array([[1.0, 3.0]]))
-    assert (one_day.low, one_day.mean, one_day.high) == (2.0, 2.0, 2.0)
+    assert (one_day.low, one_day.mean, one_day.high) == (1.0, 2.0, 3.0)
     assert estimate(np.full((7, 2), 4.0)).low == pytest.approx(4.0)
 
 
@@ -185,7 +185,7 @@ def costs(level: float, spread: float = 0.02, late: float = 0.0) -> DailyCosts:
 @pytest.mark.parametrize(
     ("ran", "mine", "other", "advice", "says"),
     [
-        (100.0, 60.0, 80.0, Advice.TAKE, "save 40.0 slot-hours"),
+        (100.0, 60.0, 80.0, Advice.TAKE, "save 40.0 slot-hours a day"),
         (100.0, 60.0, 50.0, Advice.OTHER, "17% less than Tidewise. Against what ran Tidewise still saves"),
         (60.0, 100.0, 120.0, Advice.KEEP, "What ran cost less"),
         (60.0, 100.0, 50.0, Advice.OTHER, "does not surely save"),
@@ -204,6 +204,30 @@ def test_verdicts(ran: float, mine: float, other: float, advice: Advice, says: s
     assert found.advice is advice
     assert says in found.sentence
     assert found.advice.is_against == (advice in {Advice.OTHER, Advice.KEEP})
+
+
+def test_a_day_or_two_tell_nothing_for_sure():
+    def day(level: float) -> DailyCosts:
+        return DailyCosts(*(np.full((2, 2), level) for _ in range(4)))
+
+    found = judge([Option(RAN, day(100.0), np.zeros(0)), Option("planner", day(10.0), np.zeros(0))])
+    assert found.advice is Advice.OPEN
+    assert "So few days (2)" in found.sentence
+    assert "save 90.0 slot-hours" in found.sentence
+
+
+def test_savings_and_their_price_are_told_apart():
+    def saving(slots: float, late: float, rescales: float) -> Difference:
+        return Difference(*(Estimate(value, value, value) for value in (0.0, slots, late, rescales)))
+
+    assert (
+        describe(saving(12.0, -0.3, 4.0)) == "save 12.0 slot-hours and 4.0 rescales a day, with 0.3 more late minutes"
+    )
+    assert (
+        describe(saving(-1.0, -2.0, -3.0))
+        == "take 1.0 more slot-hours, 2.0 more late minutes and 3.0 more rescales a day"
+    )
+    assert describe(saving(0.01, 0.0, -0.02)) == "change nothing"
 
 
 def test_a_policy_without_figures_gives_no_verdict():
