@@ -66,8 +66,8 @@ def calibration_svg(jobs: Sequence[Mapping[str, Any]]) -> str:
         return float(size * np.log(value / low) / np.log(high / low))
 
     def line(factor: float, style: str) -> str:
-        ends = [(place(low), place(low * factor)), (place(high), place(high * factor))]
-        (x1, y1), (x2, y2) = ends
+        first, last = max(low, low / factor), min(high, high / factor)
+        x1, y1, x2, y2 = place(first), place(first * factor), place(last), place(last * factor)
         return f'<line x1="{x1:.1f}" y1="{size - y1:.1f}" x2="{x2:.1f}" y2="{size - y2:.1f}" stroke="{style}"/>'
 
     dots = "".join(
@@ -78,8 +78,8 @@ def calibration_svg(jobs: Sequence[Mapping[str, Any]]) -> str:
     return (
         f'<svg class="square" viewBox="-26 -6 {size + 40:.0f} {size + 34:.0f}" role="img" '
         'aria-label="predicted cost over measured cost, a dot for each job">'
-        f'<svg width="{size:.0f}" height="{size:.0f}"><rect width="100%" height="100%" fill="#f6f8fa"/>'
-        f"{line(1.0, '#9aa5b1')}{line(1.1, '#c3ccd6')}{line(1 / 1.1, '#c3ccd6')}{dots}</svg>"
+        f'<rect width="{size:.0f}" height="{size:.0f}" fill="#f6f8fa"/>'
+        f"{line(1.0, '#9aa5b1')}{line(1.1, '#c3ccd6')}{line(1 / 1.1, '#c3ccd6')}{dots}"
         f'<text x="{size / 2:.0f}" y="{size + 20:.0f}" text-anchor="middle" {text}>came</text>'
         f'<text transform="translate(-10 {size / 2:.0f}) rotate(-90)" text-anchor="middle" {text}>predicted</text>'
         "</svg>"
