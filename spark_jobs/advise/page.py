@@ -65,8 +65,8 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
 
 
 def day_names(first: datetime, days: int) -> Sequence[str]:
-    """Return the names of the days of the drawing."""
-    return [f"{first + timedelta(days=place):%a}" for place in range(days)]
+    """Return the names of the days of the drawing, each of the day that has most of it."""
+    return [f"{first + timedelta(days=place, hours=12):%a}" for place in range(days)]
 
 
 def number(value: float | None, digits: int = 0) -> str:
