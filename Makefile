@@ -26,6 +26,18 @@ setup: python  ## install everything into .venv and .cache (a second run takes n
 run: setup  ## the main job end to end on embedded defaults; ARGS="--help" lists its options
 	@$(PY) -m cli.run $(ARGS)
 
+.PHONY: advise
+advise: setup  ## what the last days would have cost under Tidewise and others: one page; ARGS="--raw DIR"
+	@$(PY) -m cli.advise $(ARGS)
+
+.PHONY: doctor
+doctor: python  ## whether it will work here: machine, settings, clusters, lake, MLflow, Airflow; ARGS="--json"
+	@if [ -x $(PY) ]; then $(PY) -m cli.doctor $(ARGS); else echo "doctor: nothing is installed: run make setup"; exit 1; fi
+
+.PHONY: init
+init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url http://jobmanager:8081"
+	@$(PY) -m cli.init $(ARGS)
+
 .PHONY: backtest
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
 	@$(PY) -m cli.backtest $(ARGS)

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from include.flink.raw_format import hour_directory, write_lines
 from include.raw_files import HISTORY_MANIFEST
 from include.utc import IntervalError, floor_hour, format_utc
 from models.simulation.catalogue import CatalogueJob, assemble
+from models.simulation.control import FleetController
 from models.simulation.fleet import Fleet, pack
 from models.simulation.history import RunOptions, SimulatedHistory, find_fitting_parallelism, simulate
 from models.simulation.random_jobs import generate_fleet
@@ -95,9 +96,20 @@ class HistoryRequest:
         return digest.hexdigest()
 
 
-def run(request: HistoryRequest, jobs: Sequence[CatalogueJob]) -> tuple[Fleet, SimulatedHistory]:
-    """Simulate the request; polls lie a little before the ends of windows, so the run begins that much earlier."""
-    fleet, control = assemble(jobs)
+def run(
+    request: HistoryRequest,
+    jobs: Sequence[CatalogueJob],
+    change: Callable[[FleetController], FleetController] | None = None,
+) -> tuple[Fleet, SimulatedHistory]:
+    """Simulate the request; polls lie a little before the ends of windows, so the run begins that much earlier.
+
+    Args:
+        request: what to simulate.
+        jobs: of the request.
+        change: from the jobs' own controller to another one; None for their own.
+    """
+    fleet, usual = assemble(jobs)
+    control = usual if change is None else change(usual)
     traces, begin = load_traces(), request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
     steps, week_s = round(request.hours * 3600 / STEP_S), week_second(begin)
     rates = np.zeros((steps, *fleet.shape))

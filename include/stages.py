@@ -24,6 +24,7 @@ class Stage(StrEnum):
     PROFILE = "profiling"  # not "profile": beside launch.py that would hide Python's own module
     PLAN = "plan"
     BACKTEST = "backtest"
+    ADVISE = "advise"
     REPORT = "report"
 
 
@@ -34,7 +35,7 @@ class StageRequest:
     Attributes:
         stage: which.
         as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
-        start, end: for ingestion, the interval to replace; None elsewhere.
+        start, end: for ingestion, the interval to replace; for advice, the days to appraise; None elsewhere.
         job: for profiling, the one job to profile, as ``cluster/job``; None for every job whose policy uses a profile.
         started_at: the wall clock when the stage began, an application's first with the application itself; read by the
             entry point, no argument.  Only what is sent to a live cluster is dated by it: a JVM starts
@@ -52,7 +53,7 @@ class StageRequest:
 
     @property
     def interval(self) -> Interval:
-        """The interval to ingest.
+        """The interval to ingest or to appraise.
 
         Raises:
             IntervalError: no start or end was given, or they are not full hours in order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Flink's own start scripts open and export these packages on Java 17 (env.java.opts.all of its distribution).
@@ -54,6 +54,7 @@ class ClusterOptions:
         stabilisation_s: how long it waits for more slots before it uses what it has.
         metrics_every_s: age at which the JobManager fetches metrics again.
         reporter_ports: where its processes serve metrics to Prometheus, each on the first free one; none: nowhere.
+        settings: of Flink, in the place of ours; an empty value takes a key away.
     """
 
     slots: int = 8
@@ -63,13 +64,14 @@ class ClusterOptions:
     stabilisation_s: float = 1.0
     metrics_every_s: float = 1.0
     reporter_ports: tuple[int, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_dir: Path) -> dict[str, str]:
     """Return Flink's settings for a cluster on loopback that keeps everything below ``work_dir``."""
     checkpoint_ms, metrics_ms = round(options.checkpoint_every_s * 1000), round(options.metrics_every_s * 1000)
     cooldown, stabilisation = f"{options.cooldown_s:g} s", f"{options.stabilisation_s:g} s"
-    return {
+    ours = {
         "jobmanager.rpc.address": "127.0.0.1",
         "jobmanager.bind-host": "127.0.0.1",
         "jobmanager.rpc.port": str(ports["rpc"]),
@@ -103,6 +105,7 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "pekko.ask.timeout": "20 s",
         **_reporter(options.reporter_ports),
     }
+    return {key: value for key, value in (ours | dict(options.settings)).items() if value}
 
 
 def _reporter(ports: tuple[int, ...]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from include.tables import Table
 RAW = Asset(name="raw.payloads", group="tidewise")
 MODELS = Asset(name="mlflow.fleet_bundle", group="tidewise")
 COMPARISONS = Asset(name="mlflow.comparisons", group="tidewise")
+ADVICE = Asset(name="advice.page", group="tidewise")
 PAGE = Asset(name="report.page", group="tidewise")
 
 
@@ -70,6 +71,7 @@ def inlets(stage: Stage) -> list[Asset]:
             asset_of(tables.OPERATOR_KEYS),
             MODELS,
         ],
+        Stage.ADVISE: [*(asset_of(table) for table in _SILVER), MODELS],
         Stage.REPORT: [*map(asset_of, _SHOWN), MODELS],
     }
     return reads[stage]
@@ -85,6 +87,7 @@ def outlets(stage: Stage) -> list[Asset]:
         Stage.PROFILE: [asset_of(tables.PROFILES), asset_of(tables.POLICY_MEMORY)],
         Stage.PLAN: [asset_of(tables.PLANS), asset_of(tables.POLICY_MEMORY)],
         Stage.BACKTEST: [asset_of(tables.BACKTESTS), COMPARISONS],
+        Stage.ADVISE: [ADVICE],
         Stage.REPORT: [PAGE],
     }
     return writes[stage]

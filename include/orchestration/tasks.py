@@ -85,6 +85,7 @@ POLICIES = {
     Stage.PLAN: StagePolicy(timedelta(minutes=30), priority=5),
     Stage.REPORT: StagePolicy(timedelta(minutes=15)),
     Stage.BACKTEST: StagePolicy(timedelta(hours=3)),
+    Stage.ADVISE: StagePolicy(timedelta(hours=3)),
 }
 
 

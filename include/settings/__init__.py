@@ -5,6 +5,7 @@ The file is ``tidewise.toml`` in the working directory or the one named by ``TID
 loaded; ``docs/settings.md`` has every key.
 """
 
+from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
 from include.settings.learning import Forecast, Training
@@ -20,6 +21,7 @@ __all__ = [
     "ENV_PREFIX",
     "PROJECT",
     "SETTINGS_FILE_VARIABLE",
+    "Advise",
     "Apply",
     "Backtest",
     "Blackout",

@@ -48,7 +48,7 @@ def load_settings() -> Settings:
         given = read_environment(os.environ, Settings, tables)
         return check_settings(_merged(written, given))
     except EnvironmentFaultError as error:
-        raise SettingsError(f"settings refused: {error}") from error
+        raise SettingsError(f"settings refused: {error}", [str(error)]) from error
     except RecursionError as error:
         raise SettingsError(f"{path}: {_TOO_DEEP}") from error
 
@@ -62,8 +62,8 @@ def check_settings(values: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        faults = "; ".join(str(fault).replace("\n", " ") for fault in faults_of(error, root=Settings))
-        raise SettingsError(f"settings refused: {faults}") from error
+        faults = [str(fault).replace("\n", " ") for fault in faults_of(error, root=Settings)]
+        raise SettingsError(f"settings refused: {'; '.join(faults)}", faults) from error
 
 
 def _read_file(path: Path) -> dict[str, Any]:

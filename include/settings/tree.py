@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
 from include.policy_parameters import read_parameters
+from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
@@ -24,7 +25,15 @@ from include.settings.storage import Mlflow, Paths, Spark
 
 
 class SettingsError(ValueError):
-    """The settings cannot be used; the message lists every key at fault, its value, why, and what to write."""
+    """The settings cannot be used; the message lists every key at fault, its value, why, and what to write.
+
+    Attributes:
+        faults: a line for each key; empty where the fault is of the file as a whole.
+    """
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
 
 
 class Settings(Section):
@@ -43,6 +52,7 @@ class Settings(Section):
     )
     profiling: Profiling = Profiling()
     backtest: Backtest = Backtest()
+    advise: Advise = Advise()
     apply: Apply = Apply()
     limits: FleetLimits = FleetLimits()
     retention: Retention = Retention()
@@ -98,6 +108,7 @@ class Settings(Section):
             "planner.policy": [self.planner.policy],
             **{f'planner.policies."{job}"': [name] for job, name in self.planner.policies.items()},
             "backtest.policies": list(self.backtest.policies),
+            "advise.policies": list(self.advise.policies),
             "policies": list(self.policies),
         }
         for key, names in named.items():

@@ -194,7 +194,7 @@ def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tu
     spec = build_replica(subject.job, subject.graph, subject.models, subject.slots_max, settings.planner)
     steps = interpolate_steps(subject.rates_per_s[spans.before :], BIN_S, conditions.cadence.step_s)
     workload = Workload(spec, subject.start_s + spans.before * BIN_S, conditions.cadence.step_s, steps)
-    drivers = {name: _isolate(name, workload, conditions) for name in policies}
+    drivers = {name: isolate(name, workload, conditions) for name in policies}
     run = ReplayRun(
         workload,
         [CandidatePolicy(name, one) for name, one in drivers.items() if isinstance(one, IsolatedDriver)],
@@ -212,7 +212,7 @@ def compare(subject: Subject, policies: Sequence[str], settings: Settings) -> tu
     return spans, results
 
 
-def _isolate(name: str, workload: Workload, conditions: Conditions) -> IsolatedDriver | str:
+def isolate(name: str, workload: Workload, conditions: Conditions) -> IsolatedDriver | str:
     """Return the driver of a policy, or the error with which it cannot be built."""
     try:
         return IsolatedDriver(build_candidates([name], workload, conditions)[0].driver)

@@ -77,6 +77,7 @@ class Disturbances:
     Attributes:
         rescale_downtime_s: least and most of a rescale's downtime, uniform between them.
         failures_per_day: at times that are uniform in a day.
+        failure_at_s: failures that are known, seconds since the start, in the place of drawn ones; None without.
         failure_downtime_s, failure_downtime_sd: of a failure, mean and relative deviation; Phoebe's failures are
             noticed and restarted within 90-130 s.
         failure_noticed_s: until then Flink shows a failed job as running (its default `heartbeat.timeout`).
@@ -97,6 +98,7 @@ class Disturbances:
     capacity_noise: float = 0.02
     capacity_memory_s: float = 600.0
     settle_s: float = 30.0
+    failure_at_s: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

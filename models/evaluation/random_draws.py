@@ -42,9 +42,11 @@ class RandomDraws:
         days = -(-duration_s // DAY_S)
         in_day = failing.uniform(0.0, 1.0, (days, disturbances.failures_per_day))
         at_s = np.sort((DAY_S * (np.arange(days)[:, None] + in_day)).ravel())
+        if disturbances.failure_at_s is not None:
+            at_s = np.sort(np.array(disturbances.failure_at_s, float))
         deviation = disturbances.failure_downtime_sd * failing.standard_normal(len(at_s))
         downtime_s = disturbances.failure_downtime_s * (1.0 + deviation)
-        inside = at_s < duration_s
+        inside = (at_s >= 0) & (at_s < duration_s)
         measured = 1.0 + disturbances.measurement_noise * measuring.standard_normal((windows, operators))
         capacity = 1.0 + _draw_capacity(running, (windows, operators), cadence.window_s, disturbances)
         return cls(

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from pyspark.broadcast import Broadcast
 
-from include.domain.graph import GraphError, JobGraph
+from include.domain.graph import GraphError
 from include.settings import Settings
-from models.arrays import Floats
 from models.backtest.comparison import (
-    BIN_S,
     DAY_BINS,
     FLOOR,
     REFERENCES,
     HistoryError,
     Result,
     Spans,
-    Subject,
     compare,
     recommend,
 )
 from models.bundle import BundleError, FleetBundle
-from models.evaluation.rate_series import fill_gaps
-from spark_jobs.job_inputs.job_state import graph_of
-from spark_jobs.job_inputs.source_series import average_in_bins
+from spark_jobs.job_inputs.subjects import NoLoadError, build_subject
 
 log = logging.getLogger(__name__)
 ROW_SCHEMA = (
@@ -40,10 +33,6 @@ ROW_SCHEMA = (
 )
 COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
 ERROR_LENGTH = 500
-
-
-class NoLoadError(ValueError):
-    """A source whose load was never measured; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +68,8 @@ def job_rows(task: BacktestTask, state: dict[Any, Any]) -> list[dict[str, object
     in_use = settings.planner.policy_of(state["cluster"], state["job"])
     names = list(dict.fromkeys([*settings.backtest.policies, in_use, *REFERENCES]))
     try:
-        spans, results = compare(_subject(task, state), names, settings)
+        subject = build_subject(settings, task.bundle.value, task.first_bin_s, task.bins, state)
+        spans, results = compare(subject, names, settings)
     except BundleError:
         return [key | {"skipped": "no_model"}]
     except HistoryError:
@@ -93,37 +83,6 @@ def job_rows(task: BacktestTask, state: dict[Any, Any]) -> list[dict[str, object
         failed = [Result(name, None, repr(error)) for name in names]
         return [key | row for row in _rows(failed, None, in_use, settings)]
     return [key | row for row in _rows(results, spans, in_use, settings)]
-
-
-def _subject(task: BacktestTask, state: dict[Any, Any]) -> Subject:
-    """Return the job with its history from the first bin in which all of its sources are known to the last measured.
-
-    Raises:
-        NoLoadError: a source was never measured.
-    """
-    cluster, job = state["cluster"], state["job"]
-    graph = graph_of(json.loads(state["operators"]))
-    models = task.bundle.value.for_job(cluster, job)
-    rates = _rates(graph, state["sources"], task.bins)
-    known = np.isfinite(rates)
-    begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())
-    filled = np.stack([fill_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
-    slots_max = task.settings.cluster(cluster).slots_max
-    return Subject(cluster, job, graph, models, slots_max, task.first_bin_s + begin * BIN_S, filled)
-
-
-def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
-    """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
-    seen = {
-        one["operator"]: average_in_bins(
-            np.array(one["bin"]), np.array(one["rate_per_s"], float), np.array(one["span"]), bins
-        )
-        for one in sources
-    }
-    silent = [name for name in graph.sources if name not in seen or not np.isfinite(seen[name]).any()]
-    if silent:
-        raise NoLoadError(f"no rate was measured at {silent}")
-    return np.stack([seen[name] for name in graph.sources], axis=1)
 
 
 def _rows(results: Sequence[Result], spans: Spans | None, in_use: str, settings: Settings) -> list[dict[str, object]]:

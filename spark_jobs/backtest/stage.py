@@ -17,40 +17,16 @@ from include import tables
 from include.settings import Settings
 from include.stages import StageRequest
 from include.version import code_version
-from models.backtest.comparison import BIN_S, DAY_BINS
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
-from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
-from spark_jobs.job_inputs.renames import follow_renames, read_renames
-from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
+from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.subjects import history_frame, subjects
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import champion
 from spark_jobs.timestamps import as_of_slice, timestamp_column
 
 # Jobs differ in how long they take: small tasks keep all cores busy to the end.
 TASKS_PER_CORE = 4
-
-
-def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
-    """Return the frame of the history: whole bins of the replay up to ``as_of``, as far as training looks back."""
-    end_s = int(as_of.timestamp() // BIN_S) * BIN_S
-    bins = settings.training.lookback_days * DAY_BINS
-    return HistoryFrame(
-        as_of_s=float(end_s),
-        first_bin_s=end_s - bins * BIN_S,
-        bin_s=BIN_S,
-        history_bins=bins,
-    )
-
-
-def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
-    """Return one row per job: its operators as JSON, and the rates of its sources as arrays."""
-    renames = read_renames(lake, datetime.fromtimestamp(frame.first_bin_s, UTC), as_of)
-    series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), frame)
-    source = F.struct("operator", "bin", "rate_per_s", "span")
-    sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
-    graphs = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
-    return graphs.join(sources, JOB).select(*JOB, "operators", "sources")
 
 
 def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:

@@ -143,7 +143,8 @@ def test_every_task_states_its_policy(dags):
 
 def test_spark_stages_are_pooled_retried_and_timed(dags):
     stages = [task for task in all_tasks(dags) if isinstance(task, StageOperator)]
-    assert {stage for task in stages for stage in task.stages} == set(Stage)
+    by_command = {Stage.ADVISE}  # `make advise`: of what is not installed yet
+    assert {stage for task in stages for stage in task.stages} == set(Stage) - by_command
     for task in stages:
         assert task.pool == SPARK_POOL
         assert task.retries >= 1

@@ -21,8 +21,8 @@ from include.stages import Stage, StageRequest
 from models.evaluation.candidate_policies import check_names
 from models.policies.phoebe.profiling import profiling_options
 from models.policies.registry import policy
-from spark_jobs.backtest.stage import history_frame
 from spark_jobs.forecast.stage import forecast_task
+from spark_jobs.job_inputs.subjects import history_frame
 from spark_jobs.learn.job_learning import LearnTask
 from spark_jobs.plan.build_plan import shaping
 from spark_jobs.plan.job_plan import PlanTask
@@ -46,6 +46,9 @@ WORDS: dict[str, st.SearchStrategy[Any]] = {
     "backtest.policies": st.lists(
         st.sampled_from([*POLICIES, "clairvoyant", "planner_no_lead"]), min_size=1, max_size=3
     ),
+    "advise.policies": st.lists(st.sampled_from(POLICIES), min_size=1, max_size=3),
+    "currency": st.sampled_from(["USD", "EUR"]),
+    "jobs": st.sampled_from([".*", "prod/", "[a-z]+/orders"]),
     "time_zones": st.dictionaries(NAMES | JOBS, st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata"]), max_size=2),
     "holidays": st.dictionaries(NAMES, st.lists(st.dates().map(str), max_size=2), max_size=2),
     "adapter": st.sampled_from(["simulated", "mine.adapters:cluster"]),

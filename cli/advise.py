@@ -1,0 +1,271 @@
+"""``make advise``: what the last days would have cost under Tidewise, others and constants: one HTML page and JSON.
+
+History in (the shipped one, or ``--raw DIR``) -> ingest, unless `make run` has done it -> models trained before the
+days that are appraised -> every job replayed. Nothing is sent to any cluster, and what `make run` wrote stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, moment, number, whole_number
+from cli.embedded import below
+from cli.out_lock import hold_folder
+from cli.progress import ProgressLog
+from cli.run import MOST_DAYS, RunError, end_of_recording, place_data
+from cli.run_table import WIDTH
+from cli.spark_application import ApplicationError, run_application
+from cli.workers import exit_on_sigterm
+from include.atomic_write import replace_atomically
+from include.settings import PROJECT, Settings, SettingsError, load_settings
+from include.settings.advise import Advise
+from include.stages import Stage, StageRequest
+from include.utc import IntervalError, floor_hour, format_utc, parse_utc
+
+FOLDER = "advise"
+PAGE, FIGURES = "advice.html", "advice.json"
+PARTS = {
+    "data": "the recording, and a simulated history",
+    "ingest": "raw files become observations of every operator",
+    "train": "models of every job, from what was before the days that are appraised",
+    "advise": "every job's days are replayed",
+}
+BEFORE = timedelta(days=2)  # without so much history before the days, nothing is learnt
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the history comes from.
+
+    Attributes:
+        raw: the raw files; None where they were ingested already.
+        silver: the tables of `make run`; None where raw files are ingested.
+        first, end: of the history, full hours.
+    """
+
+    raw: Path | None
+    silver: Path | None
+    first: datetime
+    end: datetime
+
+
+def find_source(options: argparse.Namespace) -> Source:
+    """Return the history that was asked for: the raw files, else what `make run` has ingested, else shipped data.
+
+    Raises:
+        RunError: the folder holds none.
+    """
+    if options.raw is not None:
+        first, end = list_hours(options.raw)
+        return Source(options.raw, None, first, options.as_of or end)
+    ingested = options.out / "stages" / "ingest.json"
+    silver = options.out / "lake" / "silver"
+    if silver.is_dir() and ingested.is_file():
+        found = json.loads(ingested.read_text())
+        first, end = parse_utc(found["start"]), parse_utc(found["end"])
+        return Source(None, silver, first, options.as_of or end)
+    end = options.as_of or end_of_recording()
+    return Source(options.out / FOLDER / "raw", None, floor_hour(end) - timedelta(days=21), floor_hour(end))
+
+
+def list_hours(raw: Path) -> tuple[datetime, datetime]:
+    """Return the begin of the first and the end of the last hour that a folder has raw files of.
+
+    Raises:
+        RunError: it has none.
+    """
+    end = end_of_recording(raw)
+    days = sorted(path.name for path in raw.glob("cluster=*/date=*") if any(path.glob("hour=*/*.jsonl.gz")))
+    hours = sorted(path.name for path in raw.glob(f"cluster=*/{days[0]}/hour=*") if any(path.glob("*.jsonl.gz")))
+    first = f"{days[0].removeprefix('date=')}T{hours[0].removeprefix('hour=')}:00:00Z"
+    return parse_utc(first), end
+
+
+def set_up_folder(work: Path, source: Source) -> None:
+    """Begin anew below a folder of its own; the tables of `make run` are read where they are."""
+    for name in ("lake", "mlartifacts", "stages"):
+        shutil.rmtree(work / name, ignore_errors=True)
+    for file in work.glob("mlflow.db*"):
+        file.unlink()
+    (work / "lake").mkdir(parents=True)
+    if source.silver is not None:
+        (work / "lake" / "silver").symlink_to(source.silver.resolve(), target_is_directory=True)
+
+
+def set_environment(options: argparse.Namespace, work: Path, source: Source) -> None:
+    """Put the flags and the places of this command into the settings' variables."""
+    found = below(work)
+    if source.raw is not None:
+        found["TIDEWISE__PATHS__RAW"] = str(source.raw.resolve())
+    flags = {
+        "JOBS": options.jobs,
+        "DAYS": options.days,
+        "PRICE_PER_SLOT_HOUR": options.price_per_slot_hour,
+        "CURRENCY": options.currency,
+        "SEEDS": options.seeds,
+    }
+    found |= {f"TIDEWISE__ADVISE__{key}": str(value) for key, value in flags.items() if value is not None}
+    os.environ.update(found)
+
+
+def check_length(source: Source, settings: Settings) -> datetime:
+    """Return when the days that are appraised begin.
+
+    Raises:
+        RunError: there is too little history before them.
+    """
+    first_day = source.end - timedelta(days=settings.advise.days)
+    if first_day - source.first < BEFORE:
+        have = (source.end - source.first) / timedelta(days=1)
+        most = int((source.end - BEFORE - source.first) / timedelta(days=1))
+        remedy = f"pass --days {most}" if most >= 1 else "collect some days more"
+        raise RunError(
+            f"{have:.1f} days of history are too short to appraise {settings.advise.days} of them: "
+            f"{BEFORE.days} days before them are needed to learn from; {remedy}"
+        )
+    return first_day
+
+
+def appraise(source: Source, settings: Settings, progress: ProgressLog, work: Path) -> None:
+    """Run the stages.
+
+    Raises:
+        ApplicationError: a stage failed.
+    """
+    log = work / "advise.log"
+    log.unlink(missing_ok=True)
+    first_day = check_length(source, settings)
+    if source.raw is not None:
+        if source.raw == work / "raw":
+            progress.begin("data")
+            place_data(settings, source.end, round((source.end - source.first) / timedelta(days=1)))
+        progress.begin("ingest")
+        ingest = StageRequest(Stage.INGEST, source.end, source.first, source.end)
+        run_application(settings, [ingest], log, progress)
+    progress.begin("train")
+    # Both as of the first day: nothing of the days themselves is in the models.
+    days = [StageRequest(stage, first_day, first_day, source.end) for stage in (Stage.TRAIN, Stage.ADVISE)]
+    run_application(settings, days, log, progress)
+    progress.end()
+
+
+def summary_table(advice: dict[str, Any], settings: Settings) -> Table:
+    """Return all jobs together under each option, as a table."""
+    currency = settings.advise.currency
+    table = Table(title="All jobs together, a day's means", title_justify="left")
+    table.add_column("under")
+    for title in ("slots", f"{currency} a month", "saved, with interval", "late minutes a day", "rescales a day"):
+        table.add_column(title, justify="right")
+    for row in advice["totals"]:
+        saved = row["money_saved_per_month"]
+        table.add_row(
+            row["title"],
+            f"{row['slots']:,.1f}",
+            f"{row['money_per_month']['mean']:,.0f}",
+            f"{saved['mean']:+,.0f} ({saved['low']:+,.0f} to {saved['high']:+,.0f})",
+            f"{row['late_minutes']['mean']:,.1f}",
+            f"{row['rescales']['mean']:,.1f}",
+        )
+    return table
+
+
+def times_table(seconds: dict[str, float]) -> Table:
+    """Return what took how long."""
+    table = Table(title="What took time", title_justify="left")
+    table.add_column("part")
+    table.add_column("seconds", justify="right")
+    for part, value in seconds.items():
+        table.add_row(part, f"{value:,.0f}")
+    return table
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Do everything; returns the exit code."""
+    source, work = find_source(options), options.out / FOLDER
+    set_environment(options, work, source)
+    settings = load_settings()
+    set_up_folder(work, source)
+    taken = {"ingest"} if source.raw is None else set()
+    parts = {name: about for name, about in PARTS.items() if name not in taken}
+    if source.raw is None or source.raw != work / "raw":
+        del parts["data"]
+    progress = ProgressLog(console, parts)
+    whence = "what `make run` has ingested" if source.raw is None else str(source.raw)
+    progress.say(f"{settings.advise.days} days up to {format_utc(source.end)} of {whence}")
+    appraise(source, settings, progress, work)
+    for name in (PAGE, FIGURES):
+        with replace_atomically(options.out / name) as temporary:
+            shutil.copy(work / name, temporary)
+    advice = json.loads((options.out / FIGURES).read_text())
+    console.print(summary_table(advice, settings))
+    console.print(times_table(progress.seconds))
+    for one in advice["skipped"]:
+        console.print(f"left out: {one['cluster']}/{one['job']}: {one['why']}", markup=False, highlight=False)
+    against = [one for one in advice["jobs"] if one["verdict"]["is_against"]]
+    for one in against:
+        said = f"advised against: {one['cluster']}/{one['job']}: {one['verdict']['sentence']}"
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"page: {options.out / PAGE}, figures: {options.out / FIGURES}", soft_wrap=True, highlight=False)
+    total = sum(progress.seconds.values())
+    print(f"advise: {len(advice['jobs'])} jobs, {len(against)} advised against, {total:.0f} s")
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="advise", description=__doc__)
+    defaults = Advise()
+    parser.add_argument("--raw", type=folder, help="folder of raw files (cluster=/date=/hour=)")
+    parser.add_argument("--prometheus", help="address of a Prometheus-compatible server")
+    parser.add_argument("--jobs", help="regular expression of cluster/job; default: all")
+    parser.add_argument("--days", type=whole_number(1, MOST_DAYS), help=f"days to appraise; default {defaults.days}")
+    parser.add_argument("--price-per-slot-hour", type=number(0, 1e6), help=f"default {defaults.price_per_slot_hour}")
+    parser.add_argument("--currency", help=f"of the price; default {defaults.currency}")
+    parser.add_argument(
+        "--seeds", type=whole_number(1, 100), help=f"random draws of each policy; default {defaults.seeds}"
+    )
+    parser.add_argument("--as-of", type=moment, help="end of the days; default: the end of the history")
+    parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` writes, or has written")
+    options = parser.parse_args(argv)
+    if options.prometheus is not None:
+        parser.error(
+            "--prometheus: history cannot be read from there yet; collect raw files (DAG tidewise_collect) for some "
+            "days and pass their folder with --raw"
+        )
+    if options.as_of is not None and floor_hour(options.as_of) != options.as_of:
+        parser.error(f"--as-of: expected a full hour, not {format_utc(options.as_of)}")
+    return options
+
+
+def main(argv: Sequence[str]) -> int:
+    """Advise; a failure is one message that says what to do."""
+    exit_on_sigterm()
+    options = _parse(argv)
+    try:
+        with hold_folder(options.out, "make advise"):
+            return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except UsageError as error:
+        print(f"advise: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (RunError, ApplicationError, SettingsError, IntervalError, ValidationError) as error:
+        print(f"advise: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("advise: stopped; run it again at any time", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""``make doctor``: tell whether Tidewise will work here; exit code 1 when something does not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cli.arguments import CommandParser
+from cli.doctor.checkup import Extent, run_checks
+from cli.doctor.findings import Finding, Level, count_levels, hide_credentials
+from cli.run_table import WIDTH
+
+_STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Return the findings as a table, a section for each part."""
+    table = Table(show_header=True, header_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("", "part", "check"):
+        table.add_column(title, no_wrap=bool(not title))
+    table.add_column("found, and what to do", ratio=1)
+    last = ""
+    for one in findings:
+        told = Text(hide_credentials(one.text))
+        if one.remedy:
+            told.append(f"\n-> {hide_credentials(one.remedy)}", style="bold")
+        part = Text(one.part if one.part != last else "")
+        table.add_row(Text(str(one.level), style=_STYLES[one.level]), part, Text(one.check), told)
+        last = one.part
+    return table
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="doctor", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument("--cluster", action="append", default=[], help="only this cluster; may be given several times")
+    parser.add_argument("--prometheus", help="address of a Prometheus-compatible server, with its prefix")
+    parser.add_argument("--kafka", help="brokers, host:port separated by commas")
+    parser.add_argument("--no-airflow", action="store_true", help="do not start Airflow, which takes ten seconds")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Check and print; returns the exit code."""
+    options = _parse(argv)
+    extent = Extent(options.cluster, options.prometheus, options.kafka, with_airflow=not options.no_airflow)
+    progress = Console(stderr=True)
+    with progress.status("doctor: looking ...") as status:
+
+        def show(name: str, found: list[Finding]) -> None:
+            status.update(f"doctor: {name} done, {len(found)} findings; looking further ...")
+
+        findings = run_checks(extent, show)
+    counts = count_levels(findings)
+    if options.json:
+        print(json.dumps({"counts": counts, "findings": [one.to_json() for one in findings]}, indent=1))
+    else:
+        console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+        console.print(findings_table(findings))
+        print(f"doctor: {counts[Level.OK]} ok, {counts[Level.WARNING]} warnings, {counts[Level.ERROR]} errors")
+    return 1 if counts[Level.ERROR] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""A process that says what Airflow finds: its database, and whether the DAG files import; one JSON line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+MARK = "@doctor "
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print what was found; ``--no-database``: without a look at the database, which is then null."""
+    from airflow.configuration import conf
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(conf.get("core", "dags_folder"))
+    errors = {file: trace.strip().splitlines()[-1] for file, trace in bag.import_errors.items()}
+    found: dict[str, Any] = {"dags": sorted(bag.dags), "errors": errors, "database": None if argv else check_database()}
+    print(MARK + json.dumps(found), flush=True)
+    return 0
+
+
+def check_database() -> str:
+    """Return what is wrong with the database; empty when nothing is."""
+    from airflow.settings import get_engine
+    from airflow.utils import db
+    from sqlalchemy import text
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with get_engine().connect() as connection:  # type: ignore[no-untyped-call]
+            connection.execute(text("SELECT 1"))
+        db.check_migrations(0)  # type: ignore[no-untyped-call]
+    except SQLAlchemyError as problem:
+        return str(problem).splitlines()[0]
+    except TimeoutError:
+        return "its tables are of another version"
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,93 @@
+"""Every check, side by side where they do not need each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from cli.doctor.airflow import check_airflow
+from cli.doctor.brokers import check_brokers
+from cli.doctor.cluster import check_cluster
+from cli.doctor.findings import Finding, error
+from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
+from cli.doctor.probe import Probe
+from cli.doctor.series import check_series
+from cli.doctor.settings_file import read_settings
+from cli.doctor.storage import check_lake, check_mlflow, describe
+from include.settings import Settings
+
+WORKERS = 16
+Found = Finding | Sequence[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What to look at besides the machine and the settings.
+
+    Attributes:
+        clusters: names; empty for all with an address.
+        prometheus: address of a Prometheus-compatible server, None without one.
+        kafka: brokers as ``host:port``, separated by commas, None without any.
+        with_airflow: whether Airflow is started, which takes some ten seconds.
+    """
+
+    clusters: Sequence[str] = ()
+    prometheus: str | None = None
+    kafka: str | None = None
+    with_airflow: bool = True
+
+
+def run_checks(extent: Extent, on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:
+    """Return all findings, in the order of the parts.
+
+    Args:
+        extent: what to look at.
+        on_done: called with the name of each part when its checks are done.
+    """
+    settings, about_settings = read_settings()
+    machine = [check_interpreter(), check_java(), *about_settings]
+    on_done("machine", machine)
+    if settings is None:
+        return machine
+    checks = dict(list_checks(extent, settings))
+    with ThreadPoolExecutor(WORKERS) as pool:
+        started = {name: pool.submit(_run, name, check, on_done) for name, check in checks.items()}
+        return [*machine, *(finding for one in started.values() for finding in one.result())]
+
+
+def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Callable[[], Found]]]:
+    """Yield name and function of each part that is to be looked at."""
+    yield "jars", partial(check_jars, settings)
+    yield "disk", partial(check_disk, settings)
+    yield "lake", partial(check_lake, settings)
+    yield "MLflow", partial(check_mlflow, settings)
+    live = {name: one for name, one in sorted(settings.clusters.items()) if one.rest_url is not None}
+    for name, cluster in live.items():
+        if not extent.clusters or name in extent.clusters:
+            yield f"cluster {name}", partial(check_cluster, name, cluster, settings)
+    for name in sorted(set(extent.clusters) - set(live)):
+        fault = error(f"cluster {name}", "address", "the settings name none with a rest_url", "correct --cluster")
+        yield f"cluster {name}", partial(_return, fault)
+    if extent.prometheus is not None:
+        yield "Prometheus", partial(check_series, Probe(extent.prometheus))
+    if extent.kafka is not None:
+        yield "Kafka", partial(check_brokers, extent.kafka)
+    if extent.with_airflow:
+        yield "Airflow", partial(check_airflow, settings)
+
+
+def _return(finding: Finding) -> Finding:
+    return finding
+
+
+def _run(name: str, check: Callable[[], Found], on_done: Callable[[str, list[Finding]], None]) -> list[Finding]:
+    """Run a check; one that fails itself is a finding, so that the others are still seen."""
+    try:
+        found = check()
+    except Exception as problem:
+        found = error(name, "check", f"the check itself failed: {describe(problem)}", "report this, with the line")
+    findings = [found] if isinstance(found, Finding) else list(found)
+    on_done(name, findings)
+    return findings

@@ -1,0 +1,95 @@
+"""All checks of one Flink cluster, in the order in which they build on each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cli.doctor.cluster_access import check_address, check_clock, check_latency, check_version, find_skew_s
+from cli.doctor.cluster_jobs import (
+    SeenJob,
+    check_checkpoints,
+    check_max_parallelism,
+    check_metrics,
+    check_names,
+    check_slot_sharing,
+    read_jobs,
+)
+from cli.doctor.cluster_setup import (
+    check_autoscaler,
+    check_scheduler,
+    check_slots,
+    check_stale_metrics,
+    read_configuration,
+)
+from cli.doctor.findings import Finding, error
+from cli.doctor.probe import Probe, ProbeError
+from include.flink import endpoints
+from include.settings import Cluster, Settings
+
+FETCH_S = 0.5  # the JobManager fetches metrics only after it was asked for some
+FIXED_REQUESTS, REQUESTS_PER_JOB = 3, 4
+
+
+def check_cluster(
+    name: str, cluster: Cluster, settings: Settings, sleep: Callable[[float], None] = time.sleep
+) -> list[Finding]:
+    """Return the findings of a cluster; an address that does not answer ends them."""
+    part = f"cluster {name}"
+    probe = Probe(str(cluster.rest_url), connection_options(cluster))
+    config, first = check_address(part, probe)
+    if config is None:
+        return [first]
+    try:
+        probe.get("/jobs/metrics")
+        sleep(FETCH_S)
+        return [first, *_check_inside(part, probe, config, cluster, settings)]
+    except ProbeError as problem:
+        return [first, error(part, problem.check, str(problem), problem.remedy)]
+
+
+def connection_options(cluster: Cluster) -> dict[str, Any]:  # noqa: ARG001 - the settings of a connection come here
+    """Return urllib3's options for the connection of a cluster."""
+    return {}
+
+
+def _check_inside(
+    part: str,
+    probe: Probe,
+    config: dict[str, Any],
+    cluster: Cluster,
+    settings: Settings,
+) -> list[Finding]:
+    configuration, jobs = read_configuration(probe), read_jobs(probe)
+    overview = probe.get("/overview")
+    own = {job.name: job.configuration for job in jobs}
+    told = {job.name: job.has_requirements for job in jobs}
+    details = [probe.get(endpoints.job_path(job.job_id), again=True) for job in jobs[:1]]
+    skew_s = find_skew_s(probe.get("/config"), *details)
+    return [
+        check_version(part, config),
+        check_scheduler(part, configuration, told),
+        *check_autoscaler(part, configuration, own),
+        check_stale_metrics(part, configuration),
+        check_slots(part, overview.payload if overview.is_ok else {}, cluster),
+        check_clock(part, skew_s, settings.ingest),
+        check_latency(part, probe, count_requests(jobs), cluster),
+        check_names(part, jobs),
+        *[finding for job in jobs for finding in check_job(part, job, cluster)],
+    ]
+
+
+def check_job(part: str, job: SeenJob, cluster: Cluster) -> list[Finding]:
+    """Return the findings of a job."""
+    return [
+        check_checkpoints(part, job),
+        *check_metrics(part, job),
+        check_slot_sharing(part, job),
+        check_max_parallelism(part, job, cluster),
+    ]
+
+
+def count_requests(jobs: list[SeenJob]) -> int:
+    """Return how many requests a poll of the cluster takes."""
+    return FIXED_REQUESTS + sum(REQUESTS_PER_JOB + len(job.vertices) for job in jobs)

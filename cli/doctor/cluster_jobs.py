@@ -1,0 +1,142 @@
+"""Checks of the jobs of a cluster: checkpoints, metrics, slot sharing, maximum parallelism, names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cli.doctor.findings import Finding, error, list_names, ok, warning
+from cli.doctor.probe import Probe
+from include.flink import endpoints
+from include.settings import Cluster
+
+INTERVAL_NOTED_S = 600.0
+_CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
+_NEEDED = ("numRecordsIn", "numRecordsOut")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenJob:
+    """A job that has not ended.
+
+    Attributes:
+        job_id, name: of Flink.
+        details: reply to ``/jobs/:id``.
+        configuration: of the job itself.
+        checkpoints: reply to ``/jobs/:id/checkpoints/config``; None where they are off.
+        metrics: vertex name -> names of its metrics.
+        has_requirements: whether Flink tells its resource requirements.
+    """
+
+    job_id: str
+    name: str
+    details: Mapping[str, Any]
+    configuration: Mapping[str, str]
+    checkpoints: Mapping[str, Any] | None
+    metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    has_requirements: bool = False
+
+    @property
+    def vertices(self) -> list[dict[str, Any]]:
+        """The vertices of the reply."""
+        return list(self.details.get("vertices", []))
+
+
+def read_jobs(probe: Probe) -> list[SeenJob]:
+    """Return the jobs that have not ended, by name."""
+    listed = probe.get_json("/jobs/overview", {}).get("jobs", [])
+    running = [one for one in listed if one.get("state") not in endpoints.TERMINAL_STATES]
+    return sorted((_read_job(probe, one) for one in running), key=lambda job: job.name)
+
+
+def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
+    job_id = str(listed["jid"])
+    details = probe.get_json(endpoints.job_path(job_id), {})
+    configured = probe.get_json(endpoints.job_path(job_id, "config"), {})
+    own = configured.get("execution-config", {}).get("user-config", {})
+    checkpoints = probe.get_json(endpoints.job_path(job_id, "checkpoints/config"), None)
+    metrics = {
+        str(vertex["name"]): [
+            str(one["id"]) for one in probe.get_json(endpoints.vertex_metric_names_path(job_id, str(vertex["id"])), [])
+        ]
+        for vertex in details.get("vertices", [])
+    }
+    requirements = probe.get(endpoints.job_path(job_id, "resource-requirements"))
+    return SeenJob(job_id, str(listed.get("name", job_id)), details, own, checkpoints, metrics, requirements.is_ok)
+
+
+def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
+    """Check that jobs can be told apart by name, which outlives a redeployment."""
+    if not jobs:
+        return warning(part, "jobs", "no job runs", "start one, and run the doctor again")
+    twice = [name for name, count in Counter(job.name for job in jobs).items() if count > 1]
+    if twice:
+        return error(part, "jobs", f"two jobs run under the name {list_names(twice)}", "give each a name of its own")
+    return ok(part, "jobs", f"{len(jobs)} run: {list_names(job.name for job in jobs)}")
+
+
+def check_checkpoints(part: str, job: SeenJob) -> Finding:
+    """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start."""
+    check = f"checkpoints of {job.name}"
+    if job.checkpoints is None:
+        remedy = "set execution.checkpointing.interval: 60 s (and execution.checkpointing.dir) and redeploy the job"
+        return error(part, check, "none are configured: a rescale or failure would lose all state", remedy)
+    interval_s = float(job.checkpoints.get("interval", 0)) / 1000.0
+    if not 0.0 < interval_s < 1e12:
+        remedy = "set execution.checkpointing.interval: 60 s and redeploy the job"
+        return error(part, check, "none are taken by themselves: a rescale or failure would lose all state", remedy)
+    if interval_s > INTERVAL_NOTED_S:
+        text = f"every {interval_s:.0f} s: so much is processed again after a failure"
+        return warning(part, check, text, "set execution.checkpointing.interval: 60 s")
+    return ok(part, check, f"every {interval_s:g} s")
+
+
+def check_metrics(part: str, job: SeenJob) -> list[Finding]:
+    """Check that every vertex has the metrics from which rates and capacity come, and sources a backlog."""
+    check, lacking, silent = f"metrics of {job.name}", [], []
+    sources = endpoints.sources_of(job.details)
+    for vertex in job.vertices:
+        names = set(job.metrics.get(str(vertex["name"]), ()))
+        missing = [one for one in _NEEDED if one not in names]
+        missing += [] if names.intersection(_CPU) else [_CPU[0]]
+        if missing:
+            lacking.append(f"{vertex['name']} lacks {', '.join(missing)}")
+        if vertex["id"] in sources and not endpoints.available(endpoints.SOURCE_METRICS, names):
+            silent.append(str(vertex["name"]))
+    if lacking:
+        remedy = "are all TaskManagers up, and is metrics.fetcher.update-interval above 0? Then run the doctor again"
+        return [error(part, check, "; ".join(lacking[:3]), remedy)]
+    found = [ok(part, check, f"all needed of {len(job.vertices)} vertices")]
+    if silent:
+        text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it emits"
+        remedy = "use a connector that reports it (Kafka: from the first record on), or name the topic's brokers"
+        found.append(warning(part, f"backlog of {job.name}", text, remedy))
+    return found
+
+
+def check_slot_sharing(part: str, job: SeenJob) -> Finding:
+    """Check that the job is in one slot-sharing group: only then its slots are its largest parallelism."""
+    check = f"slot sharing of {job.name}"
+    groups = {one["slotSharingGroupId"] for one in job.vertices if one.get("slotSharingGroupId")}
+    if len(groups) > 1:
+        text = f"{len(groups)} slot-sharing groups: the job needs more slots than its largest parallelism"
+        remedy = "leave out slotSharingGroup(...) in the job, or leave room between slots_max and the cluster's slots"
+        return warning(part, check, text, remedy)
+    return ok(part, check, "one group")
+
+
+def check_max_parallelism(part: str, job: SeenJob, cluster: Cluster) -> Finding:
+    """Check that vertices can grow to the most slots that a plan may give."""
+    check = f"maximum parallelism of {job.name}"
+    limits = {str(one["name"]): int(one.get("maxParallelism", 0)) for one in job.vertices}
+    full = [one["name"] for one in job.vertices if 0 < int(one.get("maxParallelism", 0)) <= int(one["parallelism"])]
+    if full:
+        remedy = "raise pipeline.max-parallelism; this needs a new start from a savepoint that allows it"
+        return warning(part, check, f"{list_names(full)} cannot grow any more", remedy)
+    low = [name for name, limit in limits.items() if 0 < limit < cluster.slots_max]
+    if low:
+        text = f"{list_names(low)} cannot grow to slots_max = {cluster.slots_max}"
+        return ok(part, check, f"{text}: up to {min(limits[name] for name in low)}")
+    return ok(part, check, f"at least slots_max = {cluster.slots_max}")

@@ -1,0 +1,104 @@
+"""Checks of a cluster's configuration: scheduler, reactive mode, autoscalers, stale metrics, slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cli.doctor.findings import Finding, error, ok, warning
+from cli.doctor.probe import Probe
+from include.settings import Cluster
+
+OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
+_ON = {"true", "yes", "1"}
+WEB_TIMEOUT_MS = 600_000
+
+
+def read_configuration(probe: Probe) -> dict[str, str]:
+    """Return the JobManager's configuration; empty where it may not be read."""
+    found = probe.get_json("/jobmanager/config", [])
+    return {str(one["key"]): str(one["value"]) for one in found if isinstance(one, dict) and "key" in one}
+
+
+def check_scheduler(part: str, configuration: Mapping[str, str], requirements: Mapping[str, bool]) -> Finding:
+    """Check that the adaptive scheduler runs: no other one changes the parallelism of a running job.
+
+    Args:
+        part: of the finding.
+        configuration: of the JobManager.
+        requirements: job -> whether Flink tells its resource requirements, which the adaptive scheduler does.
+    """
+    if configuration.get("scheduler-mode", "").lower() == "reactive":
+        text = "reactive mode: Flink gives a job every slot that it finds"
+        return error(
+            part, "scheduler", text, "remove scheduler-mode and set jobmanager.scheduler: adaptive; restart Flink"
+        )
+    named = configuration.get("jobmanager.scheduler", "default").lower()
+    refused = [job for job, told in requirements.items() if not told]
+    if named != "adaptive" and (not requirements or refused):
+        text = f"jobmanager.scheduler is {named}, which cannot rescale a running job"
+        remedy = (
+            "set jobmanager.scheduler: adaptive in Flink's configuration and restart it; until then plans are advice"
+        )
+        return error(part, "scheduler", text, remedy)
+    if refused:
+        text = f"Flink tells no resource requirements of {', '.join(refused)}"
+        return error(part, "scheduler", text, "is it a batch job? Only streaming jobs can be rescaled")
+    return ok(part, "scheduler", "adaptive")
+
+
+def check_autoscaler(
+    part: str, configuration: Mapping[str, str], jobs: Mapping[str, Mapping[str, Any]]
+) -> list[Finding]:
+    """Check that nothing else rescales the jobs.
+
+    Args:
+        part: of the findings.
+        configuration: of the JobManager.
+        jobs: job -> its own configuration.
+    """
+    every = {"the cluster": configuration, **jobs}
+    scaled = [
+        name
+        for name, one in every.items()
+        if is_on(one.get("job.autoscaler.enabled")) and is_on(one.get("job.autoscaler.scaling.enabled", "true"))
+    ]
+    if scaled:
+        text = f"the Kubernetes operator's autoscaler is on ({', '.join(scaled)}): both would rescale the same jobs"
+        remedy = (
+            'set job.autoscaler.enabled: "false" (or job.autoscaler.scaling.enabled: "false", which keeps its metrics) '
+            "in spec.flinkConfiguration of the FlinkDeployment"
+        )
+        return [error(part, "autoscaler", text, remedy)]
+    findings = [ok(part, "autoscaler", "none is configured; a standalone one cannot be seen from here")]
+    if any(OVERRIDES in one or any(key.startswith("kubernetes.operator.") for key in one) for one in every.values()):
+        text = "the Kubernetes operator manages it: what is set through REST is lost with the next upgrade of the job"
+        remedy = f"after an upgrade Tidewise asks again; keep {OVERRIDES} out of the deployment's own configuration"
+        findings.append(warning(part, "operator", text, remedy))
+    return findings
+
+
+def is_on(value: object) -> bool:
+    """Whether a value of Flink's configuration says yes."""
+    return str(value).strip().strip("\"'").lower() in _ON
+
+
+def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
+    """Check for how long Flink repeats old metrics after it has lost a TaskManager."""
+    if not configuration:
+        return warning(part, "configuration", "/jobmanager/config cannot be read", "let this user read it")
+    set_to = configuration.get("web.timeout")
+    if set_to is None:
+        text = "web.timeout is 10 min: for so long Flink repeats old metrics after it lost a TaskManager"
+        return warning(part, "web.timeout", text, "set web.timeout: 20 s in Flink's configuration")
+    return ok(part, "web.timeout", set_to)
+
+
+def check_slots(part: str, overview: Mapping[str, Any], cluster: Cluster) -> Finding:
+    """Check that a plan cannot ask for more slots than there are."""
+    total = int(overview.get("slots-total", 0))
+    text = f"{total} slots, {overview.get('slots-available', '?')} free; slots_max = {cluster.slots_max}"
+    if cluster.slots_max > total:
+        remedy = f"write slots_max = {max(total, 1)}, unless the cluster adds TaskManagers by itself"
+        return warning(part, "slots", text, remedy)
+    return ok(part, "slots", text)

@@ -1,0 +1,77 @@
+"""Checks of this machine: Python, Java, Spark's jars, disk space."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cli.doctor.findings import Finding, error, ok, warning
+from cli.preflight import PreflightError, check_python, find_jdk
+from include.settings import Settings
+from include.spark.jars import ALL_JARS, unusable_jars
+
+GIB = 2**30
+FREE_LEAST_GIB, FREE_ENOUGH_GIB = 2.0, 10.0
+
+
+def check_interpreter(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    """Check the version of Python."""
+    try:
+        check_python(version)
+    except PreflightError as problem:
+        return error("Python", "version", *_split(problem))
+    return ok("Python", "version", ".".join(map(str, version)))
+
+
+def check_java(environment: Mapping[str, str] | None = None) -> Finding:
+    """Check that Spark finds a JDK 17."""
+    try:
+        found = find_jdk(environment)
+    except PreflightError as problem:
+        return error("Java", "version", *_split(problem))
+    return ok("Java", "version", f"{found.version} at {found.java}")
+
+
+def check_jars(settings: Settings) -> Finding:
+    """Check that Delta's jars are whole."""
+    folder = Path(settings.spark.jars_dir)
+    bad = unusable_jars(folder)
+    if bad:
+        names = ", ".join(jar.file_name for jar in bad)
+        return error("Spark", "jars", f"{folder} lacks {names}, or holds them damaged", "run `make setup`")
+    return ok("Spark", "jars", f"{len(ALL_JARS)} jars in {folder}")
+
+
+def check_disk(settings: Settings) -> list[Finding]:
+    """Check the free space where data are written; each file system once."""
+    places = {"out": settings.paths.out, "raw files": settings.paths.raw, "lake": settings.paths.lake, "/tmp": "/tmp"}
+    seen: dict[int, Finding] = {}
+    for name, place in places.items():
+        if "://" in place:
+            continue
+        folder = find_existing(Path(place))
+        seen.setdefault(folder.stat().st_dev, _judge_space(name, folder))
+    return list(seen.values())
+
+
+def find_existing(path: Path) -> Path:
+    """Return a path, or the nearest folder above it that is there."""
+    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+
+
+def _judge_space(name: str, folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free / GIB
+    text = f"{free:.1f} GiB free for {name} at {folder}"
+    if free < FREE_LEAST_GIB:
+        return error("disk", "space", text, f"free at least {FREE_LEAST_GIB:g} GiB: a full disk stops every stage")
+    if free < FREE_ENOUGH_GIB:
+        return warning("disk", "space", text, f"{FREE_ENOUGH_GIB:g} GiB last for months of a few jobs: make room")
+    return ok("disk", "space", text)
+
+
+def _split(problem: Exception) -> tuple[str, str]:
+    """Return what a message of the preflight says is wrong, and its remedy."""
+    text, _, remedy = str(problem).partition(": ")
+    return text, remedy

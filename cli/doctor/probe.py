@@ -1,0 +1,159 @@
+"""Requests of the doctor to an HTTP server: with the time that each took, and the cause named when none is answered."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.exceptions import HTTPError, MaxRetryError
+from urllib3.util import Timeout
+
+TIMEOUT_S = 10.0
+
+
+class ProbeError(RuntimeError):
+    """No reply came; the message says why, ``remedy`` what to do."""
+
+    def __init__(self, check: str, text: str, remedy: str) -> None:
+        super().__init__(text)
+        self.check = check
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReply:
+    """A reply.
+
+    Attributes:
+        status: of HTTP.
+        headers: by lower-case name.
+        payload: of JSON; None where the body is none.
+        seconds: that it took.
+        at_s: epoch seconds at the middle of the request.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    payload: Any
+    seconds: float
+    at_s: float
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the request was accepted and the reply is JSON."""
+        return 200 <= self.status < 300 and self.payload is not None
+
+
+class Probe:
+    """Requests to one server; each path is asked for once.
+
+    Args:
+        url: such as ``http://jobmanager:8081``.
+        options: of urllib3's pool, for TLS and authentication.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        self.url = url.rstrip("/")
+        self.latencies_s: list[float] = []
+        self._pool = urllib3.PoolManager(retries=False, timeout=Timeout(TIMEOUT_S), **(options or {}))
+        self._replies: dict[str, ProbeReply] = {}
+
+    def get(self, path: str, *, again: bool = False) -> ProbeReply:
+        """GET a path; ``again``: even if it was asked for already.
+
+        Raises:
+            ProbeError: no reply came.
+        """
+        if again or path not in self._replies:
+            self._replies[path] = self._ask(path)
+        return self._replies[path]
+
+    def get_json(self, path: str, otherwise: Any) -> Any:
+        """GET a path and return its JSON; something else where the server refuses.
+
+        Raises:
+            ProbeError: no reply came.
+        """
+        reply = self.get(path)
+        return reply.payload if reply.is_ok else otherwise
+
+    def _ask(self, path: str) -> ProbeReply:
+        started_s, began = time.time(), time.monotonic()
+        try:
+            found = self._pool.request("GET", f"{self.url}{path}", redirect=False)
+        except HTTPError as problem:
+            raise name_cause(self.url, problem) from problem
+        seconds = time.monotonic() - began
+        self.latencies_s.append(seconds)
+        try:
+            payload = json.loads(found.data)
+        except ValueError:
+            payload = None
+        headers = {name.lower(): value for name, value in found.headers.items()}
+        return ProbeReply(found.status, headers, payload, seconds, started_s + seconds / 2)
+
+
+def name_cause(url: str, problem: HTTPError) -> ProbeError:
+    """Return why a server did not answer, and what to do."""
+    found = urlsplit(url)
+    where = f"{found.hostname}:{found.port or (443 if found.scheme == 'https' else 80)}"
+    causes = list(_causes(problem))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _name_certificate_fault(where, cause)
+    for cause in causes:
+        if isinstance(cause, ssl.SSLError):
+            text = f"{where} does not speak TLS as asked for ({cause.reason or cause})"
+            return ProbeError(
+                "TLS", text, "is it plain HTTP? Then write http:// in rest_url; else look at the TLS setup"
+            )
+        if isinstance(cause, socket.gaierror):
+            return ProbeError("address", f"the name {found.hostname} is not known here", "correct the host in rest_url")
+        if isinstance(cause, ConnectionRefusedError):
+            text = f"nothing listens at {where}"
+            return ProbeError(
+                "address",
+                text,
+                "correct host and port (rest.port of Flink, 8081 by default), and is the JobManager up?",
+            )
+    kind = type(causes[-1]).__name__
+    if any("Timeout" in type(cause).__name__ for cause in causes) or isinstance(causes[-1], TimeoutError):
+        text = f"{where} does not answer within {TIMEOUT_S:g} s"
+        return ProbeError(
+            "address", text, "is there a firewall or a NetworkPolicy between, is the JobManager overloaded?"
+        )
+    text = f"{where} ends the connection without a reply of HTTP ({kind})"
+    remedy = "is this port Flink's REST API, and does it want https:// in rest_url?"
+    return ProbeError("address", text, remedy)
+
+
+def _name_certificate_fault(where: str, cause: ssl.SSLCertVerificationError) -> ProbeError:
+    """Name what is wrong with a certificate; OpenSSL's code 10: expired, 9: not yet valid, 62: another host's."""
+    reasons = {
+        10: ("has expired", "renew the server's certificate"),
+        9: ("is not valid yet", "is this machine's clock right? Else the certificate's"),
+        62: ("is for another host", "write the name in rest_url that the certificate is for"),
+        64: ("is for another host", "write the name in rest_url that the certificate is for"),
+        18: ("is signed by itself", "name the CA's file in the cluster's connection settings (ca_file)"),
+    }
+    unknown = ("is signed by a CA that is not trusted here", "name the CA's file in the cluster's connection (ca_file)")
+    text, remedy = reasons.get(cause.verify_code, unknown)
+    return ProbeError("TLS", f"the certificate of {where} {text} ({cause.verify_message})", remedy)
+
+
+def _causes(problem: BaseException) -> list[BaseException]:
+    """Return an error and what it stems from."""
+    found: list[BaseException] = []
+    at: object = problem
+    while isinstance(at, BaseException) and at not in found:
+        found.append(at)
+        inner = at.reason if isinstance(at, MaxRetryError) else None
+        at = inner or at.__cause__ or at.__context__ or next((a for a in at.args if isinstance(a, BaseException)), None)
+    return found

@@ -1,0 +1,155 @@
+"""Checks of the lake and of MLflow, by doing what the stages do there."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import obstore
+import urllib3
+from obstore.exceptions import AlreadyExistsError
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from cli.doctor.findings import Finding, error, ok, warning
+from cli.doctor.machine import find_existing
+from include.settings import Settings
+
+_SQLITE = "sqlite:///"
+_TRIES: Any = {"max_retries": 1, "retry_timeout": timedelta(seconds=10)}
+_SCHEMES = {"s3a": "s3", "s3n": "s3", "wasbs": "az", "abfss": "abfss", "gs": "gs"}
+_CONTENT = b"written by make doctor; may be removed"
+
+
+def open_store(uri: str) -> ObjectStore:
+    """Return the store of a folder or URI; credentials come from where its provider's tools look for them."""
+    scheme, found, rest = uri.partition("://")
+    if not found or scheme == "file":
+        return LocalStore(rest if found else str(Path(uri).absolute()), mkdir=True)
+    return from_url(f"{_SCHEMES.get(scheme, scheme)}://{rest}", retry_config=_TRIES)
+
+
+def check_lake(settings: Settings) -> list[Finding]:
+    """Write, read and write again only where nothing is, as Delta commits; then remove what was written."""
+    uri = settings.paths.lake
+    name = f"_doctor/{uuid.uuid4().hex}"
+    findings: list[Finding] = []
+    try:
+        store = open_store(uri)
+        obstore.put(store, name, _CONTENT)
+    except Exception as problem:  # of the file system or of any provider's client
+        return [error("lake", "write", f"{uri} cannot be written: {describe(problem)}", _remedy(uri))]
+    findings.append(ok("lake", "write", f"{uri} can be written"))
+    findings.append(_check_read(store, name, uri))
+    findings.append(_check_conditional(store, name, uri))
+    findings.append(_check_delete(store, name, uri))
+    return findings
+
+
+def _check_read(store: ObjectStore, name: str, uri: str) -> Finding:
+    try:
+        content = bytes(obstore.get(store, name).bytes())
+    except Exception as problem:
+        return error("lake", "read", f"{uri} cannot be read: {describe(problem)}", _remedy(uri))
+    if content != _CONTENT:
+        return error("lake", "read", f"{uri} gives back other bytes than were written", "use another store")
+    return ok("lake", "read", "what was written comes back")
+
+
+def _check_conditional(store: ObjectStore, name: str, uri: str) -> Finding:
+    try:
+        obstore.put(store, name, b"second", mode="create")
+    except AlreadyExistsError:
+        return ok("lake", "conditional write", "a second writer of a commit is refused")
+    except Exception as problem:
+        text = f"{uri} knows no conditional write: {describe(problem)}"
+        return error(
+            "lake", "conditional write", text, "use a store that does (If-None-Match), or one writer at a time"
+        )
+    return error(
+        "lake",
+        "conditional write",
+        f"{uri} lets a second writer replace a commit, so tables would lose rows",
+        "use a store with conditional writes (S3, GCS, Azure, MinIO, a local disk)",
+    )
+
+
+def _check_delete(store: ObjectStore, name: str, uri: str) -> Finding:
+    try:
+        obstore.delete(store, name)
+    except Exception as problem:
+        text = f"{uri}/{name} cannot be removed: {describe(problem)}"
+        return warning(
+            "lake", "delete", text, "give the right to delete: old files of tables are never removed without"
+        )
+    _remove_folder(uri)
+    return ok("lake", "delete", "what was written is removed")
+
+
+def _remove_folder(uri: str) -> None:
+    folder = Path(uri) / "_doctor"
+    if "://" not in uri and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _remedy(uri: str) -> str:
+    if "://" in uri:
+        return "give the credentials read, write and delete on paths.lake (s3:GetObject, PutObject, DeleteObject, say)"
+    return f"let the user {os.environ.get('USER', os.getuid())} write there, or set paths.lake to another folder"
+
+
+def describe(problem: BaseException) -> str:
+    """Return the name of an error and the beginning of what it says."""
+    text = " ".join(str(problem).split())
+    return f"{type(problem).__name__}: {text[:200]}" if text else type(problem).__name__
+
+
+def check_mlflow(settings: Settings) -> Finding:
+    """Check that MLflow's database or server can be used."""
+    uri = settings.mlflow.tracking_uri
+    if uri.startswith(_SQLITE):
+        return _check_database(Path(uri.removeprefix(_SQLITE).partition("?")[0]))
+    if uri.startswith(("http://", "https://")):
+        return _check_server(uri)
+    return ok("MLflow", "store", f"{uri}: not asked, only SQLite and HTTP are")
+
+
+def _check_database(file: Path) -> Finding:
+    remedy = "let this user write the file and its folder, or set mlflow.tracking_uri"
+    if not file.exists():
+        folder = find_existing(file.parent)
+        if not os.access(folder, os.W_OK):
+            return error("MLflow", "store", f"{folder} cannot be written, {file.name} would be made there", remedy)
+        return ok("MLflow", "store", f"{file} is made by the first training")
+    try:
+        with sqlite3.connect(f"file:{file}?mode=rw", uri=True, timeout=5) as database:
+            database.execute("BEGIN IMMEDIATE")
+            database.rollback()
+            tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error as problem:
+        return error("MLflow", "store", f"{file}: {problem}", remedy)
+    if tables and "alembic_version" not in tables:
+        return error("MLflow", "store", f"{file} is another program's database", "set mlflow.tracking_uri")
+    return ok("MLflow", "store", f"{file} can be written")
+
+
+def _check_server(uri: str) -> Finding:
+    remedy = "is mlflow.tracking_uri right, and does the server run?"
+    try:
+        pool = urllib3.PoolManager(retries=False, timeout=5.0)
+        reply = pool.request("GET", f"{uri.rstrip('/')}/version")
+    except urllib3.exceptions.HTTPError as problem:
+        return error("MLflow", "store", f"{uri} does not reply: {describe(problem)}", remedy)
+    if reply.status in {401, 403}:
+        return error(
+            "MLflow",
+            "store",
+            f"{uri} refuses with {reply.status}",
+            "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN",
+        )
+    if reply.status != 200:
+        return warning("MLflow", "store", f"{uri}/version replies with {reply.status}", remedy)
+    return ok("MLflow", "store", f"{uri} is MLflow {reply.data.decode(errors='replace')[:20]}")

@@ -1,0 +1,185 @@
+"""``make init``: ask for the address of a Flink cluster and write a commented tidewise.toml in dry-run mode."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import jinja2
+from pydantic import ValidationError
+from rich.console import Console
+
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, require_writable_file
+from cli.doctor.__main__ import findings_table
+from cli.doctor.cluster import check_cluster
+from cli.doctor.cluster_access import check_address
+from cli.doctor.findings import Level
+from cli.doctor.probe import Probe
+from cli.run_table import WIDTH
+from include.atomic_write import write_text
+from include.settings import PROJECT, Cluster, SettingsError
+from include.settings.clusters import check_cluster_name
+from include.settings.loading import check_settings
+from include.settings.refusals import faults_of
+
+TEMPLATE = Path(__file__).with_name("init.toml.j2")
+FILE = "tidewise.toml"
+DEFAULT_URL = "http://localhost:8081"
+
+
+class InitError(RuntimeError):
+    """The file was not written; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the file is made from.
+
+    Attributes:
+        rest_url: of the JobManager.
+        name: of the cluster.
+        slots: that the cluster has; None when it was not asked.
+    """
+
+    rest_url: str
+    name: str
+    slots: int | None
+
+
+def suggest_name(rest_url: str) -> str:
+    """Return a name for a cluster from its address."""
+    host = urlsplit(rest_url).hostname or ""
+    first = re.sub(r"-(rest|jobmanager)$", "", host.split(".")[0])
+    return first if re.fullmatch(r"[a-z][a-z0-9-]*", first) and first != "localhost" else "flink"
+
+
+def check_url(rest_url: str) -> str:
+    """Return an address that the settings accept.
+
+    Raises:
+        InitError: they do not; with what to write.
+    """
+    try:
+        Cluster(rest_url=rest_url)
+    except ValidationError as refused:
+        raise InitError("; ".join(map(str, faults_of(refused, root=Cluster)))) from refused
+    return rest_url.rstrip("/")
+
+
+def ask_slots(rest_url: str) -> int:
+    """Return how many slots the cluster has.
+
+    Raises:
+        InitError: no Flink answers there.
+    """
+    probe = Probe(rest_url)
+    config, finding = check_address("cluster", probe)
+    if config is None:
+        raise InitError(f"{finding.text}: {finding.remedy} (--offline writes the file without asking)")
+    return max(int(probe.get_json("/overview", {}).get("slots-total", 0)), 1)
+
+
+def ask_person(options: argparse.Namespace, ask: Callable[[str], str]) -> Answers:
+    """Return what to write, from the flags, else from the person; ``--yes`` takes what is suggested.
+
+    Raises:
+        InitError: an answer cannot be used.
+    """
+
+    def answer(given: str | None, question: str, suggested: str) -> str:
+        if given is not None or options.yes:
+            return given or suggested
+        return ask(f"{question} [{suggested}]: ").strip() or suggested
+
+    rest_url = check_url(answer(options.rest_url, "Address of the JobManager's REST API", DEFAULT_URL))
+    slots = None if options.offline else ask_slots(rest_url)
+    name = answer(options.name, "Name of the cluster", suggest_name(rest_url))
+    try:
+        check_cluster_name(name)
+    except ValueError as refused:
+        raise InitError(str(refused)) from refused
+    return Answers(rest_url, name, slots)
+
+
+def render(answers: Answers) -> str:
+    """Return the text of the file."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    made = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return made.render(rest_url=answers.rest_url, name=answers.name, slots=answers.slots)
+
+
+def write_file(target: Path, text: str, *, force: bool) -> None:
+    """Write the file; what was there is kept beside it with ``.before`` at its end.
+
+    Raises:
+        InitError: a file is there and may not be replaced.
+    """
+    if target.exists():
+        if not force:
+            raise InitError(
+                f"{target} is there already: pass --force to replace it (it is kept as {target.name}.before), "
+                "or --file to write another one"
+            )
+        shutil.copy2(target, target.with_name(f"{target.name}.before"))
+    write_text(target, text)
+
+
+def run(options: argparse.Namespace, console: Console, ask: Callable[[str], str] = input) -> int:
+    """Ask, write, and show what the doctor says of the cluster; returns the exit code."""
+    target = require_writable_file(options.file, "--file")
+    if target.exists() and not options.force:
+        write_file(target, "", force=False)  # refuses, before any question
+    answers = ask_person(options, ask)
+    text = render(answers)
+    settings = check_settings(tomllib.loads(text))
+    write_file(target, text, force=options.force)
+    console.print(f"init: {target} written, in dry-run mode: nothing is sent to Flink", highlight=False, soft_wrap=True)
+    worst = Level.OK
+    if not options.offline:
+        findings = check_cluster(answers.name, settings.cluster(answers.name), settings)
+        console.print(findings_table(findings))
+        worst = Level.ERROR if any(one.level is Level.ERROR for one in findings) else Level.OK
+    if target.resolve() != (PROJECT / FILE).resolve():
+        console.print(f"use it by: export TIDEWISE_SETTINGS={target.resolve()}", highlight=False, soft_wrap=True)
+    console.print("next: make doctor, then make ui and switch the DAGs on (docs/runbook.md)", highlight=False)
+    return 1 if worst is Level.ERROR else 0
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="init", description=__doc__)
+    parser.add_argument("--rest-url", help=f"address of the JobManager's REST API, such as {DEFAULT_URL}")
+    parser.add_argument("--name", help="name of the cluster; default: from the address")
+    parser.add_argument("--yes", action="store_true", help="ask nothing, take what is suggested")
+    parser.add_argument("--offline", action="store_true", help="do not ask the cluster whether it is there")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there, and keep it beside")
+    parser.add_argument("--file", type=Path, default=PROJECT / FILE, help=f"file to write; default: {FILE}")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the settings; a failure is one message that says what to do."""
+    options = _parse(argv)
+    try:
+        return run(options, Console() if sys.stdout.isatty() else Console(width=WIDTH))
+    except UsageError as error:
+        print(f"init: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (InitError, SettingsError) as error:
+        print(f"init: {error}", file=sys.stderr)
+        return 1
+    except (EOFError, KeyboardInterrupt):
+        print("init: stopped, nothing was written (--yes asks nothing)", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

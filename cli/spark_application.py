@@ -1,0 +1,86 @@
+"""Stages in a Spark application of this command's own, without Airflow: for what is no part of the DAGs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cli.embedded import LOOPBACK
+from cli.progress import ProgressLog
+from include.settings import PROJECT, Settings
+from include.spark.submission import prepare_submission
+from include.stages import StageRequest
+
+_STAGE_STARTS = re.compile(r"^tidewise: stage (\S+) starts")
+_PROGRESS = re.compile(r"^tidewise: progress (\S+) (\d+) of (\d+)")
+_CAUSE = re.compile(r"^tidewise: stage \S+ failed: .*")
+PATIENCE_S = 15.0
+
+
+class ApplicationError(RuntimeError):
+    """A stage failed; the message has its cause and the log."""
+
+
+def run_application(settings: Settings, requests: Sequence[StageRequest], log: Path, progress: ProgressLog) -> None:
+    """Run stages, one after the other in one application; what they print goes to the end of a log.
+
+    Args:
+        settings: of the run; the environment must give the same.
+        requests: of the stages, alike but for the stage.
+        log: file that is written to.
+        progress: told of every stage that starts, and how far it is.
+
+    Raises:
+        ApplicationError: a stage failed.
+    """
+    submission = prepare_submission(settings)
+    names, arguments = [str(one.stage) for one in requests], requests[0].to_argv()[1:]
+    local = {"SPARK_LOCAL_IP": LOOPBACK} if settings.spark.master.startswith("local") else {}
+    cause = ""
+    with (
+        log.open("a", encoding="utf-8") as kept,
+        _started(submission.command([*names, *arguments]), dict(os.environ) | submission.environment | local) as child,
+    ):
+        for line in child.stdout or ():
+            kept.write(line)
+            if found := _STAGE_STARTS.match(line):
+                progress.begin(found[1])
+            elif found := _PROGRESS.match(line):
+                progress.say(f"        {found[1]}: {found[2]} of {found[3]} jobs done")
+            elif found := _CAUSE.match(line):
+                cause = f": {found[0]}"
+    if child.returncode:
+        raise ApplicationError(f"{', '.join(names)} ended with exit code {child.returncode}{cause}\nlog: {log}")
+
+
+@contextmanager
+def _started(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in a process group of its own, which ends with the block."""
+    child = subprocess.Popen(
+        command,
+        cwd=PROJECT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        yield child
+        child.wait()
+    except BaseException:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, how)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=PATIENCE_S)
+                break
+        raise

@@ -1,0 +1,208 @@
+"""The appraisal of one job as Spark runs it: a row in, one JSON text out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.broadcast import Broadcast
+
+from include.domain.graph import GraphError
+from include.settings import Settings
+from models.advice.appraisal import Replayed, replay
+from models.advice.calibration import Measured, calibrate
+from models.advice.history import History
+from models.advice.intervals import estimate
+from models.advice.verdict import Verdict, judge, subtract, title_of
+from models.arrays import Floats
+from models.backtest.comparison import BIN_S, DAY_BINS, HistoryError, Subject
+from models.bundle import BundleError, FleetBundle
+from models.evaluation.conditions import Prices
+from models.simulation.spec import SpecError
+from spark_jobs.job_inputs.subjects import NoLoadError, build_subject
+
+log = logging.getLogger(__name__)
+ROW_SCHEMA = "cluster STRING, job STRING, skipped STRING, why STRING, appraisal STRING"
+COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
+HOUR_BINS = 3600 // BIN_S
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceTask:
+    """Common inputs of every job's appraisal; shipped to the executors once.
+
+    Attributes:
+        settings: of the run.
+        first_bin_s, bins: of the load's history.
+        start_s, followed: epoch seconds of the first bin in which what ran is followed, and how many.
+        bundle: models of the fleet, trained before the days that are appraised.
+    """
+
+    settings: Settings
+    first_bin_s: int
+    bins: int
+    start_s: int
+    followed: int
+    bundle: Broadcast[FleetBundle]
+
+
+def make_adviser(task: AdviceTask) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return the function that Spark applies to the inputs of each job."""
+
+    def advise(jobs: pd.DataFrame) -> pd.DataFrame:
+        rows = [advise_job(task, state) for state in jobs.to_dict("records")]
+        return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+
+    return advise
+
+
+def advise_job(task: AdviceTask, state: dict[Any, Any]) -> dict[str, object]:
+    """Return the row of a job, or why it is left out."""
+    key = {"cluster": state["cluster"], "job": state["job"]}
+    try:
+        subject = build_subject(task.settings, task.bundle.value, task.first_bin_s, task.bins, state)
+        found = appraise(task, subject, state)
+    except BundleError:
+        return key | {"skipped": "no_model", "why": "nothing was learnt of it before the days that are appraised"}
+    except HistoryError as error:
+        return key | {"skipped": "short_history", "why": str(error)}
+    except NoLoadError as error:
+        return key | {"skipped": "no_load", "why": str(error)}
+    except (GraphError, SpecError) as error:
+        return key | {"skipped": "unknown_operator", "why": str(error)}
+    except Exception as error:  # one job must not keep the others from being appraised
+        log.exception("appraisal of %s/%s", *key.values())
+        return key | {"skipped": "failed", "why": repr(error)[:500]}
+    return key | {"appraisal": json.dumps(tidy(found))}
+
+
+def appraise(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything that the page says of a job, as values of JSON."""
+    history = build_history(task, subject, state)
+    found = replay(subject, history, task.settings)
+    costs = task.settings.planner.costs
+    prices = Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s)
+    measured = [Measured(**dict(_fields(one))) for one in _list(state["capacity"])]
+    return {
+        "days": found.days,
+        "first_s": found.first_s,
+        "slots_max": subject.slots_max,
+        "load": describe_load(subject, found),
+        "ran": describe_ran(history, found),
+        "operators": list(subject.graph.names),
+        "options": [describe_option(found, place) for place in range(len(found.options))],
+        "calibration": asdict(calibrate(subject, history, found, measured, prices)),
+        "verdict": describe_verdict(judge(found.options)),
+    }
+
+
+def build_history(task: AdviceTask, subject: Subject, state: Mapping[str, Any]) -> History:
+    """Return what ran, in the order of the graph's operators; other operators are left out."""
+    place = {name: index for index, name in enumerate(subject.graph.names)}
+    parallelism = np.zeros((task.followed, len(place)), np.int64)
+    for one in _list(state["ran"]):
+        if one["operator"] in place:
+            parallelism[one["bin"], place[one["operator"]]] = one["parallelism"]
+    late = np.full(task.followed, np.nan)
+    for one in _list(state["late"]):
+        late[one["bin"]] = one["share"] * BIN_S
+    seen = parallelism.max(axis=1)
+    events = _list(state["events"])
+    return History(
+        start_s=task.start_s,
+        parallelism=parallelism,
+        slots=np.where(seen > 0, seen, np.nan),
+        late_s=late,
+        rescale_s=_times(events, "rescale"),
+        failure_s=_times(events, "restart"),
+        downtimes_s=np.array(
+            [one["downtime_s"] for one in events if one["kind"] == "rescale" and _is_number(one["downtime_s"])], float
+        ),
+    )
+
+
+def describe_load(subject: Subject, found: Replayed) -> dict[str, Any]:
+    """Return mean, peak and hourly means of the appraised days' load, all sources together."""
+    loads = subject.rates_per_s[-found.days * DAY_BINS :].sum(axis=1) if found.days else subject.rates_per_s.sum(axis=1)
+    hourly = loads[: len(loads) // HOUR_BINS * HOUR_BINS].reshape(-1, HOUR_BINS).mean(axis=1)
+    return {"mean_per_s": loads.mean(), "peak_per_s": loads.max(), "hourly_per_s": hourly.round(1)}
+
+
+def describe_ran(history: History, found: Replayed) -> dict[str, Any]:
+    """Return what was measured of the appraised days, per day; late minutes of the time in which they are known."""
+    first = round((found.first_s - history.start_s) / BIN_S)
+    span = slice(first, first + found.days * DAY_BINS)
+    slots, late = history.slots[span], history.late_s[span]
+    share = float(np.isfinite(late).mean()) if len(late) else 0.0
+    return {
+        "slots": np.nanmean(slots) if np.isfinite(slots).any() else None,
+        "late_minutes": float(np.nansum(late)) / 60.0 / max(share * found.days, 1e-9),
+        "rescales": history.count_by_day(history.rescale_s, found.first_s, found.days).mean(),
+        "failures": history.count_by_day(history.failure_s, found.first_s, found.days).mean(),
+        "measured_share": share,
+    }
+
+
+def describe_option(found: Replayed, place: int) -> dict[str, Any]:
+    """Return the figures of an option: a day's means with intervals, and what it saves against what ran."""
+    option, ran = found.options[place], found.options[0]
+    said: dict[str, Any] = {"name": option.name, "title": title_of(option.name), "detail": option.detail}
+    if option.costs is None:
+        return said | {"failed": True}
+    costs = option.costs
+    said |= {
+        "failed": False,
+        "slots": costs.slot_hours.mean() / 24.0,
+        "slot_hours": asdict(estimate(costs.slot_hours)),
+        "late_minutes": asdict(estimate(costs.late_minutes)),
+        "rescales": asdict(estimate(costs.rescales)),
+        "cost": asdict(estimate(costs.cost)),
+        "hourly_slots": option.slots.round(2),
+        "daily": {name: value.round(3) for name, value in asdict(costs).items()},
+    }
+    if option.steps is not None:
+        said["steps"] = {"at_s": option.steps[0], "parallelism": option.steps[1]}
+    if place and ran.costs is not None:
+        said["saving"] = asdict(subtract(costs, ran.costs))
+    return said
+
+
+def describe_verdict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as values of JSON."""
+    return asdict(verdict) | {"is_against": verdict.advice.is_against}
+
+
+def tidy(value: Any) -> Any:
+    """Return a value as JSON has it: arrays as lists, no number that is none."""
+    if isinstance(value, Mapping):
+        return {str(key): tidy(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return tidy(value.tolist())
+    if isinstance(value, list | tuple):
+        return [tidy(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _list(values: Any) -> Sequence[Any]:
+    """Return the structs of a column; none where a join found no row."""
+    return [] if values is None or (isinstance(values, float) and math.isnan(values)) else values
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    return dict(one) if isinstance(one, Mapping) else dict(one.asDict())
+
+
+def _times(events: Sequence[Any], kind: str) -> Floats:
+    return np.sort(np.array([one["at_s"] for one in events if one["kind"] == kind], float))
+
+
+def _is_number(value: Any) -> bool:
+    return value is not None and math.isfinite(value)

@@ -1,0 +1,93 @@
+"""Jobs with their load history, as policies are replayed on them: rows of Spark, and what each becomes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include import tables
+from include.domain.graph import JobGraph
+from include.settings import Settings
+from models.arrays import Floats
+from models.backtest.comparison import BIN_S, DAY_BINS, Subject
+from models.bundle import FleetBundle
+from models.evaluation.rate_series import fill_gaps
+from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
+from spark_jobs.job_inputs.renames import follow_renames, read_renames
+from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins, source_series
+from spark_jobs.lake import Lake
+
+
+class NoLoadError(ValueError):
+    """A source whose load was never measured; the message names it."""
+
+
+def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
+    """Return the frame of the history: whole bins of the replay up to ``as_of``, as far as training looks back."""
+    end_s = int(as_of.timestamp() // BIN_S) * BIN_S
+    bins = settings.training.lookback_days * DAY_BINS
+    return HistoryFrame(
+        as_of_s=float(end_s),
+        first_bin_s=end_s - bins * BIN_S,
+        bin_s=BIN_S,
+        history_bins=bins,
+    )
+
+
+def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job: its operators as JSON, and the rates of its sources as arrays."""
+    renames = read_renames(lake, datetime.fromtimestamp(frame.first_bin_s, UTC), as_of)
+    series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), frame)
+    source = F.struct("operator", "bin", "rate_per_s", "span")
+    sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
+    graphs = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
+    return graphs.join(sources, JOB).select(*JOB, "operators", "sources")
+
+
+def build_subject(
+    settings: Settings, bundle: FleetBundle, first_bin_s: int, bins: int, state: Mapping[Any, Any]
+) -> Subject:
+    """Return the job with its history from the first bin in which all of its sources are known to the last measured.
+
+    Args:
+        settings: of the run.
+        bundle: models of the fleet.
+        first_bin_s: epoch seconds of the first bin of :data:`models.backtest.comparison.BIN_S`.
+        bins: length of the history.
+        state: a row of :func:`subjects`.
+
+    Raises:
+        BundleError: the bundle does not know the job.
+        GraphError: the graph cannot be read.
+        NoLoadError: a source was never measured.
+    """
+    cluster, job = state["cluster"], state["job"]
+    graph = graph_of(json.loads(state["operators"]))
+    models = bundle.for_job(cluster, job)
+    rates = _rates(graph, state["sources"], bins)
+    known = np.isfinite(rates)
+    begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())
+    filled = np.stack([fill_gaps(column, BIN_S) for column in rates[begin:end].T], axis=1)
+    slots_max = settings.cluster(cluster).slots_max
+    return Subject(cluster, job, graph, models, slots_max, first_bin_s + begin * BIN_S, filled)
+
+
+def _rates(graph: JobGraph, sources: Sequence[Any], bins: int) -> Floats:
+    """Return (T, S) mean rates, NaN where nothing was measured; sources that the graph no longer has are left out."""
+    seen = {
+        one["operator"]: average_in_bins(
+            np.array(one["bin"]), np.array(one["rate_per_s"], float), np.array(one["span"]), bins
+        )
+        for one in sources
+    }
+    silent = [name for name in graph.sources if name not in seen or not np.isfinite(seen[name]).any()]
+    if silent:
+        raise NoLoadError(f"no rate was measured at {silent}")
+    return np.stack([seen[name] for name in graph.sources], axis=1)

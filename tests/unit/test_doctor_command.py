@@ -1,0 +1,189 @@
+"""`make doctor` and `make init` as commands: exit codes, JSON, no secrets, and files that are never lost."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from pretended_server import answer_from, flink_answers, serve
+
+from cli import init
+from cli.doctor import __main__ as doctor
+from cli.doctor import settings_file
+from cli.doctor.brokers import check_brokers
+from cli.doctor.checkup import Extent, _run, run_checks
+from cli.doctor.findings import Finding, Level, error, hide_credentials, list_names, warning
+from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
+from include.settings import SETTINGS_FILE_VARIABLE, Paths, Settings, Spark, check_settings
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch) -> Path:
+    """A settings file to be, with every path below a folder of its own."""
+    for name in ("LAKE", "RAW", "OUT"):
+        monkeypatch.setenv(f"TIDEWISE__PATHS__{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("TIDEWISE__MLFLOW__TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "tidewise.toml"))
+    return tmp_path / "tidewise.toml"
+
+
+def test_init_writes_what_the_doctor_accepts(file, capsys):
+    with serve(answer_from(flink_answers())) as url:
+        assert init.main(["--rest-url", url, "--name", "prod", "--yes", "--file", str(file)]) == 0
+        written = tomllib.loads(file.read_text())
+        assert written["clusters"]["prod"] == {"rest_url": url, "slots_max": 64, "window_s": 300, "poll_every_s": 60}
+        assert written["apply"] == {"mode": "dry-run"}
+        assert check_settings(written).cluster("simulated").slots_max == 64
+        capsys.readouterr()
+        code = doctor.main(["--json", "--no-airflow"])
+        found = json.loads(capsys.readouterr().out)
+    assert found["counts"]["error"] == 0, found
+    assert code == 0
+    assert {"Python", "Java", "settings", "lake", "MLflow", "cluster prod"} <= {
+        one["part"] for one in found["findings"]
+    }
+
+
+def test_init_asks_a_person(file):
+    answers = iter(["", "orders-prod"])
+    asked = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    with serve(answer_from(flink_answers())) as url:
+        options = init._parse(["--file", str(file)])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(init, "DEFAULT_URL", url)
+            assert init.run(options, init.Console(), ask) == 0
+    assert url in asked[0]
+    assert next(iter(tomllib.loads(file.read_text())["clusters"])) == "orders-prod"
+
+
+def test_init_replaces_no_file_unless_told_to(file, capsys):
+    file.write_text("# mine\n")
+    assert init.main(["--offline", "--yes", "--file", str(file)]) == 1
+    assert file.read_text() == "# mine\n"
+    assert "--force" in capsys.readouterr().err
+    assert init.main(["--offline", "--yes", "--force", "--file", str(file)]) == 0
+    assert file.with_name("tidewise.toml.before").read_text() == "# mine\n"
+    assert "[clusters.flink]" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--rest-url", "ftp://x"], "must begin with http://"),
+        (["--rest-url", "http://user:planted@host:8081"], "must not hold credentials"),
+        (["--rest-url", "http://127.0.0.1:9"], "nothing listens"),
+        (["--name", "no/such", "--offline"], "cannot name a cluster"),
+    ],
+)
+def test_init_refuses_what_cannot_work(file, capsys, options, says):
+    assert init.main([*options, "--yes", "--file", str(file)]) == 1
+    told = capsys.readouterr().err
+    assert says in told
+    assert "planted" not in told
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://orders-rest.flink.svc:8081", "orders"),
+        ("http://localhost:8081", "flink"),
+        ("http://10.0.0.7:8081", "flink"),
+        ("https://prod-jobmanager:443/x", "prod"),
+    ],
+)
+def test_a_cluster_is_named_after_its_host(url, name):
+    assert init.suggest_name(url) == name
+
+
+def test_every_key_at_fault_has_a_line(file, capsys):
+    file.write_text('[apply]\nmode = "yes"\n[spark]\nmaster = "mesos"\nmemory = 3\n')
+    assert doctor.main(["--json", "--no-airflow"]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    faults = [one for one in found if one["part"] == "settings"]
+    assert [fault["text"].split(" ")[0] for fault in faults] == ["spark.master", "spark.memory", "apply.mode"]
+    assert all(fault["level"] == "error" and fault["remedy"] for fault in faults)
+
+
+def test_a_file_that_is_no_toml_is_one_fault(file):
+    file.write_text("[apply\n")
+    settings, findings = settings_file.read_settings()
+    assert settings is None
+    assert [one.level for one in findings] == [Level.ERROR]
+
+
+def test_the_table_shows_faults_and_remedies(file, capsys):
+    file.write_text('[clusters.prod]\nrest_url = "http://127.0.0.1:9"\n')
+    assert doctor.main(["--no-airflow", "--cluster", "prod", "--cluster", "gone", "--kafka", "127.0.0.1:9"]) == 1
+    told = capsys.readouterr().out
+    for text in ("nothing listens at 127.0.0.1:9", "->", "cluster gone", "Kafka", "3 errors"):
+        assert text in told
+
+
+def test_no_secret_is_shown(file, monkeypatch, capsys):
+    monkeypatch.setenv("TIDEWISE__MLFLOW__TRACKING_URI", "postgresql://mlflow:planted@db/mlflow")
+    monkeypatch.setenv("TIDEWISE__PATHS__LAKE", "s3a://key:planted@bucket/lake")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    for options in (["--json"], []):
+        doctor.main([*options, "--no-airflow"])
+        told = capsys.readouterr()
+        assert "planted" not in told.out + told.err
+        assert "postgresql" in told.out
+    assert hide_credentials("at http://a:b@c/d\nx") == "at http://...@c/d x"
+
+
+def test_a_check_that_fails_itself_hides_no_other():
+    def broken() -> Finding:
+        raise KeyError("no such thing")
+
+    told = []
+    found = _run("lake", broken, lambda name, findings: told.append((name, len(findings))))
+    assert found[0].level is Level.ERROR
+    assert "KeyError" in found[0].text
+    assert told == [("lake", 1)]
+
+
+def test_the_machine(tmp_path):
+    assert check_interpreter((3, 11, 7)).level is Level.OK
+    assert check_interpreter((3, 12, 1)).level is Level.ERROR
+    assert check_java().level is Level.OK
+    no_java = check_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+    assert (no_java.level, "JDK 17" in no_java.remedy) == (Level.ERROR, True)
+    no_jars = check_jars(Settings(spark=Spark(jars_dir=str(tmp_path))))
+    assert (no_jars.level, no_jars.remedy) == (Level.ERROR, "run `make setup`")
+    below = Paths(lake=str(tmp_path / "a" / "b"), raw=str(tmp_path / "raw"), out=str(tmp_path))
+    assert all(one.check == "space" for one in check_disk(Settings(paths=below)))
+
+
+def test_brokers():
+    with serve(lambda *_: (200, {})) as url:
+        here = url.removeprefix("http://")
+        assert check_brokers(here).level is Level.OK
+        assert check_brokers(f"{here},127.0.0.1:9").level is Level.WARNING
+    assert check_brokers("127.0.0.1:9").level is Level.ERROR
+    assert check_brokers("nonsense").level is Level.ERROR
+
+
+def test_findings_follow_the_order_of_the_parts(file):
+    file.write_text("")
+    seen = []
+    findings = run_checks(Extent(with_airflow=False), lambda name, _: seen.append(name))
+    parts = list(dict.fromkeys(one.part for one in findings))
+    assert parts == ["Python", "Java", "settings", "Spark", "disk", "lake", "MLflow"]
+    assert seen[0] == "machine"
+
+
+def test_wording():
+    assert list_names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert warning("p", "c", "t", "r").to_json()["level"] == "warning"
+    assert error("p", "c", "t http://u:p@h", "r").to_json()["text"] == "t http://...@h"

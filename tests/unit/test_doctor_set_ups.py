@@ -1,0 +1,285 @@
+"""Broken set-ups: the doctor names each fault and says what to do; a healthy one has no error."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pretended_server import answer_from, flink_answers, make_certificate, serve
+
+from cli.doctor import cluster as doctor
+from cli.doctor.findings import Finding, Level
+from cli.doctor.probe import Probe
+from cli.doctor.series import NEEDED, USEFUL, check_series
+from cli.doctor.storage import check_lake, check_mlflow
+from include.settings import Cluster, Mlflow, Paths, Settings
+
+NOBODY = 65_534
+
+
+def examine(url: str, **settings: Any) -> list[Finding]:
+    cluster = Cluster(rest_url=url, **settings)
+    return doctor.check_cluster("prod", cluster, Settings(), sleep=lambda _: None)
+
+
+def examine_flink(**changed: Any) -> list[Finding]:
+    with serve(answer_from(flink_answers(**changed))) as url:
+        return examine(url)
+
+
+def errors(findings: list[Finding]) -> dict[str, Finding]:
+    return {one.check: one for one in findings if one.level is Level.ERROR}
+
+
+def the_error(findings: list[Finding], check: str) -> Finding:
+    """Return the one error there is."""
+    found = errors(findings)
+    assert found.keys() == {check}, findings
+    assert found[check].remedy
+    return found[check]
+
+
+def test_a_healthy_cluster_has_no_fault():
+    findings = examine_flink()
+    assert {one.level for one in findings} == {Level.OK}, findings
+    assert {"address", "version", "scheduler", "clock", "latency", "checkpoints of orders"} <= {
+        x.check for x in findings
+    }
+
+
+def test_wrong_port():
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+    found = the_error(examine(f"http://127.0.0.1:{port}"), "address")
+    assert "nothing listens" in found.text
+    assert str(port) in found.text
+    assert "port" in found.remedy
+
+
+def test_another_program_on_the_port():
+    with serve(lambda *_: (200, b"<html>hello</html>")) as url:
+        assert "not as Flink does" in the_error(examine(url), "address").text
+
+
+def test_a_name_that_is_not_known():
+    assert "is not known" in the_error(examine("http://jobmanager.invalid:8081"), "address").text
+
+
+def test_expired_certificate(tmp_path, monkeypatch):
+    ca_file, context = make_certificate(tmp_path, expired=True)
+    monkeypatch.setattr(doctor, "connection_options", lambda _: {"ca_certs": str(ca_file)})
+    with serve(answer_from(flink_answers()), context) as url:
+        found = the_error(examine(url), "TLS")
+    assert "expired" in found.text
+    assert "renew" in found.remedy
+
+
+def test_a_certificate_that_is_valid(tmp_path, monkeypatch):
+    ca_file, context = make_certificate(tmp_path, expired=False)
+    monkeypatch.setattr(doctor, "connection_options", lambda _: {"ca_certs": str(ca_file)})
+    with serve(answer_from(flink_answers()), context) as url:
+        assert errors(examine(url)) == {}
+
+
+def test_a_certificate_of_an_unknown_ca(tmp_path):
+    _, context = make_certificate(tmp_path, expired=False)
+    with serve(answer_from(flink_answers()), context) as url:
+        found = the_error(examine(url), "TLS")
+    assert "not trusted" in found.text
+    assert "ca_file" in found.remedy
+
+
+def test_tls_asked_of_a_plain_server():
+    with serve(answer_from(flink_answers())) as url:
+        assert "http://" in the_error(examine(url.replace("http", "https")), "TLS").remedy
+
+
+@pytest.mark.parametrize(
+    "checkpoints", [(404, {"errors": ["Checkpointing is not enabled"]}), (200, {"interval": 2**63 - 1})]
+)
+def test_no_checkpoints(checkpoints):
+    found = the_error(examine_flink(checkpoints=checkpoints), "checkpoints of orders")
+    assert "execution.checkpointing.interval" in found.remedy
+
+
+def test_default_scheduler():
+    found = the_error(
+        examine_flink(configuration={"jobmanager.scheduler": "default"}, requirements=(404, {})), "scheduler"
+    )
+    assert "jobmanager.scheduler: adaptive" in found.remedy
+
+
+def test_reactive_mode():
+    found = the_error(examine_flink(configuration={"scheduler-mode": "REACTIVE"}), "scheduler")
+    assert "reactive" in found.text
+    assert "scheduler-mode" in found.remedy
+
+
+def test_old_flink():
+    found = the_error(examine_flink(version="1.17.2"), "version")
+    assert "1.17.2" in found.text
+    assert "1.18" in found.remedy
+
+
+@pytest.mark.parametrize("where", ["configuration", "job_configuration"])
+def test_autoscaler_on(where):
+    found = the_error(examine_flink(**{where: {"job.autoscaler.enabled": "true"}}), "autoscaler")
+    assert "job.autoscaler.enabled" in found.remedy
+
+
+def test_an_autoscaler_that_only_watches_is_no_fault():
+    watching = {"job.autoscaler.enabled": "true", "job.autoscaler.scaling.enabled": "false"}
+    assert errors(examine_flink(configuration=watching)) == {}
+
+
+@pytest.mark.parametrize("ahead_s", [3600.0, -3600.0])
+def test_clock_off_by_an_hour(ahead_s):
+    found = the_error(examine_flink(ahead_s=ahead_s), "clock")
+    assert "3,600 s" in found.text
+    assert ("ahead of" if ahead_s > 0 else "behind") in found.text
+    assert "NTP" in found.remedy
+
+
+@pytest.mark.parametrize(("status", "remedy"), [(401, "bearer"), (403, "resource-requirements"), (407, "proxy_basic")])
+def test_no_rights(status, remedy):
+    with serve(lambda *_: (status, {"errors": ["no"]})) as url:
+        assert remedy in the_error(examine(url), "rights").remedy
+
+
+def test_missing_metrics():
+    found = the_error(examine_flink(metrics=("numRecordsIn",)), "metrics of orders")
+    assert "numRecordsOut, busyTimeMsPerSecond" in found.text
+
+
+def test_a_slow_cluster():
+    answers = flink_answers()
+
+    def slowly(_: str, path: str) -> tuple[int, Any]:
+        time.sleep(0.05)
+        return answers.get(path.partition("?")[0], (404, {}))
+
+    with serve(slowly) as url:
+        findings = examine(url, poll_every_s=0.2)
+    assert "poll_every_s" in the_error(findings, "latency").remedy
+
+
+def prometheus(missing: Mapping[str, str]) -> Any:
+    """Answer queries with two jobs; ``missing``: series -> the job that lacks it."""
+
+    def answer(_: str, path: str) -> tuple[int, Any]:
+        from urllib.parse import parse_qs, urlsplit
+
+        expression = parse_qs(urlsplit(path).query)["query"][0]
+        series = expression.rpartition("(")[2].rstrip(")")
+        if "task_id" in expression:
+            labels = {"job_name": "orders", "task_id": "t", "subtask_index": "0"}
+            return 200, {"status": "success", "data": {"result": [{"metric": labels, "value": [0, "1"]}]}}
+        jobs = [job for job in ("orders", "clicks") if missing.get(series) != job]
+        result = [{"metric": {"job_name": job}, "value": [0, "4"]} for job in jobs]
+        return 200, {"status": "success", "data": {"result": result}}
+
+    return answer
+
+
+def test_missing_series():
+    with serve(prometheus({NEEDED[2]: "clicks"})) as url:
+        found = the_error(check_series(Probe(url)), "series of clicks")
+    assert NEEDED[2] in found.text
+    with serve(prometheus({})) as url:
+        assert {one.level for one in check_series(Probe(url))} == {Level.OK}
+    with serve(prometheus({USEFUL[0]: "orders"})) as url:
+        assert [one.check for one in check_series(Probe(url)) if one.level is Level.WARNING] == ["series of orders"]
+
+
+def test_a_job_that_prometheus_does_not_know():
+    with serve(prometheus({})) as url:
+        found = the_error(check_series(Probe(url), ["my-orders"]), "series of my_orders")
+    assert "scrape" in found.remedy or "excludes" in found.remedy
+
+
+@contextmanager
+def as_plain_user() -> Iterator[None]:
+    """Be nobody where the tests are run by root, whom no right of a file stops."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+def test_a_lake_that_may_only_be_read():
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are their user's alone
+        Path(folder).chmod(0o755)
+        lake = Path(folder) / "lake"
+        lake.mkdir(mode=0o555)
+        with as_plain_user():
+            found = the_error(check_lake(Settings(paths=Paths(lake=str(lake)))), "write")
+    assert str(lake) in found.text
+    assert "paths.lake" in found.remedy
+
+
+def test_a_bucket_that_may_only_be_read(monkeypatch):
+    for name, value in {"AWS_ACCESS_KEY_ID": "reader", "AWS_SECRET_ACCESS_KEY": "planted", "AWS_REGION": "eu"}.items():
+        monkeypatch.setenv(name, value)
+    denied = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+    with serve(lambda method, _: (403, denied) if method == "PUT" else (200, b"")) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        findings = check_lake(Settings(paths=Paths(lake="s3a://bucket/tidewise")))
+    found = the_error(findings, "write")
+    assert "PutObject" in found.remedy
+    assert "planted" not in str(found)
+
+
+def test_a_store_without_conditional_writes(monkeypatch):
+    kept: dict[str, bytes] = {}
+    for name, value in {"AWS_ACCESS_KEY_ID": "writer", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "eu"}.items():
+        monkeypatch.setenv(name, value)
+
+    def answer(method: str, path: str) -> tuple[int, Any]:
+        if method == "PUT":
+            kept[path] = b"written by make doctor; may be removed"
+        return 200, kept.get(path, b"")
+
+    with serve(answer) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        findings = check_lake(Settings(paths=Paths(lake="s3://bucket/tidewise")))
+    assert "second writer" in the_error(findings, "conditional write").text
+    assert "delete" in {one.check for one in findings if one.level is Level.WARNING}
+
+
+def test_a_lake_on_a_local_disk(tmp_path):
+    findings = check_lake(Settings(paths=Paths(lake=str(tmp_path / "lake"))))
+    assert [(one.check, one.level) for one in findings] == [
+        ("write", Level.OK),
+        ("read", Level.OK),
+        ("conditional write", Level.OK),
+        ("delete", Level.OK),
+    ]
+    assert list((tmp_path / "lake").iterdir()) == []
+
+
+def test_mlflow(tmp_path):
+    def check(uri: str) -> Finding:
+        return check_mlflow(Settings(mlflow=Mlflow(tracking_uri=uri)))
+
+    assert check(f"sqlite:///{tmp_path / 'new.db'}").level is Level.OK
+    (tmp_path / "damaged.db").write_bytes(b"no database, but long enough to be looked at as one" * 10)
+    assert check(f"sqlite:///{tmp_path / 'damaged.db'}").level is Level.ERROR
+    with serve(lambda *_: (200, b"3.17.2")) as url:
+        assert "3.17.2" in check(url).text
+    assert check(url).level is Level.ERROR  # it runs no more
+    with serve(lambda *_: (401, b"")) as url:
+        assert "MLFLOW_TRACKING" in check(url).remedy
