@@ -25,8 +25,8 @@ from cli.doctor.probe import Probe
 from cli.run_table import WIDTH
 from include.atomic_write import write_text
 from include.settings import PROJECT, Cluster, SettingsError
-from include.settings.clusters import check_cluster_name
 from include.settings.loading import check_settings
+from include.settings.names import check_cluster_name
 from include.settings.refusals import faults_of
 
 TEMPLATE = Path(__file__).with_name("init.toml.j2")

@@ -7,7 +7,7 @@ replaces the same rows, and a finished run of the same figures is used again.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
