@@ -17,6 +17,7 @@ DAG_IDS = {
     "tidewise_apply",
     "tidewise_profile",
     "tidewise_backtest",
+    "tidewise_approve",
 }
 HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "pyarrow", "requests")
 
@@ -24,6 +25,7 @@ HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "p
 PARSE = """
 import importlib.util, json, sys, time
 import airflow.sdk
+import airflow.providers.standard.operators.hitl
 import airflow.providers.standard.operators.python
 import airflow.providers.apache.spark.operators.spark_submit
 before = set(sys.modules)
