@@ -42,7 +42,7 @@ def find_tests(folder: Path = TESTS) -> dict[str, list[str]]:
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 for case in _covered(node.decorator_list):
                     found[case].append(f"{path.relative_to(folder.parent)}::{node.name}")
-    return dict(found)
+    return {case: sorted(set(tests)) for case, tests in found.items()}
 
 
 def _covered(decorators: Sequence[ast.expr]) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _covered(decorators: Sequence[ast.expr]) -> Iterator[str]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "covers":
             for argument in call.args:
                 if isinstance(argument, ast.Constant):
-                    yield str(argument.value)
+                    yield " ".join(str(argument.value).split()[:2])
 
 
 def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
@@ -61,7 +61,8 @@ def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
         for case, text in cases.items():
             name, number = case.split()
             if name == review:
-                listed = "<br>".join(f"`{test}`" for test in tests.get(case, [])) or "none"
+                guarding = [*tests.get(case, []), *tests.get(f"{name} {number.partition('.')[0]}", [])]
+                listed = "<br>".join(f"`{test}`" for test in dict.fromkeys(guarding)) or "none"
                 lines.append(f"| {number} | {text} | {listed} |")
         lines.append("")
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from datetime import datetime
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
 
 FOLDER = "_control/approvals"
+ASKED_FOLDER = "_control/asked"  # what Airflow shows to persons already
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,8 @@ def answer_step(step: WaitingStep, is_approved: bool, by: str, at_s: float, unti
 class ApprovalStore:
     """The answers below a lake."""
 
-    def __init__(self, lake: str) -> None:
-        self._folder = ObjectFolder(lake.rstrip("/"), FOLDER)
+    def __init__(self, lake: str, folder: str = FOLDER) -> None:
+        self._folder = ObjectFolder(lake.rstrip("/"), folder)
 
     def write(self, approval: Approval) -> None:
         """Write an answer, in the place of an earlier one to the step; raises :class:`StoreUnreadableError`."""

@@ -7,7 +7,7 @@ value is read as its key's type asks for; lists and tables are JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -20,6 +20,7 @@ from include.settings.section import Section
 PREFIX = "TIDEWISE__"
 HOLD_VARIABLE = "TIDEWISE_HOLD"  # no setting: what is on hold; include/control/holds.py reads it
 _OTHERS = frozenset({"TIDEWISE_SETTINGS", "TIDEWISE_CONTTUNE_REAL_JOBS", HOLD_VARIABLE})
+_NEAR_CLUSTER = 0.75
 _NEAR = 0.9  # a Kubernetes service "tidewise" brings variables such as TIDEWISE_SERVICE_HOST, which are none of ours
 
 
@@ -49,7 +50,25 @@ def read_environment(
             _put(found, variable, variables[variable], root, names)
         else:
             _refuse_near_miss(variable, root)
+    _check_clusters(found, variables, names.get("clusters", {}))
     return found
+
+
+def _check_clusters(found: Mapping[str, Any], variables: Mapping[str, str], known: Mapping[str, object]) -> None:
+    """Refuse limits, and names like a known one, for a cluster that no file has and that cannot be reached.
+
+    A limit that is set for a misspelt cluster would miss the one that it was meant for.
+    """
+    for name, values in found.get("clusters", {}).items():
+        if name in known or not isinstance(values, Mapping) or "rest_url" in values:
+            continue
+        near = get_close_matches(name.lower(), [one.lower() for one in known], n=1, cutoff=_NEAR_CLUSTER)
+        if near or (known and "limits" in values):
+            one = next((key for key in sorted(variables) if f"__{name}__" in key), f"{PREFIX}CLUSTERS")
+            meant = [own for own in known if own.lower() in near] or sorted(known)
+            raise EnvironmentFaultError(
+                Fault(one, f"the settings file has no cluster {name!r}; write one of {', '.join(meant)}")
+            )
 
 
 def _put(
@@ -66,7 +85,8 @@ def _put(
         if part not in kind.model_fields:
             meant = nearest_key(part, place, list(kind.model_fields), root)
             what = "key" if place else "section"
-            raise EnvironmentFaultError(Fault(variable, f"there is no such {what} {part!r}; write {_variable(meant)}"))
+            write = _variable(meant, place)
+            raise EnvironmentFaultError(Fault(variable, f"there is no such {what} {part!r}; write {write}"))
         place.append(part)
         annotation = kind.model_fields[part].annotation
         inside = model_in(annotation)
@@ -92,7 +112,10 @@ def _put(
             return
         if inside is None:
             raise EnvironmentFaultError(
-                Fault(variable, f"{'.'.join(place)} is a key and has none below it; write {_variable('.'.join(place))}")
+                Fault(
+                    variable,
+                    f"{'.'.join(place)} is a key and has none below it; write {_variable('.'.join(place), place)}",
+                )
             )
         at, kind = at.setdefault(part, {}), inside
 
@@ -140,8 +163,12 @@ def _is_composed(annotation: Any) -> bool:
     return origin in {dict, tuple, list} or model_in(annotation) is not None
 
 
-def _variable(path: str) -> str:
-    return PREFIX + path.upper().replace(".", "__") if path.replace(".", "_").isidentifier() else path
+def _variable(path: str, place: Sequence[str] = ()) -> str:
+    """Return the variable of a key; names of the user's own, which ``place`` has in capitals, stay as they are."""
+    if not path.replace(".", "_").isidentifier():
+        return path
+    own = {part for part in place if part != part.lower()}
+    return PREFIX + "__".join(part if part in own else part.upper() for part in path.split("."))
 
 
 def _refuse_near_miss(variable: str, root: type[Section]) -> None:

@@ -18,6 +18,7 @@ DAG_IDS = {
     "tidewise_profile",
     "tidewise_backtest",
     "tidewise_maintenance",
+    "tidewise_approve",
 }
 HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "pyarrow", "deltalake", "requests")
 
@@ -25,6 +26,7 @@ HEAVY = ("pyspark", "delta", "mlflow", "sklearn", "scipy", "numpy", "pandas", "p
 PARSE = """
 import importlib.util, json, sys, time
 import airflow.sdk
+import airflow.providers.standard.operators.hitl
 import airflow.providers.standard.operators.python
 import airflow.providers.apache.spark.operators.spark_submit
 before = set(sys.modules)
