@@ -1,4 +1,4 @@
-# Needs Python 3.11, a JDK 17 and make; everything else is installed into .venv and .cache by `make setup`.
+# Needs Python 3.11, a JDK 17 and make, and for `make test` a Chromium on PATH; everything else is installed into .venv and .cache by `make setup`.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 SHELL := /bin/bash

@@ -20,7 +20,13 @@ from include.settings import Training
 from models.arrays import Floats
 from models.bundle import FleetBundle
 from spark_jobs.timestamps import timestamp_column
-from spark_jobs.train.holdout_scores import bundle_rows, capacity_at, event_predictions, linear_capacity_at
+from spark_jobs.train.holdout_scores import (
+    bundle_rows,
+    capacity_at,
+    event_predictions,
+    linear_capacity_at,
+    recovery_errors,
+)
 from spark_jobs.train.training_data import POINT, Inputs, with_idle
 
 HISTORY_SHARE = 0.25
@@ -137,19 +143,10 @@ def score_recoveries_forward(
     """Return the errors of events that both were trained before; each predicts with its own downtimes."""
     ours = event_predictions(events, graphs, shares, trial).toPandas()
     if champion is None or ours.empty:
-        return pd.DataFrame({"error": _recovery_error(ours), "champion_error": np.nan})
+        return pd.DataFrame({"error": recovery_errors(ours), "champion_error": np.nan})
     keys = ["cluster", "job", "kind", "started_at"]
     theirs = event_predictions(events, graphs, shares, champion).toPandas()
-    both = ours.assign(error=_recovery_error(ours)).merge(
-        theirs.assign(champion_error=_recovery_error(theirs))[[*keys, "champion_error"]], on=keys
+    both = ours.assign(error=recovery_errors(ours)).merge(
+        theirs.assign(champion_error=recovery_errors(theirs))[[*keys, "champion_error"]], on=keys
     )
     return both[["error", "champion_error"]]
-
-
-def _recovery_error(rows: pd.DataFrame) -> Floats:
-    """Return the relative error of each event, NaN where it was not measured or is not predicted to end."""
-    seen, predicted, resolution = (rows[name].to_numpy(float) for name in ("seen_s", "predicted_s", "resolution_s"))
-    known = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        beyond = np.maximum(predicted - seen, 0.0) + np.maximum(seen - resolution - predicted, 0.0)
-        return np.asarray(np.where(known, beyond / seen, np.nan), float)

@@ -138,7 +138,7 @@ def event_predictions(events: DataFrame, graphs: DataFrame, shares: DataFrame, b
 
 
 def recovery_errors(recoveries: pd.DataFrame) -> Floats:
-    """Return the relative error of each event whose recovery was measured and is predicted to end, (n,).
+    """Return the relative error of each event, (n,), NaN where recovery was not measured or is not predicted to end.
 
     The end of a catch-up is seen at the next sample only, so the true recovery lies within the resolution before what
     was seen: a prediction in that range has no error.
@@ -147,8 +147,9 @@ def recovery_errors(recoveries: pd.DataFrame) -> Floats:
         recoveries[name].to_numpy(float) for name in ("seen_s", "predicted_s", "resolution_s")
     )
     known = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
-    beyond = np.maximum(predicted - seen, 0.0) + np.maximum(seen - resolution - predicted, 0.0)
-    return np.asarray((beyond / seen)[known], float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        beyond = np.maximum(predicted - seen, 0.0) + np.maximum(seen - resolution - predicted, 0.0)
+        return np.asarray(np.where(known, beyond / seen, np.nan), float)
 
 
 def _predicted_s(bundle: FleetBundle, event: dict[Any, Any]) -> float:

@@ -28,6 +28,7 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
     """Return everything measured, by name; a measure without data is NaN."""
     operators, recovery = assembled.operators, scores.recovery
     capacity = busy_or_all(scores.capacity)
+    errors = recovery_errors(recovery)
     both = capacity[["error", "champion_error"]].notna().all(axis=1)
     seen, predicted = recovery["seen_s"].to_numpy(float), recovery["predicted_s"].to_numpy(float)
     comparable = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
@@ -44,7 +45,7 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
         "champion_capacity_mape": float(capacity.loc[both, "champion_error"].mean()),
         "linear_capacity_mape": float(capacity["linear_error"].mean()),
         "latency_mape": float(scores.latency["error"].mean()),
-        "recovery_mape": _mean(recovery_errors(recovery)),
+        "recovery_mape": _mean(errors[np.isfinite(errors)]),
         "recovery_mape_without_resolution": _mean(np.abs(predicted - seen)[comparable] / seen[comparable]),
         "recovery_events": float(comparable.sum()),
         "recovery_predicted_unbounded": float(np.isinf(predicted).sum()),

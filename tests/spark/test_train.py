@@ -203,3 +203,5 @@ def test_artifacts_lie_where_the_settings_say(lake: Lake, settings: Settings) ->
     fill(lake, ["rides"])
     train.run(lake.spark, settings, request())
     assert list(Path(settings.mlflow.artifact_root).rglob(BUNDLE_FILE))
+    pickled = {".pkl", ".pickle", ".joblib"}  # the model is logged as code beside arrays
+    assert [file for file in Path(settings.mlflow.artifact_root).rglob("*") if file.suffix in pickled] == []

@@ -15,7 +15,8 @@ from small_world import AS_OF, write_small_history
 from strange_names import STRANGE_NAMES
 
 from include import tables
-from include.settings import Settings
+from include.maintenance.lake_upkeep import keep_up_lake
+from include.settings import Retention, Settings
 from include.stages import Stage, StageRequest
 from include.training_need import find_training_need
 from spark_jobs.forecast import stage as forecast
@@ -117,3 +118,14 @@ def test_strange_names_stop_no_stage_and_old_days_are_not_opened(
     assert page.count("<section id=") == len(STRANGE_NAMES) + 1
     assert "Not drawn" not in page
     assert "<script" not in page
+
+    # Upkeep without Spark, then Spark again: what was lost is of no table any more, and the plan is the same.
+    before, days = plans(settings), {"silver_days": 300, "gold_days": 300, "log_days": 300}
+    kept = settings.model_copy(update={"retention": Retention(**days)})
+    done = keep_up_lake(kept, synthetic.AS_OF + timedelta(days=3), applies=True)
+    assert done.failures == {}
+    assert sum(one.old_files for one in done.tables) >= 9
+    assert all(lake.read(table).count() >= 0 for table in tables.TABLES if lake.exists(table))
+    assert lake.read(tables.OBSERVATIONS).count() == 288 * 4 * (len(STRANGE_NAMES) + 1)
+    plan.run(spark, settings, StageRequest(Stage.PLAN, synthetic.AS_OF))
+    assert plans(settings) == before

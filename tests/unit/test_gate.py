@@ -66,6 +66,7 @@ def forward(place: str, error: float, champion: float, rows: int = 50) -> Forwar
     return ForwardScores(AS_OF - HOUR, pd.DataFrame([row] * rows), NO_LATENCY)
 
 
+@pytest.mark.covers("apply_review 22")
 def test_a_first_model_has_to_beat_the_linear_model() -> None:
     assert verdict(held(0.05, linear=0.20), has_champion=False).verdict is Verdict.FIRST
     refused = verdict(held(0.30, linear=0.20), has_champion=False)
