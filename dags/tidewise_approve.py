@@ -4,7 +4,7 @@ Each step that waits in `ops.control_log` is shown with what would change and wh
 change, counts for `limits.approval_expires_h` hours, and is read by the controller before it sends anything. Without an
 answer in that time the step is denied. `make approve` answers the same steps by command.
 
-**Schedule**: as `schedules.apply` while some job is in mode `approve`; else none. Runs wait as long as their steps do,
+**Schedule**: as `schedules.control` while some job is in mode `approve`; else none. Runs wait as long as their steps do,
 so several are active at a time; a step is shown once.
 """
 
@@ -32,7 +32,7 @@ def find_steps() -> list[dict[str, Any]]:
 
 @dag(
     dag_id="tidewise_approve",
-    schedule=CronTriggerTimetable(load_settings().schedules.apply, timezone="UTC")
+    schedule=CronTriggerTimetable(load_settings().schedules.control, timezone="UTC")
     if load_settings().asks_for_approval
     else None,
     doc_md=__doc__,

@@ -61,7 +61,7 @@ def check_version(part: str, config: dict[str, Any]) -> Finding:
     if found > NEWEST_TRIED:
         newest = ".".join(map(str, NEWEST_TRIED))
         return warning(
-            part, "version", f"{text} is newer than {newest}", "leave apply_mode at dry-run until you saw it work"
+            part, "version", f"{text} is newer than {newest}", "leave the mode at dry-run until you saw it work"
         )
     return ok(part, "version", text)
 

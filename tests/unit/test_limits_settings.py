@@ -108,7 +108,7 @@ def test_a_variable_for_a_cluster_in_other_capitals_is_refused_by_name(tmp_path,
         load_settings()
     monkeypatch.delenv("TIDEWISE__CLUSTERS__prod__LIMITS__MODE")
     monkeypatch.setenv("TIDEWISE__CLUSTERS__Prod__APPLY_MODE", "dry-run")
-    with pytest.raises(SettingsError, match="write TIDEWISE__CLUSTERS__Prod__LIMITS__MODE$"):
+    with pytest.raises(SettingsError, match=r"write TIDEWISE__CLUSTERS__Prod__LIMITS__MODE$"):
         load_settings()
     monkeypatch.delenv("TIDEWISE__CLUSTERS__Prod__APPLY_MODE")
     for slip in ("Prdo", "Production", "staging"):
@@ -124,7 +124,7 @@ def test_a_variable_for_a_cluster_in_other_capitals_is_refused_by_name(tmp_path,
 @pytest.mark.covers("apply_review 11")
 def test_a_kill_switch_that_is_spelt_wrongly_is_refused(monkeypatch, variable: str) -> None:
     monkeypatch.setenv(variable, "all")
-    with pytest.raises(SettingsError, match="write TIDEWISE_HOLD$"):
+    with pytest.raises(SettingsError, match=r"write TIDEWISE_HOLD$"):
         load_settings()
 
 

@@ -23,6 +23,7 @@ SENT = Request("step", "j", FOUR, TWO, TWO, NOW_S - 60, NOW_S + 120)
 CASE = Case(NOW_S, WANTS_FOUR, RUNS, KNOWN, AUTO)
 
 
+@pytest.mark.covers("apply_review 1")
 def test_what_is_desired_is_sent_once_and_confirmed_when_it_runs() -> None:
     action = reconcile(CASE)
     assert (action.verb, action.request.target) == (Verb.RESCALE, FOUR)
