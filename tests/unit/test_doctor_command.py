@@ -104,11 +104,11 @@ def test_a_cluster_is_named_after_its_host(url, name):
 
 
 def test_every_key_at_fault_has_a_line(file, capsys):
-    file.write_text('[apply]\nmode = "yes"\n[spark]\nmaster = "mesos"\nmemory = 3\n')
+    file.write_text('[limits]\nmode = "yes"\n[spark]\nmaster = "mesos"\nmemory = 3\n')
     assert doctor.main(["--json", "--no-airflow"]) == 1
     found = json.loads(capsys.readouterr().out)["findings"]
     faults = [one for one in found if one["part"] == "settings"]
-    assert [fault["text"].split(" ")[0] for fault in faults] == ["spark.master", "spark.memory", "apply.mode"]
+    assert [fault["text"].split(" ")[0] for fault in faults] == ["spark.master", "spark.memory", "limits.mode"]
     assert all(fault["level"] == "error" and fault["remedy"] for fault in faults)
 
 
