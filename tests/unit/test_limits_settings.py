@@ -108,7 +108,7 @@ def test_a_variable_for_a_cluster_in_other_capitals_is_refused_by_name(tmp_path,
         load_settings()
     monkeypatch.delenv("TIDEWISE__CLUSTERS__prod__LIMITS__MODE")
     monkeypatch.setenv("TIDEWISE__CLUSTERS__Prod__APPLY_MODE", "dry-run")
-    with pytest.raises(SettingsError, match="write TIDEWISE__CLUSTERS__Prod__LIMITS__MODE$"):
+    with pytest.raises(SettingsError, match=r"write TIDEWISE__CLUSTERS__Prod__LIMITS__MODE$"):
         load_settings()
     monkeypatch.delenv("TIDEWISE__CLUSTERS__Prod__APPLY_MODE")
     for slip in ("Prdo", "Production", "staging"):
@@ -124,19 +124,19 @@ def test_a_variable_for_a_cluster_in_other_capitals_is_refused_by_name(tmp_path,
 @pytest.mark.covers("apply_review 11")
 def test_a_kill_switch_that_is_spelt_wrongly_is_refused(monkeypatch, variable: str) -> None:
     monkeypatch.setenv(variable, "all")
-    with pytest.raises(SettingsError, match="write TIDEWISE_HOLD$"):
+    with pytest.raises(SettingsError, match=r"write TIDEWISE_HOLD$"):
         load_settings()
 
 
 def test_limits_are_read_from_variables(monkeypatch) -> None:
-    monkeypatch.setenv("TIDEWISE__CLUSTERS__live__LIMITS__BLACKOUTS__night__CRON", "0 22 * * *")
-    monkeypatch.setenv("TIDEWISE__CLUSTERS__live__LIMITS__BLACKOUTS__night__DURATION_S", "3600")
+    monkeypatch.setenv("TIDEWISE__CLUSTERS__recorded__LIMITS__BLACKOUTS__night__CRON", "0 22 * * *")
+    monkeypatch.setenv("TIDEWISE__CLUSTERS__recorded__LIMITS__BLACKOUTS__night__DURATION_S", "3600")
     monkeypatch.setenv("TIDEWISE__LIMITS__STEPS__UP_MAX_SLOTS", "4")
-    monkeypatch.setenv("TIDEWISE__LIMITS__JOBS", '{"live/word count": {"pin": {"Source: a": 2}}}')
+    monkeypatch.setenv("TIDEWISE__LIMITS__JOBS", '{"recorded/word count": {"pin": {"Source: a": 2}}}')
     made = load_settings()
-    assert made.cluster("live").limits.blackouts["night"].duration_s == 3600
+    assert made.cluster("recorded").limits.blackouts["night"].duration_s == 3600
     assert made.limits.steps.up_max_slots == 4
-    assert made.job_limits("live", "word count").pin == {"Source: a": 2}
+    assert made.job_limits("recorded", "word count").pin == {"Source: a": 2}
 
 
 def test_an_answer_counts_for_the_shortest_time_of_all_levels() -> None:
