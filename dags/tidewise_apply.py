@@ -4,7 +4,7 @@
 step goes out, it waits, or the controller adds a step of its own (for example when a backlog grows). Without fresh
 metrics, or with `apply.watch = false`, the plan's due steps go out unchanged.
 
-`apply` **changes Flink** only where the settings say `apply.mode = "auto"` (or a cluster's own `apply_mode`). Otherwise
+`apply` **changes Flink** only where the settings say `limits.mode = "auto"` (or a cluster's own mode). Otherwise
 it records what it would have done. Every step is claimed in `gold.applied_steps` before it is sent, so no step is sent
 twice.
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from waiting_step import write_waiting
 
 from cli import approve, hold
 from include.control.approvals import ApprovalStore
@@ -95,22 +96,6 @@ def test_holds_of_variable_and_settings_are_listed(lake, capsys, monkeypatch) ->
     out = capsys.readouterr().out
     assert "Prod/orders is on hold: TIDEWISE_HOLD names it" in out
     assert "clusters.Prod.limits.is_held = true" in out
-
-
-def write_waiting(lake: str, at_s: float) -> None:
-    """Write what a controller records when a step waits."""
-    from control_entries import entry_for, plain_case
-
-    from controller.control_log import Provenance
-    from controller.delta_log import DeltaControlLog, open_control_log
-    from controller.leases import Lease
-    from models.control.state import Mode
-
-    lease = Lease(lake, "Prod", "test", lambda: at_s)
-    assert lease.take()
-    log = DeltaControlLog(open_control_log(lake), "Prod", lease, lambda: at_s)
-    named = Provenance({"a": "Source: orders", "b": "enrich"})
-    log.append(entry_for(plain_case(now_s=at_s, mode=Mode.APPROVE), "Prod/orders", provenance=named))
 
 
 def test_a_step_that_waits_is_listed_approved_and_denied(lake, capsys) -> None:
