@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
 
@@ -23,22 +23,22 @@ class UnknownNameError(ValueError):
 def read_known_jobs(settings: Settings, now_s: float) -> set[str]:
     """Return the jobs (``cluster/job``) of the last two weeks, and those that the settings name."""
     named = {*settings.limits.jobs, *settings.planner.policies}
-    since = (datetime.fromtimestamp(now_s, UTC) - _LOOK_BACK).date().isoformat()
+    since = (datetime.fromtimestamp(now_s, UTC) - _LOOK_BACK).date()
     return named.union(*(_jobs_of(settings.paths.lake, table, since) for table in (CONTROL_LOG, JOB_GRAPHS, PLANS)))
 
 
-def _jobs_of(lake: str, table: Table, since: str) -> set[str]:
+def _jobs_of(lake: str, table: Table, since: date) -> set[str]:
     try:
         delta: Any = DeltaTable(f"{lake.rstrip('/')}/{table.relative_path}")
-        found = delta.to_pyarrow_table(partitions=_partitions(table, since), columns=["cluster", "job"])
+        found = delta.to_pyarrow_table(filters=_since(table, since), columns=["cluster", "job"])
     except (DeltaError, OSError):  # not written yet, or not to be read: the other tables may do
         return set()
     pairs: Mapping[str, list[str]] = found.group_by(["cluster", "job"]).aggregate([]).to_pydict()
     return {f"{cluster}/{job}" for cluster, job in zip(pairs["cluster"], pairs["job"], strict=True)}
 
 
-def _partitions(table: Table, since: str) -> list[tuple[str, str, str]]:
-    return [("date", ">=", since)] if "date" in table.partition_by else []
+def _since(table: Table, since: date) -> list[tuple[str, str, date]] | None:
+    return [("date", ">=", since)] if "date" in table.partition_by else None
 
 
 def check_scope(scope: str, settings: Settings, jobs: set[str]) -> None:

@@ -32,8 +32,8 @@ def read_waiting_steps(settings: Settings, now_s: float, answers: Iterable[Appro
         table: Any = DeltaTable(path)
     except TableNotFoundError:
         return []
-    dates = [("date", ">=", since.date().isoformat())]
-    rows = table.to_pyarrow_table(partitions=dates, columns=[*_ORDER, *_SHOWN]).to_pylist()
+    dates = [("date", ">=", since.date())]
+    rows = table.to_pyarrow_table(filters=dates, columns=[*_ORDER, *_SHOWN]).to_pylist()
     return find_waiting(rows, settings, now_s, answers)
 
 

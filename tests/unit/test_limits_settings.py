@@ -129,14 +129,14 @@ def test_a_kill_switch_that_is_spelt_wrongly_is_refused(monkeypatch, variable: s
 
 
 def test_limits_are_read_from_variables(monkeypatch) -> None:
-    monkeypatch.setenv("TIDEWISE__CLUSTERS__live__LIMITS__BLACKOUTS__night__CRON", "0 22 * * *")
-    monkeypatch.setenv("TIDEWISE__CLUSTERS__live__LIMITS__BLACKOUTS__night__DURATION_S", "3600")
+    monkeypatch.setenv("TIDEWISE__CLUSTERS__recorded__LIMITS__BLACKOUTS__night__CRON", "0 22 * * *")
+    monkeypatch.setenv("TIDEWISE__CLUSTERS__recorded__LIMITS__BLACKOUTS__night__DURATION_S", "3600")
     monkeypatch.setenv("TIDEWISE__LIMITS__STEPS__UP_MAX_SLOTS", "4")
-    monkeypatch.setenv("TIDEWISE__LIMITS__JOBS", '{"live/word count": {"pin": {"Source: a": 2}}}')
+    monkeypatch.setenv("TIDEWISE__LIMITS__JOBS", '{"recorded/word count": {"pin": {"Source: a": 2}}}')
     made = load_settings()
-    assert made.cluster("live").limits.blackouts["night"].duration_s == 3600
+    assert made.cluster("recorded").limits.blackouts["night"].duration_s == 3600
     assert made.limits.steps.up_max_slots == 4
-    assert made.job_limits("live", "word count").pin == {"Source: a": 2}
+    assert made.job_limits("recorded", "word count").pin == {"Source: a": 2}
 
 
 def test_an_answer_counts_for_the_shortest_time_of_all_levels() -> None:

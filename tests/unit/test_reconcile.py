@@ -5,13 +5,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from models.control.approval import StepApproval
 from models.control.blackout import Blackout, is_blackout
 from models.control.bounds import bound_target
+from models.control.clock_steps import bound_times
 from models.control.history import advance_history, end_refused_request
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
-from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request
+from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request, reserve_slots
 
 NOW_S = 1_000_000.0
 TWO, FOUR, SIX = ({"a": n, "b": n} for n in (2, 4, 6))
@@ -220,3 +222,215 @@ def test_a_vertex_that_has_finished_hinders_no_confirmation_and_is_in_every_requ
     judged = replace(KNOWN, known_requested=FOUR, to_judge=SENT, last_good={"b": 2})
     worse = replace(CASE, observed=runs, history=judged, outcome=OutcomeCheck(True, "slower"))
     assert reconcile(worse).request.target == {"a": 4, "b": 2}
+
+
+def test_an_intention_with_an_objection_is_refused_by_its_name() -> None:
+    stale = replace(WANTS_FOUR, objection="stale_plan", objection_detail="the plan is 3 h old")
+    action = reconcile(replace(CASE, desired=stale))
+    assert (action.verb, action.reason, action.detail) == (Verb.REFUSE, "stale_plan", "the plan is 3 h old")
+    pinned = reconcile(replace(CASE, desired=stale, limits=replace(AUTO, pin_all=3)))
+    assert (pinned.reason, pinned.request.target) == ("pin", {"a": 3, "b": 3})
+
+
+def test_what_stops_a_job_is_said() -> None:
+    for limits, told in (
+        ({"mode": Mode.OFF, "mode_reason": "the settings cannot be used"}, "the settings cannot be used"),
+        ({"is_held": True, "hold_reason": "c is on hold by ada"}, "c is on hold by ada"),
+        ({"in_blackout": True, "blackout_reason": "limits.blackouts: night"}, "limits.blackouts: night"),
+    ):
+        assert reconcile(replace(CASE, limits=replace(AUTO, **limits))).detail == told
+
+
+@pytest.mark.parametrize(
+    ("free_slots", "is_elastic", "reason"),
+    [
+        (0, None, "free_slots_unknown"),
+        (None, None, "free_slots_unknown"),
+        (None, False, "free_slots_unknown"),
+        (1, None, "plan"),
+        (0, False, "plan"),
+        (0, True, "plan"),
+    ],
+)
+@pytest.mark.covers("apply_review 4")
+def test_a_fall_is_sent_only_where_slots_can_be_had_again(free_slots, is_elastic, reason: str) -> None:
+    observed = replace(RUNS, free_slots=free_slots, is_elastic=is_elastic)
+    one = replace(WANTS_FOUR, parallelism={"a": 1, "b": 1})
+    assert reconcile(replace(CASE, observed=observed, desired=one)).reason == reason
+
+
+@pytest.mark.covers("apply_review 4")
+def test_a_job_on_a_cluster_with_elastic_slots_rises_although_none_is_free() -> None:
+    elastic = replace(RUNS, free_slots=0, is_elastic=True)
+    assert reconcile(replace(CASE, observed=elastic)).request.target == FOUR
+    assert reconcile(replace(CASE, observed=replace(elastic, is_elastic=False))).reason == "no_free_slots"
+
+
+@pytest.mark.parametrize(("used", "reason"), [(8, "plan"), (9, "exceeds_budget"), (None, "budget_unknown")])
+def test_the_jobs_of_a_cluster_keep_within_its_budget(used: int | None, reason: str) -> None:
+    observed, limits = replace(RUNS, cluster_slots_used=used), replace(AUTO, cluster_slots_max=10)
+    assert reconcile(replace(CASE, observed=observed, limits=limits)).reason == reason
+    one = replace(WANTS_FOUR, parallelism={"a": 1, "b": 1})
+    assert reconcile(replace(CASE, observed=observed, limits=limits, desired=one)).reason == "plan"
+
+
+def test_slots_that_another_job_was_given_in_the_same_tick_are_taken() -> None:
+    after = reserve_slots(replace(RUNS, cluster_slots_used=4), 3)
+    assert (after.free_slots, after.cluster_slots_used) == (5, 7)
+    assert reserve_slots(RUNS, -3) == RUNS
+    assert reserve_slots(replace(RUNS, free_slots=None), 3).free_slots is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted", "bounded"),
+    [
+        ({"step_down_max_slots": 1}, {"a": 1, "b": 1}, {"a": 5, "b": 1}),
+        ({"step_down_max_share": 0.5}, {"a": 1, "b": 1}, {"a": 3, "b": 1}),
+        ({"step_up_max_slots": 2}, {"a": 9, "b": 9}, {"a": 8, "b": 4}),
+        ({"slots_max": 4, "step_down_max_slots": 1}, {"a": 6, "b": 2}, {"a": 5, "b": 2}),
+        ({"allows_falls": False}, {"a": 7, "b": 1}, {"a": 7, "b": 2}),
+        ({"pin": {"a": 6}, "slots_min": 8}, {"a": 6, "b": 2}, {"a": 6, "b": 8}),
+    ],
+)
+@pytest.mark.covers("apply_review 20")
+def test_steps_are_bounded_for_each_vertex_and_for_the_slots(limits, wanted, bounded) -> None:
+    observed = ObservedJob("j", "RUNNING", {"a": 6, "b": 2}, {"a": 6, "b": 2}, free_slots=8)
+    assert bound_target(wanted, observed, replace(AUTO, **limits)) == bounded
+
+
+@pytest.mark.covers("apply_review 19")
+def test_a_step_of_a_job_with_two_slot_sharing_groups_is_bounded_in_slots() -> None:
+    observed = ObservedJob("j", "RUNNING", {"a": 4, "b": 4}, {"a": 4, "b": 4}, {"a": 5}, {"b": "own"}, free_slots=8)
+    assert bound_target({"a": 1, "b": 1}, observed, replace(AUTO, step_down_max_slots=1)) == {"a": 4, "b": 3}
+    assert bound_target({"a": 9, "b": 9}, observed, AUTO) == {"a": 5, "b": 9}
+
+
+def test_a_pin_of_some_vertices_leaves_the_others_to_the_plan() -> None:
+    limits = replace(AUTO, pin={"a": 3})
+    planned = reconcile(replace(CASE, limits=limits))
+    assert (planned.reason, planned.request.target) == ("plan", {"a": 3, "b": 4})
+    late = replace(WANTS_FOUR, valid_until_s=NOW_S - 1)
+    for desired in (None, late, replace(WANTS_FOUR, objection="stale_plan")):
+        alone = reconcile(replace(CASE, limits=limits, desired=desired))
+        assert (alone.reason, alone.request.target) == ("pin", {"a": 3, "b": 2})
+
+
+def test_a_person_s_pin_is_not_rolled_back() -> None:
+    history = replace(KNOWN, known_requested=FOUR, last_good=TWO, to_judge=SENT, confirmed_at_s=NOW_S - 900)
+    runs = replace(RUNS, running=FOUR, requested=FOUR)
+    case = replace(CASE, history=history, observed=runs, outcome=OutcomeCheck(True, "records wait"))
+    assert reconcile(replace(case, limits=replace(AUTO, pin_all=4))).reason == "as_desired"
+    partly = reconcile(replace(case, limits=replace(AUTO, pin={"a": 4})))
+    assert (partly.verb, partly.request.target) == (Verb.ROLL_BACK, {"a": 4, "b": 2})
+
+
+def test_a_rollback_is_one_request_whatever_the_largest_step() -> None:
+    history = replace(KNOWN, known_requested=FOUR, last_good=TWO, to_judge=SENT, confirmed_at_s=NOW_S - 900)
+    runs = replace(RUNS, running=FOUR, requested=FOUR)
+    case = replace(CASE, history=history, observed=runs, outcome=OutcomeCheck(True, "records wait"))
+    assert reconcile(replace(case, limits=replace(AUTO, step_down_max_slots=1))).request.target == TWO
+
+
+YES = StepApproval("step", TWO, FOUR, True, NOW_S - 60, NOW_S + 60, "ada")
+
+
+@pytest.mark.parametrize(
+    ("approvals", "change", "reason"),
+    [
+        ([YES], {}, "plan"),
+        ([replace(YES, step_id="of an older plan")], {}, "plan"),
+        ([replace(YES, target=SIX)], {}, "needs_approval"),
+        ([replace(YES, before=SIX)], {}, "needs_approval"),
+        ([replace(YES, until_s=NOW_S)], {}, "needs_approval"),
+        ([YES, replace(YES, is_approved=False)], {}, "denied"),
+        ([replace(YES, is_approved=False, target=SIX)], {}, "denied"),
+        ([replace(YES, is_approved=False, step_id="another")], {}, "denied"),
+        ([replace(YES, is_approved=False, until_s=NOW_S)], {}, "needs_approval"),
+        ([YES], {"history": replace(KNOWN, request_times_s=(NOW_S - 30,))}, "needs_approval"),
+        ([YES], {"history": replace(KNOWN, request_times_s=(NOW_S - 90,))}, "plan"),
+    ],
+)
+def test_a_yes_is_to_one_change_and_for_one_request(approvals, change: dict[str, object], reason: str) -> None:
+    limits = replace(AUTO, mode=Mode.APPROVE, approvals=tuple(approvals))
+    assert reconcile(replace(CASE, limits=limits, **change)).reason == reason
+
+
+def test_a_pin_needs_no_yes() -> None:
+    assert reconcile(replace(CASE, limits=replace(AUTO, mode=Mode.APPROVE, pin_all=3))).reason == "pin"
+
+
+@pytest.mark.covers("apply_review 6")
+@pytest.mark.parametrize(("requested", "is_held"), [(TWO, False), (FOUR, True)])
+def test_a_deployment_with_another_parallelism_is_left_alone(requested: dict[str, int], is_held: bool) -> None:
+    case = replace(CASE, observed=replace(RUNS, job_id="k", requested=requested, running=requested))
+    after = advance_history(case, reconcile(case))
+    assert (after.job_id, after.known_requested) == ("k", requested)
+    assert (after.held_until_s > NOW_S) is is_held
+    first = replace(case, history=JobHistory())
+    assert advance_history(first, reconcile(first)).held_until_s == 0.0
+
+
+@pytest.mark.covers("apply_review 6")
+def test_a_person_s_rescale_is_left_alone_for_the_whole_time() -> None:
+    twelve = {"a": 12, "b": 12}
+    seen = replace(CASE, observed=replace(RUNS, requested=twelve, running=twelve))
+    after = advance_history(seen, reconcile(seen))
+    for hours, reason in ((0.1, "held"), (3.9, "held"), (4.1, "plan")):
+        now_s = NOW_S + 3600 * hours
+        later = replace(seen, now_s=now_s, history=after, desired=replace(WANTS_FOUR, valid_until_s=now_s + 60))
+        assert reconcile(later).reason == reason
+
+
+@pytest.mark.covers("apply_review 15")
+def test_the_request_of_a_job_that_is_gone_ends() -> None:
+    gone = replace(CASE, observed=replace(RUNS, job_id=None), history=replace(KNOWN, in_flight=SENT))
+    assert advance_history(gone, reconcile(gone)).in_flight == SENT
+    late = replace(gone, now_s=SENT.deadline_s)
+    assert advance_history(late, reconcile(late)).in_flight is None
+
+
+@pytest.mark.covers("apply_review 19")
+def test_a_bound_that_was_left_in_flink_is_withdrawn_as_soon_as_something_may_be_sent() -> None:
+    half = replace(RUNS, requested=FOUR, running={"a": 4, "b": 3})
+    held = replace(AUTO, is_held=True)
+    late = replace(CASE, now_s=SENT.deadline_s, observed=half, history=replace(KNOWN, in_flight=SENT), limits=held)
+    action = reconcile(late)
+    assert (action.verb, action.reason) == (Verb.REFUSE, "not_filled")
+    after = advance_history(late, action)
+    assert (after.in_flight, after.unfilled) == (None, SENT)
+    assert reconcile(replace(late, history=after)).reason == "on_hold"
+    free = replace(late, history=after, limits=AUTO)
+    back = reconcile(free)
+    assert (back.verb, back.request.target) == (Verb.ROLL_BACK, {"a": 4, "b": 3})
+    assert advance_history(free, back).unfilled is None
+    filled = replace(free, observed=replace(half, running=FOUR))
+    assert reconcile(filled).verb is not Verb.ROLL_BACK
+
+
+def test_nothing_waits_for_a_time_that_a_wrong_clock_gave() -> None:
+    ahead = NOW_S + 1e7
+    history = replace(
+        KNOWN, request_times_s=(ahead,), last_change_at_s=ahead, held_until_s=ahead,
+        in_flight=replace(SENT, sent_at_s=ahead, deadline_s=ahead + 180), blocked=(BlockedTarget(SIX, ahead),),
+    )  # fmt: skip
+    found = bound_times(history, NOW_S, AUTO)
+    assert (found.request_times_s, found.last_change_at_s) == ((NOW_S,), NOW_S)
+    assert found.held_until_s == NOW_S + AUTO.foreign_change_hold_s
+    assert found.in_flight.deadline_s == NOW_S + AUTO.confirm_timeout_s
+    assert found.blocked[0].until_s == NOW_S + AUTO.block_s
+    assert bound_times(replace(KNOWN, in_flight=SENT), NOW_S, AUTO) == replace(KNOWN, in_flight=SENT)
+
+
+@pytest.mark.covers("apply_review 20")
+def test_a_blackout_lasts_the_longer_time_when_the_clocks_change() -> None:
+    nights = Blackout("0 22 * * *", 8 * 3600, "Europe/Berlin")
+    back = [datetime(2026, 10, 25, hour, minute, tzinfo=UTC) for hour, minute in ((3, 59), (4, 59), (5, 1))]
+    assert [is_blackout([nights], at) for at in back] == [True, True, False]  # from 22:00 to 06:00 by the wall
+    forward = [datetime(2026, 3, 29, hour, minute, tzinfo=UTC) for hour, minute in ((3, 59), (4, 59), (5, 1))]
+    assert [is_blackout([nights], at) for at in forward] == [True, True, False]  # eight hours
+    repeated = Blackout("30 2 * * *", 600, "Europe/Berlin")
+    assert is_blackout([repeated], datetime(2026, 10, 25, 1, 35, tzinfo=UTC))  # 02:35 for the second time
+    with pytest.raises(ValueError, match="has no times"):
+        Blackout("0 0 31 2 *", 60)
+    with pytest.raises(ValueError, match="has no times"):
+        Blackout("0 0 * * *", 60, "Mars/Olympus")

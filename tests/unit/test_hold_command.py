@@ -1,0 +1,123 @@
+"""make hold, make release and make approve: one line that cannot miss."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from waiting_step import write_waiting
+
+from cli import approve, hold
+from include.control.approvals import ApprovalStore
+from include.control.holds import HoldStore
+from include.settings import SETTINGS_FILE_VARIABLE
+from include.tables import JOB_GRAPHS
+
+STRANGE = 'Foo$$Lambda$14/0x00$x "quoted" <script> \U0001f600 ' + "x" * 4000
+
+
+@pytest.fixture
+def lake(tmp_path, monkeypatch):
+    """A lake with two jobs of a cluster that the settings name."""
+    path = tmp_path / "settings.toml"
+    path.write_text(f'[paths]\nlake = "{tmp_path}/lake"\n[clusters.Prod]\nrest_url = "http://j:8081"\n')
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(path))
+    monkeypatch.delenv("TIDEWISE_HOLD", raising=False)
+    today = datetime.now(UTC).date()
+    rows = {"cluster": ["Prod", "Prod"], "job": ["orders", STRANGE], "date": [today, today], "hour": [1, 1]}
+    write_deltalake(f"{tmp_path}/lake/{JOB_GRAPHS.relative_path}", pa.table(rows), partition_by=["date", "hour"])
+    return f"{tmp_path}/lake"
+
+
+def held(lake: str) -> list[str]:
+    return sorted(one.scope for one in HoldStore(lake).read(time.time()))
+
+
+def test_everything_a_cluster_and_a_job_are_held_and_released(lake, capsys) -> None:
+    assert hold.main(["hold"]) == 0
+    assert hold.main(["hold", "Prod", "Prod/orders", "--hours", "2", "--reason", "bad", "deploy", "--by", "ada"]) == 0
+    assert held(lake) == ["Prod", "Prod/orders", "all"]
+    capsys.readouterr()
+    assert hold.main(["hold", "--list"]) == 0
+    assert capsys.readouterr().out.count("by ada: bad deploy") == 2
+    assert hold.main(["release"]) == 0
+    assert held(lake) == ["Prod", "Prod/orders"]
+    assert hold.main(["release", "--all"]) == 0
+    assert held(lake) == []
+
+
+def test_a_job_of_any_name_can_be_held(lake) -> None:
+    assert hold.main(["hold", f"Prod/{STRANGE}"]) == 0
+    assert held(lake) == [f"Prod/{STRANGE}"]
+    assert HoldStore(lake).read(time.time())[0].covers("Prod", STRANGE)
+    assert hold.main(["release", f"Prod/{STRANGE}"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("scope", "told"),
+    [("prod", "write 'Prod'"), ("Prod/Orders", "write 'Prod/orders'"), ("prod/orders", "write 'Prod'"),
+     ("Prod/zzz", "there is no job"), ("zzz", "there is no cluster")],
+)  # fmt: skip
+@pytest.mark.covers("apply_review 11")
+def test_a_name_that_nobody_knows_is_refused_with_those_that_are_alike(lake, capsys, scope: str, told: str) -> None:
+    assert hold.main(["hold", "Prod", scope]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "FAILED" in error
+    assert held(lake) == []
+    assert hold.main(["hold", scope, "--force"]) == 0
+    assert held(lake) == [scope]
+
+
+def test_what_is_not_on_hold_cannot_be_released(lake, capsys) -> None:
+    hold.main(["hold", "Prod"])
+    assert hold.main(["release", "prod"]) == 2
+    assert "'prod' is not on hold; on hold: 'Prod'" in capsys.readouterr().err
+    assert held(lake) == ["Prod"]
+
+
+def test_a_store_that_cannot_be_written_says_that_it_failed(lake, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("TIDEWISE__PATHS__LAKE", "/proc/nowhere")
+    assert hold.main(["hold"]) == 1
+    assert "FAILED" in capsys.readouterr().err
+    monkeypatch.setenv("TIDEWISE__LIMITS__MODE", "nonsense")
+    assert hold.main(["hold"]) == 1
+    assert "a controller with these settings sends nothing" in capsys.readouterr().err
+
+
+def test_holds_of_variable_and_settings_are_listed(lake, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("TIDEWISE_HOLD", "Prod/orders")
+    monkeypatch.setenv("TIDEWISE__CLUSTERS__Prod__LIMITS__IS_HELD", "true")
+    assert hold.main(["hold", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert "Prod/orders is on hold: TIDEWISE_HOLD names it" in out
+    assert "clusters.Prod.limits.is_held = true" in out
+
+
+def test_a_step_that_waits_is_listed_approved_and_denied(lake, capsys) -> None:
+    now_s = time.time()
+    write_waiting(lake, now_s - 60)
+    assert approve.main(["--list"]) == 0
+    assert "Prod/orders, step step-1: Source: orders 2 -> 4, enrich 2 -> 4" in capsys.readouterr().out
+    assert approve.main(["Prod/orders", "step-9"]) == 2
+    assert "what waits: Prod/orders step-1" in capsys.readouterr().err
+    assert approve.main([]) == 2
+    assert approve.main(["Prod/orders", "step-1", "--by", "ada", "--hours", "1"]) == 0
+    (said,) = ApprovalStore(lake).read(time.time())
+    assert (said.is_approved, said.by, dict(said.parallelism_to)) == (True, "ada", {"Source: orders": 4, "enrich": 4})
+    assert 3590 < said.until_s - now_s < 3700
+    capsys.readouterr()
+    assert approve.main(["--list"]) == 0
+    assert capsys.readouterr().out == "no step waits for an answer\n"
+
+
+def test_a_no_is_written_as_one(lake) -> None:
+    write_waiting(lake, time.time() - 60)
+    assert approve.main(["Prod/orders", "step-1", "--deny"]) == 0
+    (said,) = ApprovalStore(lake).read(time.time())
+    assert not said.is_approved
+    assert json.dumps(said.step_id) == '"step-1"'
