@@ -19,6 +19,8 @@ from spark_jobs.raw_parsing.reply_schema import STATES
 Flags = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
+EVENT_REASONS = ("missing_field", "wrong_type", "bad_id", "job_mismatch", "bad_graph", "time_out_of_range")
+"""The reasons in ops.quarantine, in the order in which the rules are looked at."""
 HEX_ID = "^[0-9a-f]{32}$"
 EARLIEST_MS = 946_684_800_000
 """The year 2000: no job has run for longer, and a time in seconds that is taken for milliseconds lies before it."""
@@ -67,12 +69,16 @@ class _Rules:
 
     def broken(self) -> Iterator[tuple[int, str, str]]:
         """Yield row, reason and detail, rule by rule."""
-        yield from ((row, "missing_field", what) for row, what in self._lacking())
-        yield from ((row, "wrong_type", "vertices without an id of their own") for row in self._without_own_ids())
-        yield from ((row, "bad_id", f"vertex {one}") for row, one in self._bad_ids())
-        yield from ((row, "job_mismatch", f"it is of job {told}") for row, told in self._of_other_jobs())
-        yield from ((row, "bad_graph", f"no vertex {one}, which feeds another") for row, one in self._unknown_inputs())
-        yield from ((row, "time_out_of_range", f"{at} ms since 1970") for row, at in self._impossible_times())
+        checks = (
+            self._lacking(),
+            self._without_own_ids(),
+            self._bad_ids(),
+            self._of_other_jobs(),
+            self._unknown_inputs(),
+            self._impossible_times(),
+        )
+        for reason, faults in zip(EVENT_REASONS, checks, strict=True):
+            yield from ((row, reason, detail) for row, detail in faults)
 
     def _lacking(self) -> Iterator[tuple[int, str]]:
         for name in ("name", "state"):
@@ -88,23 +94,23 @@ class _Rules:
         for vertices in self._vertices.values():
             yield _parents(vertices), pc.struct_field(pc.list_flatten(vertices), "id")
 
-    def _without_own_ids(self) -> Iterator[int]:
+    def _without_own_ids(self) -> Iterator[tuple[int, str]]:
         for rows, ids in self._ids():
-            yield from rows[_flags(pc.is_null(ids))].tolist()
             codes, known = _encode(ids)
             keys, counts = np.unique(rows * known + codes, return_counts=True)
-            yield from (keys[counts > 1] // known).tolist()
+            alike, without = keys[counts > 1] // known, rows[_flags(pc.is_null(ids))]
+            yield from ((row, "vertices without an id of their own") for row in [*alike.tolist(), *without.tolist()])
 
     def _bad_ids(self) -> Iterator[tuple[int, str]]:
         for rows, ids in self._ids():
             bad = np.flatnonzero(_flags(pc.invert(pc.match_substring_regex(ids, HEX_ID))))
-            yield from ((int(rows[place]), str(ids[place].as_py())) for place in bad.tolist())
+            yield from ((int(rows[place]), f"vertex {ids[place].as_py()}") for place in bad.tolist())
 
     def _of_other_jobs(self) -> Iterator[tuple[int, str]]:
         told = pc.struct_field(pc.struct_field(self._event, "plan"), "jid")
         told = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Kind.JOB]), told)
         for row in _rows(_flags(pc.not_equal(told, self._job_id))):
-            yield row, str(told[row].as_py())
+            yield row, f"it is of job {told[row].as_py()}"
 
     def _unknown_inputs(self) -> Iterator[tuple[int, str]]:
         nodes = self._vertices[Kind.PLAN]
@@ -115,9 +121,9 @@ class _Rules:
         codes, known = _encode(pa.concat_arrays([ids, fed_by]))
         named, fed = rows * known + codes[: len(ids)], fed_rows * known + codes[len(ids) :]
         for place in np.flatnonzero(~np.isin(fed, named) | _flags(pc.is_null(fed_by))).tolist():
-            yield int(fed_rows[place]), str(fed_by[place].as_py())
+            yield int(fed_rows[place]), f"no vertex {fed_by[place].as_py()}, which feeds another"
 
-    def _impossible_times(self) -> Iterator[tuple[int, int]]:
+    def _impossible_times(self) -> Iterator[tuple[int, str]]:
         every = np.arange(len(self._event))
         times = pc.struct_field(self._event, "timestamps")
         for state in STATES:
@@ -134,11 +140,12 @@ class _Rules:
         failed_ms = pc.struct_field(pc.list_flatten(entries), "timestamp")
         yield from self._impossible(rows, failed_ms, self._is[Kind.EXCEPTIONS][rows])
 
-    def _impossible(self, rows: Ints, times_ms: pa.Int64Array, wanted: Flags) -> Iterator[tuple[int, int]]:
+    def _impossible(self, rows: Ints, times_ms: pa.Int64Array, wanted: Flags) -> Iterator[tuple[int, str]]:
         """Yield the times that cannot be; Flink writes 0 or less for never."""
         at_ms = pc.fill_null(times_ms, 0).to_numpy(zero_copy_only=False)
         bad = wanted & (at_ms > 0) & ((at_ms < EARLIEST_MS) | (at_ms > self._latest_ms[rows]))
-        yield from zip(rows[bad].tolist(), at_ms[bad].tolist(), strict=True)
+        told = (f"{at} ms since 1970" for at in at_ms[bad].tolist())
+        yield from zip(rows[bad].tolist(), told, strict=True)
 
 
 def _encode(texts: pa.StringArray) -> tuple[Ints, int]:

@@ -18,6 +18,7 @@ from include.policy_catalogue import BUILT_IN
 from include.raw_files import FILE_FAULTS
 from include.settings import Settings
 from models.control.reasons import REASONS
+from spark_jobs.raw_parsing.event_rules import EVENT_REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -109,7 +110,7 @@ def test_runbook_has_every_reason_of_the_quarantine() -> None:
     # Wherever the rules of single values are written, their names begin with value_; one column does, too.
     everything = constants("spark_jobs/raw_parsing", lambda node: [node] if isinstance(node, ast.Constant) else [])
     values = {name for name in everything if name.startswith("value_")} - {"value_faults"}
-    assert named == faults | FILE_FAULTS | values
+    assert named == faults | FILE_FAULTS | values | set(EVENT_REASONS)
 
 
 def test_settings_have_every_policy() -> None:
