@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from benchmarks.chaos.run_settings import PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Scene
+from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import TASK_MANAGERS
 from cli.local_flink.load import ENRICH
 
 GROUP = "Flink"
+_WITHOUT_SLOTS_S = 45.0
 
 
 @contextmanager
@@ -44,9 +46,9 @@ def take_slots_before(scene: Scene) -> Iterator[None]:
     """Take the slots of one TaskManager away before a rise is due; they come back later."""
     cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
     cluster.kill_taskmanager(number)
-    scene.after.callback(lambda: cluster.start_taskmanager(number))
     yield
     scene.hit()
+    _give_back(scene, number)
 
 
 @contextmanager
@@ -57,7 +59,15 @@ def take_slots_meanwhile(scene: Scene) -> Iterator[None]:
     scene.wait_until_recorded()
     scene.hit()
     cluster.kill_taskmanager(number)
-    scene.after.callback(lambda: cluster.start_taskmanager(number))
+    _give_back(scene, number)
+
+
+def _give_back(scene: Scene, number: int) -> None:
+    """Start the TaskManager again when the controller has come to an end without it, or after a while."""
+    with suppress(NotReachedError):
+        found = wait_until(scene.outcome, _WITHOUT_SLOTS_S, "an end without the slots")
+        scene.notes.append(f"without them {found}")
+    scene.world.cluster.start_taskmanager(number)
 
 
 @contextmanager
