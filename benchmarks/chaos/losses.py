@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from benchmarks.chaos.checkpoint_watch import CheckpointTrail
@@ -22,7 +22,7 @@ _IN_A_ROW, _ADDS_UP_S, _CHECKPOINT_S = 3, 120.0, 60.0
 
 def find_losses(world: World) -> list[str]:
     """Return what points to lost records, one sentence each."""
-    return [*_wrong_restores(world), *_no_checkpoints(world), *_wrong_counts(world.jobs)]
+    return [*find_wrong_restores(world.checkpoints.trails), *_no_checkpoints(world), *_wrong_counts(world.jobs)]
 
 
 def due_after(elapsed_s: float, options: LoadOptions) -> float:
@@ -40,9 +40,9 @@ def due_after(elapsed_s: float, options: LoadOptions) -> float:
     return due
 
 
-def _wrong_restores(world: World) -> Iterator[str]:
+def find_wrong_restores(trails: Mapping[str, CheckpointTrail]) -> Iterator[str]:
     """Yield restarts that went back to another checkpoint than the newest, or to none."""
-    for job_id, trail in world.checkpoints.trails.items():
+    for job_id, trail in trails.items():
         for restore in trail.restores:
             if restore.restored < restore.known:
                 yield f"{job_id} restored checkpoint {restore.restored} although {restore.known} was completed"

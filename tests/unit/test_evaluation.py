@@ -238,9 +238,7 @@ def test_an_intention_names_vertices_by_their_ids() -> None:
         ({}, NOW_S, None, "stale_plan"),
     ],
 )
-def test_what_speaks_against_a_step(
-    known: dict[str, Any], now_s: float, band: LoadBand | None, objection: str
-) -> None:
+def test_what_speaks_against_a_step(known: dict[str, Any], now_s: float, band: LoadBand | None, objection: str) -> None:
     of_job = view(seen=seen(), observations=windows(500.0), **known)
     assert intend(of_job, stand(), now_s, band)[1] == objection
 

@@ -144,9 +144,7 @@ def test_replies_that_cannot_be_used_are_counted_and_harm_nothing(
     job = next(iter(jobs_of(settings)))
     at_ms = round(1000 * NOW_S)
     bodies = ['{"jobs":null}', "<html>", "", "[]", '{"name": "' + "x" * 5000 + '"}']
-    ticker.add_records(
-        RawRecord(at_ms, CLUSTER, "job", "/jobs/x", "f" * 32, None, 200, body) for body in bodies
-    )
+    ticker.add_records(RawRecord(at_ms, CLUSTER, "job", "/jobs/x", "f" * 32, None, 200, body) for body in bodies)
     with caplog.at_level(logging.INFO):
         summary = tick(ticker)
     assert summary.faults == len(bodies)
