@@ -31,7 +31,7 @@ def kill_task_manager(scene: Scene) -> Iterator[None]:
 def kill_job_manager(scene: Scene) -> Iterator[None]:
     """Kill the JobManager at any moment and start it again; a person submits its jobs anew."""
     world = scene.world
-    asked = {job: world.jobs.requested(job)[ENRICH] for job in world.jobs.ids}
+    asked = {job: world.jobs.requested(job).get(ENRICH, 1) for job in world.jobs.ids}
     yield
     scene.pause(0.0, 8.0)
     scene.hit()
