@@ -19,7 +19,6 @@ from cli.local_flink.processes import end_process, start_process
 from include.settings import PROJECT
 
 _ENDS_S = 40.0
-LONGEST_S = 3600  # of one controller: one that was left behind ends by itself
 
 
 class Controllers:
@@ -43,7 +42,7 @@ class Controllers:
 
     def start(self, module: str = "controller", *arguments: str) -> subprocess.Popen[bytes]:
         """Start a controller, or a module that starts one."""
-        command = [sys.executable, "-m", module, *arguments, "--seconds", str(LONGEST_S)]
+        command = [sys.executable, "-m", module, *arguments]
         environment = {"PYTHONPATH": str(PROJECT), **self._environment}
         process = start_process([*_without_override(), *command], self._output, environment)
         self._started.append(process)

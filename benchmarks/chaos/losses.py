@@ -1,25 +1,28 @@
-"""Whether records were lost: restarts from checkpoints, and what the sources owe by the clock at the end."""
+"""Whether records were lost: restarts from checkpoints, and at the end records due, emitted and counted."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from benchmarks.chaos.checkpoint_watch import CheckpointTrail
 from benchmarks.chaos.jobs import Jobs
 from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import World
-from cli.local_flink.load import LoadOptions, daily_trace
-from include.flink.endpoints import vertex_metric_names_path, vertex_metrics_path
+from cli.local_flink.load import AGGREGATE, SOURCE, LoadOptions, daily_trace
+from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
+from include.flink.faults import FlinkError
 
 _METRICS_AGE_S, _CLOCK_S = 5.0, 1.0
-_IN_A_ROW, _OWES_S, _CHECKPOINT_S = 3, 120.0, 60.0
+_ON_THE_WAY_S = 2.0  # of a job that keeps up: between source and state, and between the metrics of the two
+_IN_A_ROW, _ADDS_UP_S, _CHECKPOINT_S = 3, 120.0, 60.0
 
 
 def find_losses(world: World) -> list[str]:
     """Return what points to lost records, one sentence each."""
-    return [*_wrong_restores(world), *_no_checkpoints(world), *_wrong_debts(world.jobs)]
+    return [*find_wrong_restores(world.checkpoints.trails), *_no_checkpoints(world), *_wrong_counts(world.jobs)]
 
 
 def due_after(elapsed_s: float, options: LoadOptions) -> float:
@@ -37,9 +40,9 @@ def due_after(elapsed_s: float, options: LoadOptions) -> float:
     return due
 
 
-def _wrong_restores(world: World) -> Iterator[str]:
+def find_wrong_restores(trails: Mapping[str, CheckpointTrail]) -> Iterator[str]:
     """Yield restarts that went back to another checkpoint than the newest, or to none."""
-    for job_id, trail in world.checkpoints.trails.items():
+    for job_id, trail in trails.items():
         for restore in trail.restores:
             if restore.restored < restore.known:
                 yield f"{job_id} restored checkpoint {restore.restored} although {restore.known} was completed"
@@ -69,32 +72,64 @@ def _wait_for_checkpoint(trail: CheckpointTrail) -> None:
     wait_until(lambda: trail.completed > before, _CHECKPOINT_S, "a checkpoint")
 
 
-def _wrong_debts(jobs: Jobs) -> Iterator[str]:
-    for job in jobs.ids:
-        count = 0
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Records of a job since it was submitted: state that survives restarts, but for what waits at the source."""
 
-        def is_due(job: str = job) -> bool:
-            nonlocal count
-            count = count + 1 if _owes_what_is_due(jobs, job) else 0
-            return count == _IN_A_ROW
+    emitted: float
+    pending: float
+    counted: float
+
+
+def _wrong_counts(jobs: Jobs) -> Iterator[str]:
+    """Yield jobs whose records do not add up; a job has to do so at several looks in a row."""
+    for job in jobs.ids:
+        seen: list[Counts | None] = []
+        in_a_row = 0
+
+        def adds_up(job: str = job, seen: list[Counts | None] = seen) -> bool:
+            nonlocal in_a_row
+            seen[:] = [read_counts(jobs, job)]
+            in_a_row = in_a_row + 1 if seen[0] is not None and _adds_up(jobs, job, seen[0]) else 0
+            return in_a_row == _IN_A_ROW
 
         try:
-            wait_until(is_due, _OWES_S, "the debt", every_s=1.0)
+            wait_until(adds_up, _ADDS_UP_S, "the records add up", every_s=1.0)
         except NotReachedError:
-            yield f"{job}: what its source has emitted and what waits is not what its trace says is due"
+            due = due_after(_age_s(jobs, job), _options(jobs, job))
+            yield f"{job}: records do not add up: {seen[0]}, {due:.0f} are due"
 
 
-def _owes_what_is_due(jobs: Jobs, job: str) -> bool:
-    """Whether emitted + backlog is what the trace says is due, within the age of the metrics."""
-    job_id = jobs.ids[job]
-    found = jobs.client.job(job_id)
-    (source,) = [vertex["id"] for vertex in found["vertices"] if vertex["name"].startswith("Source")]
-    listed = jobs.client.transport.get_json(vertex_metric_names_path(job_id, source))
-    pending = [one["id"] for one in listed if one["id"].endswith(".pendingRecords")]
-    reply = jobs.client.transport.get_json(vertex_metrics_path(job_id, source, ["numRecordsOut", *pending]))
-    sums = {one["id"]: float(one["sum"]) for one in reply}
-    elapsed_s = time.time() - found["start-time"] / 1000
-    if not pending or set(sums) != {"numRecordsOut", *pending}:
-        return False
-    options, owed = jobs.all_ids[job_id], sum(sums.values())
-    return due_after(elapsed_s - _METRICS_AGE_S, options) <= owed <= due_after(elapsed_s + _CLOCK_S, options)
+def _adds_up(jobs: Jobs, job: str, counts: Counts) -> bool:
+    """Whether what was emitted and what waits is due by the trace, and what was emitted is in the state behind it."""
+    options, age_s = _options(jobs, job), _age_s(jobs, job)
+    owed, on_the_way = counts.emitted + counts.pending, counts.emitted - counts.counted
+    is_due = due_after(age_s - _METRICS_AGE_S, options) <= owed <= due_after(age_s + _CLOCK_S, options)
+    return is_due and abs(on_the_way) <= _ON_THE_WAY_S * options.high_per_s
+
+
+def read_counts(jobs: Jobs, job: str) -> Counts | None:
+    """Return the counts of a job; None while a restart hides some."""
+    try:
+        ids = {name: vertex for vertex, name in jobs.names(job).items()}
+        source = _sums(jobs, job, ids[SOURCE], ("emittedInAll", "pendingRecords"))
+        counted = _sums(jobs, job, ids[AGGREGATE], ("countedInAll",))
+        return Counts(source["emittedInAll"], source["pendingRecords"], counted["countedInAll"])
+    except (FlinkError, KeyError):
+        return None
+
+
+def _sums(jobs: Jobs, job: str, vertex: str, names: tuple[str, ...]) -> dict[str, float]:
+    """Return the sums over subtasks of an operator's metrics."""
+    get, job_id = jobs.client.transport.get_json, jobs.ids[job]
+    listed = available(names, [one["id"] for one in get(vertex_metric_names_path(job_id, vertex))])
+    reply = get(vertex_metrics_path(job_id, vertex, listed)) if listed else []
+    return {one["id"].rpartition(".")[2]: float(one["sum"]) for one in reply}
+
+
+def _options(jobs: Jobs, job: str) -> LoadOptions:
+    return jobs.all_ids[jobs.ids[job]]
+
+
+def _age_s(jobs: Jobs, job: str) -> float:
+    return time.time() - float(jobs.client.job(jobs.ids[job])["start-time"]) / 1000

@@ -66,18 +66,14 @@ def judge(
     if not state.running or state.running != state.requested:
         # Flink may lack slots: what was asked for stands, and the controller has said why nothing follows.
         return _stand(last, ticks)
-    if last.verb == "confirm" and last.request is not None:
-        return _end(last, last.step_id == step_id and state.is_at(target))
+    if state.is_at(target) and any(row.verb == "confirm" and row.step_id == step_id for row in rows):
+        return Outcome("confirmed")  # whatever was said of the job since
+    if last.verb == "confirm":
+        return Outcome("rolled back") if last.request is not None and last.request["is_rollback"] else None
     if last.verb == "wait" and last.reason != "mode_off":
         # Taken over as it is: after a restart with the same parallelism, or with a request that arrived late.
         return Outcome("confirmed", last.reason) if state.is_at(target) and ticks >= STANDS_TICKS else None
     return _stand(last, ticks)
-
-
-def _end(confirmed: LogRow, is_ours: bool) -> Outcome | None:
-    if confirmed.request is not None and confirmed.request["is_rollback"]:
-        return Outcome("rolled back")
-    return Outcome("confirmed") if is_ours else None
 
 
 def _stand(last: LogRow, ticks: int) -> Outcome | None:

@@ -220,6 +220,9 @@ def serving(upstream: str) -> Iterator[Proxy]:
         daemon_threads = True
         request_queue_size = 64
 
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass  # a controller that was killed
+
     listener = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()

@@ -29,7 +29,7 @@ def summarise(result: Result) -> list[str]:
     verdicts = Counter(one.outcome.verdict for one in result.injected)
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     found = [
-        f"{len(result.injected)} faults in {result.seconds / 60:.1f} min: {counted}",
+        f"{len(result.injected)} of {result.asked} faults in {result.seconds / 60:.1f} min: {counted}",
         f"{result.puts} requests came to the proxy; the reactive part wanted {result.reactive} of them",
     ]
     found += [f"VIOLATED: {one.invariant}: {one.detail}" for one in result.violations]
@@ -37,7 +37,7 @@ def summarise(result: Result) -> list[str]:
     if not result.violations:
         found.append("no invariant was violated")
     if not result.losses:
-        found.append("every restart restored the newest checkpoint, and the sources owe what their traces say")
+        found.append("every restart restored the newest checkpoint; records due, emitted and counted add up")
     return found
 
 

@@ -12,7 +12,7 @@ from include.settings import SETTINGS_FILE_VARIABLE
 
 CLUSTER = "chaos"
 TICK_S, EVALUATE_S = 2, 4
-CONFIRM_S = 24.0
+CONFIRM_S = 18.0
 HOLD_S = 20.0  # after a person's change
 PARALLELISM_MAX = 3
 

@@ -26,6 +26,7 @@ class Scene:
         parallelism: that is going to be planned.
         step: once it is planned.
         is_hit: whether the fault met a step that had not ended.
+        over_at: number of the lease when the fault was over.
         after: what is undone when the outcome is known.
         notes: for the table.
     """
@@ -37,6 +38,7 @@ class Scene:
     began_s: float = field(default_factory=time.time)
     step: Step | None = None
     is_hit: bool = False
+    over_at: int = 0
     after: ExitStack = field(default_factory=ExitStack)
     notes: list[str] = field(default_factory=list)
 
@@ -83,11 +85,12 @@ class Scene:
         """Return how it has ended; None while it has not."""
         world = self.world
         rows = world.log.of_job(self.job, self.began_s)
-        ticks = world.lease_number - rows[-1].lease_number if rows else 0
+        ticks = world.lease_number - max(rows[-1].lease_number, self.over_at) if rows else 0
         return judge(rows, self._step_id, self.target, lambda: world.look(self.job), ticks)
 
     def settle(self) -> Outcome:
-        """Wait for the end."""
+        """Wait for the end, now that the fault is over."""
+        self.over_at = self.world.lease_number
         try:
             return wait_until(self.outcome, _SETTLES_S, f"{self.job} is settled", 0.25)
         except NotReachedError:

@@ -151,7 +151,6 @@ def test_a_request_without_a_vertex_is_refused_by_flink_and_changes_nothing(job,
     assert actuator.observe(JOB).requested == before
 
 
-@pytest.mark.covers("issue21 5 Flink behind TLS and authentication")
 def test_collecting_and_rescaling_through_mutual_tls_with_a_token(job, tmp_path, monkeypatch, caplog):
     planted = plant(tmp_path / "secrets")
     for name, value in planted.environment().items():

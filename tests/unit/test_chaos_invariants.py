@@ -110,6 +110,9 @@ def test_outcomes():
     assert judged(CONFIRMED, ELSEWHERE, ticks=100) is None  # Flink does not run it
     assert judged(replace(CONFIRMED, step_id="other"), AT_TARGET) is None
     assert judged(replace(CONFIRMED, request=request(1, is_rollback=True))) == Outcome("rolled back")
+    held_later = [CONFIRMED, row(3.0, "refuse", "on_hold", entry=3)]
+    assert judge(held_later, "s", TARGET, lambda: AT_TARGET, 0) == Outcome("confirmed")
+    assert judge(held_later, "s", TARGET, lambda: ELSEWHERE, STANDS_TICKS) == Outcome("held", "on_hold")
     assert judged(row(1.0, "refuse", "no_free_slots")) == Outcome("refused", "no_free_slots")
     assert judged(row(1.0, "refuse", "no_free_slots"), ticks=STANDS_TICKS - 1) is None
     assert judged(row(1.0, "refuse", "not_received")) is None  # it is tried again

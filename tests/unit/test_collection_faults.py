@@ -22,7 +22,7 @@ from proxies import server_context
 from waiting import wait_until
 
 import include.flink.client
-from include.flink import collection
+from include import live_sources
 from include.flink.collection import CollectionError, collect_for
 from include.settings import Cluster, Paths, Settings
 from include.settings.connection import Connection
@@ -40,7 +40,7 @@ def short_limits(monkeypatch):
         limits = {"retries": 1, "read_timeout_s": 0.5, "total_timeout_s": 2.0, "largest_bytes": 2**20}
         return include.flink.client.FlinkClient(rest_url, backoff_factor_s=0.0, **limits, **options)
 
-    monkeypatch.setattr(collection, "FlinkClient", client)
+    monkeypatch.setattr(live_sources, "FlinkClient", client)
 
 
 def settings_for(raw, servers, every_s=60.0, **connections):
@@ -80,7 +80,6 @@ TROUBLES = {
 
 
 @pytest.mark.covers("apply_review 16")
-@pytest.mark.covers("issue21 4 replies that cannot be used")
 def test_clusters_in_trouble_have_a_line_each_and_the_sound_one_goes_on(tmp_path, caplog):
     with ExitStack() as stack, caplog.at_level(logging.ERROR):
         servers = {"sound": stack.enter_context(serving(FlinkServer(*JOBS)))}
@@ -138,7 +137,6 @@ def test_a_cluster_that_falls_silent_in_mid_poll_is_left_soon_and_keeps_what_cam
     assert len(caplog.messages) <= 6
 
 
-@pytest.mark.covers("issue21 1 one slow or dead cluster delays none")
 def test_each_cluster_has_its_own_pace(tmp_path):
     slow = FlinkServer(*JOBS[:1])
     slow.troubles["/exceptions"] = lambda request: (time.sleep(0.4), request.write_json({}))
@@ -181,7 +179,6 @@ def test_a_callback_that_fails_is_a_line_and_the_files_are_written(tmp_path, cap
     assert any("cluster prod: the records of a poll were not taken in" in line for line in caplog.messages)
 
 
-@pytest.mark.covers("issue21 3 full disk")
 def test_a_full_disk_is_a_line_and_the_polls_go_on(tmp_path, caplog):
     """/dev/full takes nothing: each write ends in ENOSPC."""
     taken = []

@@ -74,5 +74,5 @@ def test_the_frames_of_ingestion_fit_together_and_every_table_is_written():
     for node in nodes:
         signature(node.make).bind(*node.needs)  # as many as the function takes
     # Every value is used: by another, by a table, or in the summary.
-    used = {need for node in nodes for need in node.needs} | {"counts", "hours"}
+    used = {need for node in nodes for need in node.needs} | {"counts", "hours", "refusals"}
     assert {node.name for node in FRAMES} - used == set()

@@ -147,7 +147,7 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
         replies.close = replies.stop = lambda: None
         return replies
 
-    monkeypatch.setattr("include.flink.collection.FlinkClient", client)
+    monkeypatch.setattr("include.live_sources.FlinkClient", client)
     settings = Settings(
         paths=Paths(raw=str(tmp_path)),
         clusters={

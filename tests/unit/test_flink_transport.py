@@ -55,7 +55,6 @@ def misbehaving(trouble, path="*"):
 # limits on replies
 
 
-@pytest.mark.covers("issue21 4 reply of 500 MB")
 def test_a_huge_reply_is_not_read_to_its_end():
     with serving(misbehaving(flink_server.reply_500_mb)) as server:
         started = time.monotonic()
@@ -66,7 +65,6 @@ def test_a_huge_reply_is_not_read_to_its_end():
 
 
 @pytest.mark.parametrize("trouble", [flink_server.trickle_body, flink_server.trickle_head])
-@pytest.mark.covers("issue21 4 reply of a byte every 30 s")
 def test_a_reply_byte_by_byte_ends_at_the_limit_for_the_whole(trouble):
     with serving(misbehaving(trouble)) as server:
         started = time.monotonic()
@@ -84,7 +82,6 @@ def test_silence_is_the_same_fault_as_nobody_at_all():
         transport_to(server, read_timeout_s=0.3, retries=1).get("/overview")
 
 
-@pytest.mark.covers("issue21 4 redirect")
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_a_redirect_is_a_fault_of_its_own_and_never_followed(method):
     with serving(misbehaving(flink_server.redirect)) as server:
@@ -151,7 +148,6 @@ def test_tls_with_the_ca_of_the_settings(authority, files):
         assert transport_to(server, connection).get_json("/overview")["slots-total"] == 8
 
 
-@pytest.mark.covers("issue21 4 wrong certificate")
 def test_a_certificate_of_somebody_else_is_a_fault_of_its_own(authority, files):
     with serving(FlinkServer(), server_context(trustme.CA())) as server:
         for connection in (Connection(), Connection(ca_file=str(files / "ca.pem"))):

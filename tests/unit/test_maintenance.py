@@ -64,7 +64,7 @@ OLD, PAST = TODAY - timedelta(days=200), TODAY - timedelta(days=5)
 
 
 @pytest.fixture
-def looks(tmp_path: Path) -> Path:
+def memories(tmp_path: Path) -> Path:
     """A table of evaluations: an old day, a past one in many files, and today's."""
     path = tmp_path / "lake" / CONTROLLER_MEMORY.relative_path
     for day, files in ((OLD, 3), (PAST, 6), (TODAY, 4)):
@@ -72,43 +72,43 @@ def looks(tmp_path: Path) -> Path:
     return path
 
 
-def test_old_days_go_past_days_are_merged_and_today_is_left_alone(looks: Path) -> None:
-    done = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    assert days(looks) == {PAST: 6, TODAY: 4}
+def test_old_days_go_past_days_are_merged_and_today_is_left_alone(memories: Path) -> None:
+    done = keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert days(memories) == {PAST: 6, TODAY: 4}
     assert (done.files, done.old_files, done.merged_files) == (13, 3, 6)
     assert done.old_before == TODAY - timedelta(days=90)
-    files = DeltaTable(looks).file_uris()
+    files = DeltaTable(memories).file_uris()
     assert sum(f"date={PAST}" in file for file in files) == 1
     assert sum(f"date={TODAY}" in file for file in files) == 4
-    again = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    again = keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert (again.old_files, again.merged_files, again.removed_files) == (0, 0, 0)
 
 
-def test_a_dry_run_says_the_same_and_changes_nothing(looks: Path) -> None:
-    before, version = sorted(looks.rglob("*")), DeltaTable(looks).version()
-    planned = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=False)
-    assert (sorted(looks.rglob("*")), DeltaTable(looks).version()) == (before, version)
-    done = keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+def test_a_dry_run_says_the_same_and_changes_nothing(memories: Path) -> None:
+    before, version = sorted(memories.rglob("*")), DeltaTable(memories).version()
+    planned = keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=False)
+    assert (sorted(memories.rglob("*")), DeltaTable(memories).version()) == (before, version)
+    done = keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert (planned.old_files, planned.merged_files) == (done.old_files, done.merged_files)
 
 
-def test_a_table_can_be_read_as_it_was_within_the_time_travel(looks: Path) -> None:
-    before = DeltaTable(looks).version()
-    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    assert DeltaTable(looks, version=before).to_pyarrow_table().num_rows == 13
+def test_a_table_can_be_read_as_it_was_within_the_time_travel(memories: Path) -> None:
+    before = DeltaTable(memories).version()
+    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert DeltaTable(memories, version=before).to_pyarrow_table().num_rows == 13
     # What a killed writer has left is removed once no running one can need it.
-    orphan = looks / f"date={PAST}" / "part-00000-killed.parquet"
+    orphan = memories / f"date={PAST}" / "part-00000-killed.parquet"
     orphan.write_bytes(b"PAR1 half a file")
-    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert orphan.exists()
-    age(looks, 31)
-    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    age(memories, 31)
+    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
     assert not orphan.exists()
-    assert days(looks) == {PAST: 6, TODAY: 4}
+    assert days(memories) == {PAST: 6, TODAY: 4}
 
 
 @pytest.mark.parametrize("killed_at", ["delete", "compact", "vacuum"])
-def test_killed_in_the_middle_it_is_run_again(looks: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_in_the_middle_it_is_run_again(memories: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class KilledError(BaseException):
         pass
 
@@ -122,37 +122,37 @@ def test_killed_in_the_middle_it_is_run_again(looks: Path, killed_at: str, monke
     with monkeypatch.context() as patch:
         patch.setattr(owner, killed_at, killed)
         with pytest.raises(KilledError):
-            keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    assert days(looks) == {PAST: 6, TODAY: 4}
+            keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert days(memories) == {PAST: 6, TODAY: 4}
 
 
-def test_a_writer_that_is_faster_is_waited_for(looks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_is_faster_is_waited_for(memories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compact = TableOptimizer.compact
     conflicts = []
 
     def loses_twice(self: TableOptimizer, *arguments: Any, **options: Any) -> Any:
         if len(conflicts) < table_upkeep.TRIES - 1:
             conflicts.append(1)
-            write(looks, CONTROLLER_MEMORY, TODAY)
+            write(memories, CONTROLLER_MEMORY, TODAY)
             raise CommitFailedError("a concurrent transaction removed a file")
         return compact(self, *arguments, **options)
 
     monkeypatch.setattr(TableOptimizer, "compact", loses_twice)
-    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    assert days(looks) == {PAST: 6, TODAY: 6}
+    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert days(memories) == {PAST: 6, TODAY: 6}
 
 
-def test_appends_while_a_table_is_kept_up_are_kept(looks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appends_while_a_table_is_kept_up_are_kept(memories: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     delete = DeltaTable.delete
 
     def delete_beside_a_writer(self: DeltaTable, *arguments: Any, **options: Any) -> Any:
-        write(looks, CONTROLLER_MEMORY, TODAY)  # after the version was read, before this commit
+        write(memories, CONTROLLER_MEMORY, TODAY)  # after the version was read, before this commit
         return delete(self, *arguments, **options)
 
     monkeypatch.setattr(DeltaTable, "delete", delete_beside_a_writer)
-    keep_up(str(looks), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
-    assert days(looks) == {PAST: 6, TODAY: 5}
+    keep_up(str(memories), CONTROLLER_MEMORY, Retention(), NOW, applies=True)
+    assert days(memories) == {PAST: 6, TODAY: 5}
 
 
 def test_profiles_are_kept_however_old_they_are(tmp_path: Path) -> None:
@@ -193,14 +193,14 @@ def lake_settings(root: Path, **retention: Any) -> Settings:
     return settings.model_copy(update={"paths": paths, "retention": Retention(**retention)})
 
 
-def test_a_table_that_fails_does_not_keep_the_others_from_it(tmp_path: Path, looks: Path) -> None:
+def test_a_table_that_fails_does_not_keep_the_others_from_it(tmp_path: Path, memories: Path) -> None:
     broken = tmp_path / "lake" / PLANS.relative_path
     write(broken, PLANS, OLD)
     (broken / "_delta_log" / "00000000000000000000.json").write_text("{half a com")
     found = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
     assert list(found.failures) == ["gold.plans"]
-    assert [one.table for one in found.tables] == ["gold.looks"]
-    assert days(looks) == {PAST: 6, TODAY: 4}
+    assert [one.table for one in found.tables] == [CONTROLLER_MEMORY.name]
+    assert days(memories) == {PAST: 6, TODAY: 4}
 
 
 def test_raw_days_go_only_when_asked_for_and_nothing_else_does(tmp_path: Path) -> None:
@@ -222,13 +222,13 @@ def test_raw_days_go_only_when_asked_for_and_nothing_else_does(tmp_path: Path) -
 
 
 def test_make_maintain_shows_and_changes_only_when_it_is_told_to(
-    looks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    memories: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", dict(os.environ))
     assert maintain.main(["--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "nothing is changed" in printed
-    assert "gold.looks" in printed
-    assert days(looks) == {OLD: 3, PAST: 6, TODAY: 4}
+    assert CONTROLLER_MEMORY.name in printed
+    assert days(memories) == {OLD: 3, PAST: 6, TODAY: 4}
     assert maintain.main(["--out", str(tmp_path), "--apply"]) == 0
-    assert days(looks) == {PAST: 6, TODAY: 4}
+    assert days(memories) == {PAST: 6, TODAY: 4}

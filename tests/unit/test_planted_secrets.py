@@ -64,7 +64,6 @@ def clusters_of(stack, planted, proxy_url):
 
 
 @pytest.mark.covers("apply_review 12")
-@pytest.mark.covers("issue21 5 planted secrets")
 def test_no_secret_is_written_by_collecting_and_acting_with_failures(planted, tmp_path, caplog):
     texts: dict[str, str] = {}
     with ExitStack() as stack, caplog.at_level(logging.DEBUG):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from benchmarks.chaos.run_settings import PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Scene
-from benchmarks.chaos.world import TASK_MANAGERS
+from benchmarks.chaos.waiting import NotReachedError, wait_until
+from benchmarks.chaos.world import SLOTS, TASK_MANAGERS
 from cli.local_flink.load import ENRICH
 
 GROUP = "Flink"
+_WITHOUT_SLOTS_S, _MISSED_S = 45.0, 60.0
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def kill_task_manager(scene: Scene) -> Iterator[None]:
 def kill_job_manager(scene: Scene) -> Iterator[None]:
     """Kill the JobManager at any moment and start it again; a person submits its jobs anew."""
     world = scene.world
-    asked = {job: world.jobs.requested(job)[ENRICH] for job in world.jobs.ids}
+    asked = {job: world.jobs.requested(job).get(ENRICH, 1) for job in world.jobs.ids}
     yield
     scene.pause(0.0, 8.0)
     scene.hit()
@@ -43,21 +45,38 @@ def kill_job_manager(scene: Scene) -> Iterator[None]:
 def take_slots_before(scene: Scene) -> Iterator[None]:
     """Take the slots of one TaskManager away before a rise is due; they come back later."""
     cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
+    _want_rise(scene)
     cluster.kill_taskmanager(number)
-    scene.after.callback(lambda: cluster.start_taskmanager(number))
+    left = SLOTS * (TASK_MANAGERS - 1)
+    wait_until(lambda: cluster.client.overview()["slots-total"] == left, _MISSED_S, "the TaskManager is missed")
     yield
     scene.hit()
+    _give_back(scene, number)
 
 
 @contextmanager
 def take_slots_meanwhile(scene: Scene) -> Iterator[None]:
     """Take the slots of one TaskManager away while a request is in flight; they come back later."""
     cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
+    _want_rise(scene)
     yield
     scene.wait_until_recorded()
     scene.hit()
     cluster.kill_taskmanager(number)
-    scene.after.callback(lambda: cluster.start_taskmanager(number))
+    _give_back(scene, number)
+
+
+def _want_rise(scene: Scene) -> None:
+    if scene.world.jobs.requested(scene.job).get(ENRICH, PARALLELISM_MAX) < PARALLELISM_MAX:
+        scene.parallelism = PARALLELISM_MAX
+
+
+def _give_back(scene: Scene, number: int) -> None:
+    """Start the TaskManager again when the controller has come to an end without it, or after a while."""
+    with suppress(NotReachedError):
+        found = wait_until(scene.outcome, _WITHOUT_SLOTS_S, "an end without the slots")
+        scene.notes.append(f"without them {found}")
+    scene.world.cluster.start_taskmanager(number)
 
 
 @contextmanager

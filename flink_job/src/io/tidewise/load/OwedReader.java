@@ -41,6 +41,12 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
     @Override
     public void start() {
         context.metricGroup().setPendingRecordsGauge(this::backlog);
+        context.metricGroup().gauge("emittedInAll", this::emittedInAll);
+    }
+
+    /** Emitted since the job was submitted: it is state, so a restart goes back to what the checkpoint has. */
+    private long emittedInAll() {
+        return shares.stream().mapToLong(share -> share.emitted).sum();
     }
 
     /** Due but not emitted, by the clock of this moment: it grows too while the task is blocked by back pressure. */

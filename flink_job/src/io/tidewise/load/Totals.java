@@ -1,20 +1,34 @@
 package io.tidewise.load;
 
+import java.util.List;
 import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.state.ListState;
+import org.apache.flink.api.common.state.ListStateDescriptor;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple3;
+import org.apache.flink.runtime.state.FunctionInitializationContext;
+import org.apache.flink.runtime.state.FunctionSnapshotContext;
+import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
-/** Count and sum per customer in keyed state; every n-th order of a customer emits (customer, orders, cents). */
-final class Totals extends KeyedProcessFunction<Integer, Order, Tuple3<Integer, Long, Long>> {
+/**
+ * Count and sum per customer in keyed state; every n-th order of a customer emits (customer, orders, cents).
+ *
+ * <p>{@code countedInAll} is the number of orders since the job was submitted. It is state as well, so beside what the
+ * source has emitted it shows whether restarts and rescales lose or repeat any.
+ */
+final class Totals extends KeyedProcessFunction<Integer, Order, Tuple3<Integer, Long, Long>>
+        implements CheckpointedFunction {
     private static final long serialVersionUID = 1L;
 
     private final int emitEvery;
     private transient ValueState<Long> orders;
     private transient ValueState<Long> cents;
+    private transient ListState<Long> counts; // one entry for each subtask of the checkpoint
+    private transient volatile long countedInAll; // read by the thread that serves metrics
 
     Totals(int emitEvery) {
         this.emitEvery = emitEvery;
@@ -24,6 +38,22 @@ final class Totals extends KeyedProcessFunction<Integer, Order, Tuple3<Integer, 
     public void open(OpenContext context) {
         orders = getRuntimeContext().getState(new ValueStateDescriptor<>("orders", Types.LONG));
         cents = getRuntimeContext().getState(new ValueStateDescriptor<>("cents", Types.LONG));
+        getRuntimeContext().getMetricGroup().gauge("countedInAll", () -> countedInAll);
+    }
+
+    @Override
+    public void initializeState(FunctionInitializationContext context) throws Exception {
+        counts = context.getOperatorStateStore().getListState(new ListStateDescriptor<>("counts", Types.LONG));
+        long restored = 0;
+        for (long count : counts.get()) {
+            restored += count;
+        }
+        countedInAll = restored;
+    }
+
+    @Override
+    public void snapshotState(FunctionSnapshotContext context) throws Exception {
+        counts.update(List.of(countedInAll));
     }
 
     @Override
@@ -33,6 +63,7 @@ final class Totals extends KeyedProcessFunction<Integer, Order, Tuple3<Integer, 
         long sum = (cents.value() == null ? 0L : cents.value()) + order.amountCents;
         orders.update(count);
         cents.update(sum);
+        countedInAll = countedInAll + 1;
         if (count % emitEvery == 0) {
             out.collect(Tuple3.of(order.customer, count, sum));
         }
