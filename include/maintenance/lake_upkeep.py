@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from include.maintenance.raw_upkeep import old_raw_days, remove_raw_days
 from include.maintenance.table_upkeep import Upkeep, keep_up
 from include.settings import Settings
-from include.tables import TABLES
+from include.tables import CONTROLLED, TABLES
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class LakeUpkeep:
 def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpkeep:
     """Keep up every table, one after the other; one that fails does not keep the others from it."""
     made, failures = [], {}
-    for table in TABLES:
+    for table in (*TABLES, *CONTROLLED):
         path = f"{settings.paths.lake}/{table.relative_path}"
         try:
             if not DeltaTable.is_deltatable(path):
