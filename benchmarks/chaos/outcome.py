@@ -18,7 +18,8 @@ class Outcome:
     """How a fault ended.
 
     Attributes:
-        verdict: confirmed, rolled back, refused, held, or unsettled.
+        verdict: confirmed, rolled back, refused, held, not touched (the step had expired before anybody looked at it),
+            or unsettled.
         reason: named reason of a refusal or a hold.
     """
 
@@ -33,6 +34,9 @@ class Outcome:
     def __str__(self) -> str:
         """Return it for a table."""
         return f"{self.verdict}: {self.reason}" if self.reason else self.verdict
+
+
+NOT_TOUCHED = Outcome("not touched")
 
 
 @dataclass(frozen=True, slots=True)

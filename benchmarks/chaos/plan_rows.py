@@ -15,11 +15,12 @@ VALID_S = 150.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that was planned; parallelism by operator name, of all operators."""
+    """A step that was planned; parallelism by operator name, of all operators; the time by the controller's clock."""
 
     step_id: str
     job: str
     target: Mapping[str, int]
+    valid_until_s: float
 
 
 def plan_step(
@@ -34,7 +35,7 @@ def plan_step(
         target: what it should run at.
         now_s: epoch seconds by the clock of the controller.
     """
-    step = Step(uuid.uuid4().hex[:16], job[0], dict(target))
+    step = Step(uuid.uuid4().hex[:16], job[0], dict(target), now_s + VALID_S)
     now = timestamp_of(now_s)
     row = {
         "as_of": now,
@@ -46,7 +47,7 @@ def plan_step(
         "status": "planned",
         "apply_at": now,
         "effective_at": now,
-        "valid_until": timestamp_of(now_s + VALID_S),
+        "valid_until": timestamp_of(step.valid_until_s),
         "parallelism_from": dict(before),
         "parallelism_to": dict(target),
         "slots_from": max(before.values()),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.chaos.invariants import Record, Violation, find_violations
 from benchmarks.chaos.losses import find_losses
-from benchmarks.chaos.outcome import Outcome
+from benchmarks.chaos.outcome import NOT_TOUCHED, Outcome
 from benchmarks.chaos.scene import Fault, Scene
 from benchmarks.chaos.waiting import NotReachedError
 from benchmarks.chaos.world import World, open_world
@@ -122,6 +122,7 @@ def inject(world: World, fault: Fault, number: int, rng: random.Random) -> Injec
         except (NotReachedError, FlinkError) as error:
             outcome, seconds, note = Outcome("unsettled", str(error)), time.monotonic() - began, ""
             return Injected(number, fault, job, outcome, seconds, attempt, False, began_s, note)
+        scene.is_hit = scene.is_hit and outcome != NOT_TOUCHED
         if scene.is_hit or not outcome.is_good:
             break
     return Injected(number, fault, job, outcome, seconds, attempt, scene.is_hit, began_s, note)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
-from benchmarks.chaos.outcome import Outcome, judge
+from benchmarks.chaos.log_rows import LogRow
+from benchmarks.chaos.outcome import NOT_TOUCHED, PASSES_TICKS, Outcome, judge
 from benchmarks.chaos.plan_rows import Step
 from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import World
@@ -85,8 +86,9 @@ class Scene:
         """Return how it has ended; None while it has not."""
         world = self.world
         rows = world.log.of_job(self.job, self.began_s)
-        ticks = world.lease_number - max(rows[-1].lease_number, self.over_at) if rows else 0
-        return judge(rows, self._step_id, self.target, lambda: world.look(self.job), ticks)
+        ticks = world.lease_number - max([self.over_at, *(row.lease_number for row in rows[-1:])])
+        found = judge(rows, self._step_id, self.target, lambda: world.look(self.job), ticks)
+        return NOT_TOUCHED if found is None and self._is_past(rows, ticks) else found
 
     def settle(self) -> Outcome:
         """Wait for the end, now that the fault is over."""
@@ -96,6 +98,12 @@ class Scene:
         except NotReachedError:
             rows = self.world.log.of_job(self.job, self.began_s)
             return Outcome("unsettled", rows[-1].reason if rows else "no decision")
+
+    def _is_past(self, rows: Sequence[LogRow], ticks: int) -> bool:
+        """Whether the step's validity has passed, by the controller's clock, without anything sent for it."""
+        step, now_s = self.step, time.time() + self.world.ahead_s
+        is_sent = any(row.sends and row.step_id == self._step_id for row in rows)
+        return step is not None and now_s > step.valid_until_s and ticks >= PASSES_TICKS and not is_sent
 
     @property
     def _step_id(self) -> str:
