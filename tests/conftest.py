@@ -9,14 +9,19 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # `make test` gives whole files to its workers in this order: those that wait most come first, so that others fill the
-# processors meanwhile. The two files of tests/live share one Flink cluster, and so one worker.
+# processors meanwhile. The files of tests/live share one Flink cluster, and so one worker.
 FIRST = (
     "live/test_flink_cluster.py",
-    "live/test_live_plan.py",
+    "live/test_live_control.py",
+    "live/test_chaos_short.py",
+    "live/test_flink_actuator.py",
+    "live/test_doctor.py",
+    "live/test_prometheus_source.py",
     "e2e/test_run.py",
     "spark/test_stages_survive_kills.py",
     "e2e/test_run_ui.py",
-    "spark/test_apply.py",
+    "spark/test_whole_pipeline.py",
+    "fuzz/test_fuzz.py",
     "e2e/test_local_cluster.py",
 )
 
