@@ -175,8 +175,10 @@ def describe_decision(tables: Tables, settings: Settings, operator: str) -> dict
     ahead = tables.of_job(FORECASTS).where(F.col("forecast_version") == plan["forecast_version"])
     forecast = tables.first(ahead.orderBy("bin_start"), "forecast of the recording")
     due = tables.lake.read(PLANS).where((F.col("as_of") == plan["as_of"]) & (F.col("status") == "planned"))
-    step = tables.first(due.orderBy("apply_at", "cluster", "job"), "planned step")
-    entries = tables.lake.read(CONTROL_LOG).where((F.col("step_id") == step["step_id"]) & F.col("is_dry_run"))
+    logged = tables.lake.read(CONTROL_LOG).where((F.col("verb") == "rescale") & F.col("is_dry_run"))
+    decided_on = due.join(logged.select("step_id"), "step_id", "left_semi")
+    step = tables.first(decided_on.orderBy("apply_at", "cluster", "job"), "planned step that was decided on")
+    entries = logged.where(F.col("step_id") == step["step_id"])
     decided = tables.first(entries.orderBy("lease_number", "entry"), "decision on the first step")
     curve = load_bundle(settings).for_job(**RECORDED).capacity[operator]
     quantiles = {name: format_number(forecast[f"{name}_per_s"]) for name in ("q10", "q50", "q90", "q95")}
