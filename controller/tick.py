@@ -22,7 +22,7 @@ from controller.load_forecasts import LoadForecasts
 from controller.plan_tables import PlanTables
 from controller.rescale_outcomes import append_outcomes
 from include.flink.raw_format import RawRecord
-from include.settings import Settings
+from include.settings import Settings, SettingsError
 from models.control.state import Intention
 from models.live.poll_history import PollHistory
 
@@ -96,6 +96,7 @@ class Ticker:
         clusters: Mapping[str, ClusterControl],
         clock: Callable[[], float],
     ) -> None:
+        self._settings = load()
         self._load, self._history, self._readers, self._clock = load, history, readers, clock
         self._clusters = dict(clusters)
         self._viewer = FleetViewer(history, readers.plans, readers.champion, frozenset(clusters))
@@ -110,7 +111,7 @@ class Ticker:
 
     def tick(self) -> TickSummary:
         """Do one tick."""
-        began, now_s, settings = time.monotonic(), self._clock(), self._load()
+        began, now_s, settings = time.monotonic(), self._clock(), self._read_settings()
         faults = self._take_in()
         self._history.forget(round(1000 * (now_s - FORGET_AFTER_S)), 1000 * (now_s + AHEAD_S))
         self.view = self._viewer.take(now_s)
@@ -131,6 +132,17 @@ class Ticker:
             problems=problems,
             seconds=time.monotonic() - began,
         )
+
+    def _read_settings(self) -> Settings:
+        """Return the settings as they are now; while they cannot be used, the last ones that could.
+
+        What may be sent then is the limits' matter: they forbid everything, and requests in flight are followed.
+        """
+        try:
+            self._settings = self._load()
+        except SettingsError as error:
+            log.error("the settings cannot be used, so nothing is sent: %s", error)
+        return self._settings
 
     def release(self) -> None:
         """Give the leases of all clusters back."""

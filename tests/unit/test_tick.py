@@ -17,7 +17,7 @@ from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
 from controller.wiring import build_ticker
 from include.flink.raw_format import RawRecord
-from include.settings import Mlflow, Paths, Settings
+from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
 
 END = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -151,3 +151,19 @@ def test_replies_that_cannot_be_used_are_counted_and_harm_nothing(
     assert summary.seen == 3
     assert job in {name for _, name in ticker.view.jobs}
     assert caplog.text.count("a reply was not used") == len(bodies)
+
+
+def test_settings_that_break_meanwhile_stop_no_tick(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    broken = [False]
+
+    def load() -> Settings:
+        if broken[0]:
+            raise SettingsError("settings refused: limits.mode = 'perhaps'")
+        return settings
+
+    ticker = build_ticker(load, [CLUSTER], "first", lambda: NOW_S, is_rehearsal=True)
+    warm_up(ticker, settings, [CLUSTER], NOW_S)
+    broken[0] = True
+    summary = tick(ticker)
+    assert (summary.jobs, summary.seen) == (3, 3)
+    assert "nothing is sent: settings refused" in caplog.text
