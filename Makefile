@@ -42,6 +42,10 @@ init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url h
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
 	@$(PY) -m cli.backtest $(ARGS)
 
+.PHONY: backfill
+backfill: setup  ## raw files of past hours from Prometheus: ARGS="--from 2026-10-01 --to 2026-11-01"
+	@$(PY) -m cli.backfill $(ARGS)
+
 .PHONY: ui
 ui: setup  ## Airflow and MLflow on 127.0.0.1, with the tables and runs of `make run` behind them
 	@$(PY) -m cli.ui $(ARGS)
@@ -72,8 +76,12 @@ WORKERS ?= 2
 .PHONY: test
 test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
 	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
-	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/dags tests/experiments -n $(WORKERS) --dist loadfile \
+	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/fuzz tests/dags tests/experiments -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
+
+.PHONY: fuzz
+fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
+	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
 .PHONY: test-long
 test-long: setup  ## the long form of the kill tests: at random moments, and at writes that are alike

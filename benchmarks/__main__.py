@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.measurement import Measurement, show, write
 from cli.arguments import CommandParser, UsageError, require_writable_file
 
-BENCHMARKS = ("training", "forecasting", "ingest", "hourly", "planning", "live_windows")
+BENCHMARKS = ("training", "forecasting", "ingest", "hourly", "planning", "live_windows", "collection")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, number, require_writable
 from cli.raw_import import FileSource
-from include.flink.collection import CollectionError, collect_for, live_clusters
+from include.flink.collection import CollectionError, collect_for
+from include.live_sources import observed_clusters
+from include.prometheus.graphs import SavedGraphError
 from include.settings import SettingsError, load_settings
 
 
@@ -23,6 +26,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM sets, so that polling ends within a moment and leaves no half file."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    return stop
+
+
 def main(argv: Sequence[str]) -> int:
     """Collect once; returns the exit code."""
     options = _parse(argv)
@@ -31,14 +41,14 @@ def main(argv: Sequence[str]) -> int:
         require_writable(Path(settings.paths.raw), "paths.raw")
         if options.files is not None:
             delivery = FileSource(options.files).deliver(Path(settings.paths.raw))
-        elif live_clusters(settings):
-            delivery = collect_for(settings, options.seconds, time.time, time.sleep)
+        elif observed_clusters(settings):
+            delivery = collect_for(settings, options.seconds, stop=stop_event())
         else:
-            raise CollectionError("no cluster has a rest_url: name one under [clusters.<name>] in tidewise.toml")
+            raise CollectionError("no cluster has a rest_url, prometheus.url or kafka: name one in tidewise.toml")
     except UsageError as error:
         print(f"collect: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (SettingsError, CollectionError) as error:
+    except (SettingsError, CollectionError, SavedGraphError) as error:
         print(f"collect: {error}", file=sys.stderr)
         return 1
     for name, reason in delivery.refused.items():

@@ -82,8 +82,10 @@ class Recorder:
         """Take one poll; a JobManager that does not reply is noted and the recording goes on."""
         self.polls += 1
         try:
-            for record in self.source.poll():
-                self.pending.append(record)
+            poll = self.source.poll()
+            self.pending += poll.records
+            for fault in poll.faults:
+                self.note(f"poll {self.polls} without a reply: {fault}")
         except FlinkUnreachable as error:
             self.note(f"poll {self.polls} without a reply: {error}")
         if self.pending and self.clock() - self.pending[0].observed_at_ms / 1000 >= BATCH_S:

@@ -8,7 +8,6 @@ because starting a task for every poll would take longer than the poll. Without 
 is skipped.
 """
 
-import time
 from datetime import datetime, timedelta
 
 from airflow.sdk import CronDataIntervalTimetable, dag, task
@@ -25,15 +24,16 @@ HAND_OVER_S = 15.0  # a run stops this long before the next, which has to start
 @task(task_id="collect", pool=COLLECT_POOL, outlets=[RAW], retries=0, execution_timeout=timedelta(hours=1, minutes=5))
 def collect_raw(data_interval_start: datetime | None = None, data_interval_end: datetime | None = None) -> int:
     """Poll the live clusters for the length of the interval, once without one; returns the number of files."""
-    from include.flink.collection import collect_for, live_clusters
+    from include.flink.collection import collect_for
+    from include.live_sources import observed_clusters
 
     settings = anchored(load_settings())
-    if not live_clusters(settings):
-        raise AirflowSkipException("no cluster has a rest_url: nothing to poll")
+    if not observed_clusters(settings):
+        raise AirflowSkipException("no cluster has a rest_url, prometheus.url or kafka: nothing to poll")
     seconds = 0.0
     if data_interval_start is not None and data_interval_end is not None:
         seconds = max(0.0, (data_interval_end - data_interval_start).total_seconds() - HAND_OVER_S)
-    return len(collect_for(settings, seconds, time.time, time.sleep).written)
+    return len(collect_for(settings, seconds, grace_s=HAND_OVER_S / 2 if seconds else 60.0).written)
 
 
 @dag(

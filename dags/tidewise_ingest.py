@@ -6,6 +6,9 @@
 **Schedule**: hourly; the run of 19:05 replaces the hour 18:00-19:00. Every write replaces exactly its interval, so a
 run may be repeated at any time. Late rows (up to `ingest.late_allowance_h` hours) make a run replace their hours too.
 
+**Missed hours**: hours of the last `ingest.missed_hours_days` days that hold files which were not ingested (after an
+outage, or because files came late) are found and ingested after the run's own hour.
+
 **History**: `airflow backfill create --dag-id tidewise_ingest --from-date 2026-11-01 --to-date 2026-11-02` runs hour by
 hour. A trigger with `{"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}` ingests the whole range in one
 Spark application, which is much faster. Neither makes plans.
@@ -13,7 +16,8 @@ Spark application, which is much faster. Neither makes plans.
 
 from airflow.sdk import CronDataIntervalTimetable, dag
 
-from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step
+from include.orchestration.missed_hours import missed_hours_step
+from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, stage_steps
 from include.settings import load_settings
 from include.stages import Stage
 
@@ -27,7 +31,8 @@ from include.stages import Stage
 )
 def tidewise_ingest() -> None:
     """Wire the DAG."""
-    stage_step(Stage.INGEST)
+    stage_step(Stage.INGEST) >> (missed := missed_hours_step())
+    stage_steps(Stage.INGEST, missed, task_id="ingest_missed")
 
 
 tidewise_ingest()

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from include.atomic_write import write_text
 from include.settings import Settings, load_settings
 from include.stages import StageRequest, parse_requests
+from spark_jobs.failures import describe_failure
 from spark_jobs.session import start_session
 
 
@@ -47,8 +48,7 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
                 dated = replace(request, started_at=started_at, started_on_s=started_s)
                 summary = module.result().run(spark, settings, dated)
             except Exception as error:
-                headline = str(error).splitlines()[0] if str(error) else ""
-                print(f"tidewise: stage {request.stage} failed: {type(error).__name__}: {headline}", file=sys.stderr)
+                print(f"tidewise: stage {request.stage} failed: {describe_failure(error)}", file=sys.stderr)
                 raise
             summary["seconds"] = round(time.monotonic() - started_s, 2)
             write_summary(settings, request.stage, summary)

@@ -53,6 +53,7 @@ class ClusterOptions:
         stabilisation_s: how long it waits for more slots before it uses what it has.
         metrics_every_s: age at which the JobManager fetches metrics again.
         settings: of Flink, in the place of ours; an empty value takes a key away.
+        reporter_ports: where its processes serve metrics to Prometheus, each on the first free one; none: nowhere.
     """
 
     slots: int = 8
@@ -61,6 +62,7 @@ class ClusterOptions:
     stabilisation_s: float = 1.0
     metrics_every_s: float = 1.0
     settings: Mapping[str, str] = field(default_factory=dict)
+    reporter_ports: tuple[int, ...] = ()
 
 
 def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_dir: Path) -> dict[str, str]:
@@ -99,8 +101,19 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "execution.checkpointing.dir": (work_dir / "checkpoints").as_uri(),
         "state.backend.type": "hashmap",
         "pekko.ask.timeout": "20 s",
+        **_reporter(options.reporter_ports),
     }
     return {key: value for key, value in (ours | dict(options.settings)).items() if value}
+
+
+def _reporter(ports: tuple[int, ...]) -> dict[str, str]:
+    if not ports:
+        return {}
+    return {
+        "metrics.reporters": "prom",
+        "metrics.reporter.prom.factory.class": "org.apache.flink.metrics.prometheus.PrometheusReporterFactory",
+        "metrics.reporter.prom.port": ",".join(map(str, ports)),
+    }
 
 
 def write_configuration(conf_dir: Path, values: Mapping[str, str]) -> None:

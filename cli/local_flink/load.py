@@ -26,6 +26,7 @@ class LoadOptions:
         customers: number of keys of ``aggregate``.
         emit_every: ``aggregate`` emits one record per this many of a key (its selectivity is the inverse).
         parallelism: of every vertex at the start.
+        warm_up_sources: sources that finish soon, all of one name, as a job has that reads history first.
     """
 
     job_name: str = "orders"
@@ -38,6 +39,7 @@ class LoadOptions:
     emit_every: int = 10
     max_parallelism: int = 128
     parallelism: int = 1
+    warm_up_sources: int = 0
 
     def arguments(self, trace: Path) -> list[str]:
         """Return the program arguments of ``io.tidewise.load.LoadJob``."""
@@ -51,6 +53,7 @@ class LoadOptions:
             "max-parallelism": self.max_parallelism,
             "parallelism": self.parallelism,
             "job-name": self.job_name,
+            "warm-up-sources": self.warm_up_sources,
         }
         return [part for key, value in values.items() for part in (f"--{key}", str(value))]
 

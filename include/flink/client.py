@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from include.flink import endpoints
-from include.flink.transport import FlinkError, FlinkRefused, FlinkUnreachable, Transport
+from include.flink.faults import FlinkError, FlinkRefused, FlinkUnreachable
+from include.flink.transport import Transport
 
 __all__ = ["Confirmed", "FlinkClient", "FlinkError", "FlinkRefused", "FlinkUnreachable", "ParallelismNotReached"]
 
@@ -60,6 +61,18 @@ class FlinkClient:
     def resource_requirements(self, job_id: str) -> dict[str, Any]:
         """Return the bounds in force, vertex id -> {parallelism: {lowerBound, upperBound}} (adaptive scheduler)."""
         return self._object(endpoints.job_path(job_id, "resource-requirements"))
+
+    def jobs(self) -> Any:
+        """Return the list of jobs, ended ones included."""
+        return self.transport.get_json("/jobs/overview")
+
+    def job_manager_config(self) -> Any:
+        """Return the cluster's configuration, a list of keys and values."""
+        return self.transport.get_json("/jobmanager/config")
+
+    def job_config(self, job_id: str) -> Any:
+        """Return a job's execution configuration."""
+        return self.transport.get_json(endpoints.job_path(job_id, "config"))
 
     def upper_bounds(self, job_id: str) -> dict[str, int]:
         """Return vertex id -> upper bound of its parallelism."""
@@ -141,6 +154,10 @@ class FlinkClient:
     def cancel(self, job_id: str) -> None:
         """Cancel a job without a savepoint."""
         self.transport.send_json("PATCH", f"{endpoints.job_path(job_id)}?mode=cancel")
+
+    def stop(self) -> None:
+        """Give up what is under way in other threads, and refuse further requests."""
+        self.transport.stop()
 
     def close(self) -> None:
         """Close the pooled connections."""

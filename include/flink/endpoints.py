@@ -93,8 +93,10 @@ def available(wanted: Iterable[str], existing: Iterable[str]) -> list[str]:
 
 def sources_of(job: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of the vertices that nothing feeds, from the plan that ``/jobs/:jobid`` carries."""
-    nodes = job.get("plan", {}).get("nodes", [])
-    return frozenset(node["id"] for node in nodes if not node.get("inputs"))
+    plan = job.get("plan")
+    nodes = plan.get("nodes") if isinstance(plan, dict) else None
+    known = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+    return frozenset(str(node.get("id")) for node in known if not node.get("inputs"))
 
 
 def running_parallelism(job: Mapping[str, Any]) -> dict[str, int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,11 +15,15 @@ from typing import Any
 
 from include.flink import endpoints
 from include.flink.client import FlinkClient
+from include.flink.faults import FlinkError, FlinkUnreachable
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.flink.transport import Reply
 
 log = logging.getLogger(__name__)
+
 Clock = Callable[[], float]  # epoch seconds
+_HEX_ID = re.compile(r"[0-9a-f]{32}")
+_MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +51,37 @@ class Delivery:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What one poll of a cluster brought.
+
+    Attributes:
+        records: the replies, in the order of their endpoints.
+        faults: what did not come or could not be read, one sentence each.
+    """
+
+    records: tuple[RawRecord, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
 class RestSource:
     """Polls one cluster; the replies are kept as received, errors included.
 
     The plan of a job is requested at the first poll of each hour and when the job's start changed; everything else at
     every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is unknown.
+    A reply that does not come is named among the poll's faults; all others are kept.
 
     The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
     reply is thrown away, and waits ``settle_s`` for the fetch.
+
+    Args:
+        client: of the cluster.
+        cluster: its name.
+        clock: epoch seconds.
+        settle_s: see above.
+        sleep: waits.
+        at_once: how many jobs are polled at the same time.
     """
 
     def __init__(
@@ -63,80 +91,169 @@ class RestSource:
         clock: Clock,
         *,
         settle_s: float = 0.5,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
+        at_once: int = 8,
     ) -> None:
         self._client = client
         self._cluster = cluster
         self._clock = clock
         self._settle_s = settle_s
         self._sleep = sleep
+        self._at_once = at_once
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
         self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
 
-    def poll(self) -> Iterator[RawRecord]:
-        """Yield one record per endpoint: cluster, then each job that has not ended.
+    def poll(self) -> Poll:
+        """Return one record per endpoint: cluster, then each job that has not ended.
 
         Raises:
-            FlinkUnreachable: the cluster does not reply (records yielded before stay valid).
+            FlinkError: the cluster does not reply at all.
         """
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
-        yield self._record(Kind.OVERVIEW, self._client.transport.get("/overview"))
-        jobs = self._client.transport.get("/jobs/overview")  # the list of jobs; each job's own reply has the details
-        for job in _parse_or(jobs, {}).get("jobs", []):
-            if job["state"] not in endpoints.TERMINAL_STATES:
-                yield from self._poll_job(str(job["jid"]))
+        cluster_wide = _Requests(self._client, self._cluster, self._clock)
+        cluster_wide.keep(Kind.OVERVIEW, "/overview")
+        job_ids = list(dict.fromkeys(_job_ids(cluster_wide.ask("/jobs/overview"), cluster_wide.faults)))
+        if not cluster_wide.faults:
+            self._forget(job_ids)
+        parts = [_Requests(self._client, self._cluster, self._clock, cluster_wide.silent) for _ in job_ids]
+        if len(job_ids) > 1:
+            with ThreadPoolExecutor(self._at_once, thread_name_prefix=f"poll-{self._cluster}") as pool:
+                list(pool.map(self._try_job, job_ids, parts))
+        else:
+            list(map(self._try_job, job_ids, parts))
+        records = cluster_wide.records + [record for part in parts for record in part.records]
+        faults = cluster_wide.faults + [fault for part in parts for fault in part.faults]
+        if len(cluster_wide.silent) >= _MOST_SILENT:
+            faults.insert(0, f"{len(cluster_wide.silent)} requests without a reply: the rest of this poll is left out")
+        return Poll(tuple(records), tuple(dict.fromkeys(faults)))
 
-    def deliver(self, raw_root: Path) -> Delivery:
-        """Poll once and write the records as one file into the directory of the present hour."""
-        records = list(self.poll())
-        now = datetime.fromtimestamp(self._clock(), UTC)
-        path = hour_directory(raw_root, self._cluster, now) / f"poll-{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
-        count = write_lines(path, (record.to_line() for record in records))
-        return Delivery(written=(path,), records=count)
+    def _try_job(self, job_id: str, requests: _Requests) -> None:
+        """Poll a job; whatever its replies hold, the other jobs are polled as well."""
+        try:
+            self._poll_job(job_id, requests)
+        except Exception as error:
+            log.exception("cluster %s: the replies of job %s ended in an error of Tidewise", self._cluster, job_id)
+            requests.faults.append(f"job {job_id}: {type(error).__name__} in its replies; the log has more")
 
-    def _poll_job(self, job_id: str) -> Iterator[RawRecord]:
-        reply = self._client.transport.get(endpoints.job_path(job_id))
-        yield self._record(Kind.JOB, reply, job_id)
-        job = _parse_or(reply, {})
-        period = (int(self._clock() // 3600), int(job.get("start-time", -1)))
+    def _poll_job(self, job_id: str, requests: _Requests) -> None:
+        reply = requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
+        job = _object(_parse(reply, f"job {job_id}", requests.faults))
+        start = job.get("start-time", -1)
+        period = (int(self._clock() // 3600), start if isinstance(start, int) else -1)
         if self._planned.get(job_id) != period:
-            plan = self._client.transport.get(endpoints.job_path(job_id, "plan"))
-            yield self._record(Kind.PLAN, plan, job_id)
-            if plan.ok:
+            plan = requests.keep(Kind.PLAN, endpoints.job_path(job_id, "plan"), job_id)
+            if plan is not None and plan.ok:
                 self._planned[job_id] = period
-        for kind, path in (
-            (Kind.JOB_METRICS, endpoints.job_metrics_path(job_id)),
-            (Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints")),
-            (Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions")),
-        ):
-            yield self._record(kind, self._client.transport.get(path), job_id)
+        requests.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
+        requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
+        requests.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
         sources = endpoints.sources_of(job)
-        for vertex in job.get("vertices", []):
-            vertex_id = str(vertex["id"])
-            names = self._metric_names(job_id, vertex_id, is_source=vertex_id in sources)
-            found = self._client.transport.get(endpoints.vertex_metrics_path(job_id, vertex_id, names))
-            yield self._record(Kind.VERTEX_METRICS, found, job_id, vertex_id)
+        for vertex in _objects(job.get("vertices")):
+            vertex_id = vertex.get("id")
+            if not isinstance(vertex_id, str) or not _HEX_ID.fullmatch(vertex_id):
+                continue  # it is seen in the job's reply, and refused there by name
+            names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
+            path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
+            requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
 
-    def _metric_names(self, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
+    def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
         if key in self._names:
             return self._names[key]
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
-        listing = self._client.transport.get(endpoints.vertex_metric_names_path(job_id, vertex_id))
-        found = endpoints.available(wanted, [str(entry["id"]) for entry in _parse_or(listing, [])])
+        listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
+        listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
+        found = endpoints.available(wanted, [name for name in listed if isinstance(name, str)])
         if len(found) == len(wanted):  # an incomplete list: a task may still be starting
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 
-    def _record(self, kind: Kind, reply: Reply, job_id: str | None = None, vertex_id: str | None = None) -> RawRecord:
-        at_ms = round(self._clock() * 1000)
-        return RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
+    def _forget(self, job_ids: Iterable[str]) -> None:
+        """Forget jobs that have gone, so that a process of months does not keep them all."""
+        known = set(job_ids)
+        for job_id in [one for one in self._planned if one not in known]:
+            del self._planned[job_id]
+        for key in [one for one in self._names if one[0] not in known]:
+            del self._names[key]
 
 
-def _parse_or(reply: Reply, otherwise: Any) -> Any:
+class _Requests:
+    """The requests of one poll that follow each other: what came of them and what did not."""
+
+    def __init__(self, client: FlinkClient, cluster: str, clock: Clock, silent: list[str] | None = None) -> None:
+        self._client, self._cluster, self._clock = client, cluster, clock
+        self.records: list[RawRecord] = []
+        self.faults: list[str] = []
+        self.silent: list[str] = [] if silent is None else silent  # shared by all parts of a poll
+
+    def ask(self, path: str) -> Reply | None:
+        """Return a reply, None when there is none."""
+        if len(self.silent) >= _MOST_SILENT:
+            return None
+        try:
+            return self._client.transport.get(path)
+        except FlinkError as error:
+            if isinstance(error, FlinkUnreachable):
+                self.silent.append(path)
+            self.faults.append(f"{path.partition('?')[0]}: {error}")
+            return None
+
+    def keep(self, kind: Kind, path: str, job_id: str | None = None, vertex_id: str | None = None) -> Reply | None:
+        """Ask, and keep the reply as a record."""
+        reply = self.ask(path)
+        if reply is not None:
+            at_ms = round(self._clock() * 1000)
+            record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
+            self.records.append(record)
+        return reply
+
+
+def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:
+    """Write a poll's records as one file into the directory of the present hour; nothing for a poll without any.
+
+    Raises:
+        OSError: the disk is full, say; no part of the file stays.
+    """
+    if not poll.records:
+        return Delivery()
+    now = datetime.fromtimestamp(now_s, UTC)
+    path = hour_directory(raw_root, cluster, now) / f"{prefix}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
+    count = write_lines(path, (record.to_line() for record in poll.records))
+    return Delivery(written=(path,), records=count)
+
+
+def _job_ids(reply: Reply | None, faults: list[str]) -> Iterator[str]:
+    """Yield the ids of the jobs that have not ended."""
+    found = _parse(reply, "/jobs/overview", faults)
+    jobs = _object(found).get("jobs")
+    if found is not None and not isinstance(jobs, list):
+        faults.append(f"/jobs/overview holds no list of jobs but {str(jobs)[:80]!r}")
+    for job in _objects(jobs):
+        job_id = job.get("jid")
+        if not isinstance(job_id, str) or not _HEX_ID.fullmatch(job_id):
+            faults.append(f"/jobs/overview names a job without an id: {str(job_id)[:80]!r}")
+        elif str(job.get("state")) not in endpoints.TERMINAL_STATES:
+            yield job_id
+
+
+def _parse(reply: Reply | None, what: str, faults: list[str]) -> Any:
     """Parse a reply for finding the way on; what cannot be parsed is still recorded as received."""
+    if reply is None:
+        return None
+    if not reply.ok:
+        faults.append(f"{what}: status {reply.status}")
+        return None
     try:
-        return json.loads(reply.body) if reply.ok else otherwise
-    except ValueError:
-        return otherwise
+        return json.loads(reply.body)
+    except (ValueError, RecursionError):
+        faults.append(f"{what} is no JSON: {reply.body[:80]!r}")
+        return None
+
+
+def _object(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
+
+
+def _objects(found: Any) -> list[dict[str, Any]]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

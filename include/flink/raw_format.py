@@ -13,7 +13,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ from include.atomic_write import replace_atomically
 
 
 class Kind(StrEnum):
-    """Which endpoint of Flink's REST API a reply came from."""
+    """Which endpoint of Flink's REST API a reply came from, or that it came from Kafka's brokers."""
 
     OVERVIEW = "overview"  # /overview
     JOB = "job"  # /jobs/:jobid
@@ -31,6 +31,10 @@ class Kind(StrEnum):
     CHECKPOINTS = "checkpoints"  # /jobs/:jobid/checkpoints
     EXCEPTIONS = "exceptions"  # /jobs/:jobid/exceptions
     VERTEX_METRICS = "vertex_metrics"  # /jobs/:jobid/vertices/:vertexid/subtasks/metrics?get=...&agg=...
+    KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/kafka), of no job
+
+
+CLUSTER_WIDE = frozenset({Kind.OVERVIEW, Kind.KAFKA_OFFSETS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,11 @@ class RawRecord:
 
     def to_line(self) -> str:
         """Return the record as one JSON line without the newline."""
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+        content = {name: getattr(self, name) for name in _FIELDS}
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+
+_FIELDS = tuple(field.name for field in fields(RawRecord))
 
 
 def hour_directory(raw_root: Path, cluster: str, hour: datetime) -> Path:

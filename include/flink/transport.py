@@ -1,37 +1,43 @@
-"""HTTP to one Flink JobManager: bounded retries, and errors that name the cluster and what to do."""
+"""HTTP to one Flink JobManager: TLS, authentication, bounded retries, sizes and times; errors name what to do."""
 
 from __future__ import annotations
 
 import json
+import re
+import ssl
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError, MaxRetryError
+from urllib3.exceptions import HTTPError, MaxRetryError, ProtocolError, ProxyError, SSLError
 from urllib3.util import Retry, Timeout
 
+from include.flink.credentials import Credentials, SecretError, hide_secrets
+from include.flink.deadline import CURRENT_CALL, POOLS, Call, CallStoppedError, DeadlineExceededError
+from include.flink.faults import (
+    CertificateRefused,
+    FlinkError,
+    FlinkRefused,
+    FlinkUnreachable,
+    Redirected,
+    ReplyTooLarge,
+    ReplyTooSlow,
+    RequestStopped,
+    SecretUnreadable,
+    first_error,
+)
+from include.settings.connection import Connection
 
-class FlinkError(RuntimeError):
-    """Something about a Flink cluster that the caller has to know by name."""
+__all__ = ["FlinkError", "FlinkRefused", "FlinkUnreachable", "Reply", "Transport", "first_error"]
 
-
-class FlinkUnreachable(FlinkError):  # noqa: N818 - reads as what happened
-    """No reply came from the cluster's REST address."""
-
-    def __init__(self, rest_url: str, attempts: int, cause: str) -> None:
-        super().__init__(
-            f"Flink at {rest_url} did not reply ({attempts} attempts: {cause}); check rest_url and the JobManager"
-        )
-        self.rest_url = rest_url
-
-
-class FlinkRefused(FlinkError):  # noqa: N818 - reads as what happened
-    """Flink replied, and refused; carries Flink's own message."""
-
-    def __init__(self, method: str, path: str, status: int, message: str) -> None:
-        super().__init__(f"Flink refused {method} {path} with {status}: {message}")
-        self.status = status
-        self.message = message
+MIB = 2**20
+_CHUNK_BYTES = 65_536
+_CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # a connection that broke, under TLS
+_NO_CONNECTION = Connection()
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,59 +60,71 @@ class Reply:
         return 200 <= self.status < 300
 
 
-def first_error(payload: object, fallback: str) -> str:
-    """Return the first line of Flink's ``{"errors": [...]}`` reply that is not a stack frame's."""
-    if isinstance(payload, dict) and payload.get("errors"):
-        texts = [text for text in map(str, payload["errors"]) if text.strip()]
-        # Flink gives a general sentence first and the stack trace second; the last "Caused by" is the reason.
-        causes = [line for text in texts for line in text.splitlines() if line.startswith("Caused by:")]
-        headline = texts[0].splitlines()[0] if texts else fallback
-        return f"{headline} {causes[-1]}" if causes else headline
-    return fallback
-
-
-def _cause(error: HTTPError) -> str:
-    """Return the name of what kept the last attempt from being answered."""
-    return type(error.reason if isinstance(error, MaxRetryError) and error.reason else error).__name__
-
-
 class Transport:
     """Requests to one REST address.
 
     Only GET is repeated after a connection error: a PUT or POST whose reply was lost may have been carried out, and
-    whether to send it again is for the caller to decide after a look at the job.
+    whether to send it again is for the caller to decide after a look at the job.  A redirect is never followed.
 
     Args:
         rest_url: such as ``http://127.0.0.1:8081``.
-        connect_timeout_s, read_timeout_s: limits of one attempt.
+        cluster: its name, for messages.
+        connection: TLS, authentication and proxy.
+        connect_timeout_s, read_timeout_s: limits of one attempt: for the connection, and from one byte to the next.
+        total_timeout_s: limit for the whole reply of one attempt.
+        largest_bytes: limit of a reply's size.
         retries: how many times a GET is tried again.
         backoff_factor_s: urllib3's: the second attempt follows at once, the third after twice this long, then doubling.
+        connections: how many are kept open.
+        headers: sent with every request; no secrets (see ``connection``).
     """
 
     def __init__(
         self,
         rest_url: str,
         *,
+        cluster: str | None = None,
+        connection: Connection = _NO_CONNECTION,
         connect_timeout_s: float = 2.0,
         read_timeout_s: float = 10.0,
+        total_timeout_s: float = 60.0,
+        largest_bytes: int = 64 * MIB,
         retries: int = 2,
         backoff_factor_s: float = 0.2,
+        connections: int = 10,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.rest_url = rest_url.rstrip("/")
+        self.place = f"Flink at {self.rest_url}" if cluster is None else f"cluster {cluster} ({self.rest_url})"
+        self._connection = connection
+        self._credentials = Credentials(connection)
+        self._timeout = Timeout(connect=connect_timeout_s, read=read_timeout_s)
+        self._total_timeout_s, self._largest_bytes = total_timeout_s, largest_bytes
         self._retries = Retry(retries, backoff_factor=backoff_factor_s, respect_retry_after_header=False)
-        # Unlike requests it reads no proxy from the environment, which would stand between us and the cluster.
-        self._pool = urllib3.PoolManager(maxsize=10, timeout=Timeout(connect=connect_timeout_s, read=read_timeout_s))
+        self._connections = connections
+        self._headers = dict(headers or {})
+        self._pool: tuple[dict[str, str], urllib3.PoolManager] | None = None
+        self._lock = threading.Lock()
+        self._calls: set[Call] = set()
+        self._is_stopped = False
 
     def get(self, path: str) -> Reply:
         """GET, repeated a bounded number of times while no reply comes.
 
         Raises:
-            FlinkUnreachable: no attempt was answered.
+            FlinkUnreachable: no attempt was answered within the limits; a subclass for each other reason.
+            Redirected: the reply is a redirect.
         """
-        try:
-            return self._send("GET", path, retries=self._retries)
-        except HTTPError as error:
-            raise FlinkUnreachable(self.rest_url, int(self._retries.total or 0) + 1, _cause(error)) from error
+        retries = self._retries
+        while True:
+            try:
+                return self._send("GET", path)
+            except HTTPError as error:
+                try:
+                    retries = retries.increment("GET", path, error=error)
+                except HTTPError:
+                    raise self._unreachable(error, int(self._retries.total or 0) + 1) from None
+            retries.sleep()
 
     def get_json(self, path: str) -> Any:
         """GET and parse.
@@ -130,25 +148,169 @@ class Transport:
             FlinkRefused: the reply is an error.
         """
         try:
-            reply = self._send(method, path, retries=False, **content)
+            reply = self._send(method, path, **content)
         except HTTPError as error:
-            raise FlinkUnreachable(self.rest_url, 1, _cause(error)) from error
+            raise self._unreachable(error, 1) from None
         return self._parse(method, reply)
+
+    def stop(self) -> None:
+        """Give up the requests under way, and refuse further ones; for another thread than theirs."""
+        self._is_stopped = True
+        with self._lock:
+            calls = list(self._calls)
+        for call in calls:
+            call.stop()
 
     def close(self) -> None:
         """Close the pooled connections."""
-        self._pool.clear()
+        if self._pool is not None:
+            self._pool[1].clear()
 
-    def _send(self, method: str, path: str, *, retries: Retry | bool, **content: Any) -> Reply:
-        found = self._pool.request(method, f"{self.rest_url}{path}", retries=retries, **content)
-        return Reply(path, found.status, found.data.decode("utf-8", errors="replace"))  # Flink names no charset
+    def _send(self, method: str, path: str, **content: Any) -> Reply:
+        if self._is_stopped:
+            raise RequestStopped(self.place, path)
+        pool = self._guard(self._open_pool)
+        secret = self._guard(self._credentials.headers)
+        headers = {**self._headers, **({"Content-Type": "application/json"} if "json" in content else {}), **secret}
+        call = Call(self._total_timeout_s)
+        with self._lock:
+            self._calls.add(call)
+        token = CURRENT_CALL.set(call)
+        try:
+            found = pool.request(
+                method,
+                f"{self.rest_url}{path}",
+                headers=headers,
+                retries=False,
+                redirect=False,
+                preload_content=False,
+                **content,
+            )
+            try:
+                return self._read(method, path, found, secret)
+            except BaseException:
+                found.close()  # what is left of the reply must not be taken for the next one's
+                raise
+        except DeadlineExceededError:
+            raise ReplyTooSlow(self.place, path, self._total_timeout_s) from None
+        except CallStoppedError:
+            raise RequestStopped(self.place, path) from None
+        except SSLError as error:
+            if isinstance(error.args[0] if error.args else None, _CUT_OFF):
+                raise
+            raise self._certificate_fault(error) from None
+        except (HTTPError, OSError) as error:
+            if self._is_stopped:
+                raise RequestStopped(self.place, path) from None
+            if isinstance(error, HTTPError):
+                raise
+            raise ProtocolError(type(error).__name__) from None
+        finally:
+            CURRENT_CALL.reset(token)
+            with self._lock:
+                self._calls.discard(call)
 
-    @staticmethod
-    def _parse(method: str, reply: Reply) -> Any:
+    def _read(self, method: str, path: str, found: urllib3.BaseHTTPResponse, secret: Mapping[str, str]) -> Reply:
+        if 300 <= found.status < 400:
+            target = hide_secrets(_without_query(found.headers.get("Location", "")), secret)
+            raise Redirected(self.place, method, path, found.status, target)
+        parts, size = [], 0
+        while part := found.read(_CHUNK_BYTES):
+            parts.append(part)
+            size += len(part)
+            if size > self._largest_bytes:
+                raise ReplyTooLarge(self.place, path, self._largest_bytes)
+        found.release_conn()
+        text = b"".join(parts).decode("utf-8", errors="replace")  # Flink names no charset
+        return Reply(path, found.status, hide_secrets(text, secret))
+
+    def _open_pool(self) -> urllib3.PoolManager:
+        """Return the connections; new ones when the proxy's login has changed."""
+        proxy_headers = self._credentials.proxy_headers()
+        with self._lock:
+            if self._pool is not None and self._pool[0] == proxy_headers:
+                return self._pool[1]
+            options: dict[str, Any] = {"maxsize": self._connections, "timeout": self._timeout}
+            if self.rest_url.startswith("https:"):
+                options["ssl_context"] = self._tls_context()
+            # Only a proxy that the settings name: one of the environment would stand between us and the cluster.
+            proxy = self._connection.proxy
+            pool = (
+                urllib3.PoolManager(**options)
+                if proxy is None
+                else urllib3.ProxyManager(proxy, proxy_headers=proxy_headers, **options)
+            )
+            pool.pool_classes_by_scheme = POOLS
+            self._pool = (proxy_headers, pool)
+            return pool
+
+    def _tls_context(self) -> ssl.SSLContext:
+        wanted = self._connection
+        try:
+            context = ssl.create_default_context(cafile=wanted.ca_file)
+        except OSError as error:
+            raise SecretError(f"ca_file {wanted.ca_file} cannot be used ({_reason(error)}); write a PEM file") from None
+        if wanted.client_cert_file is not None:
+            # Without a password OpenSSL would ask for one on the terminal.
+            password = self._credentials.key_password() or ""
+            try:
+                context.load_cert_chain(wanted.client_cert_file, wanted.client_key_file, password)
+            except OSError as error:
+                files = wanted.client_key_file or wanted.client_cert_file
+                raise SecretError(
+                    f"client_cert_file {wanted.client_cert_file} with the key of {files} cannot be used "
+                    f"({_reason(error)}); write PEM files that belong together, and client_key_password if need be"
+                ) from None
+        return context
+
+    def _guard(self, read: Callable[[], _T]) -> _T:
+        try:
+            return read()
+        except SecretError as error:
+            raise SecretUnreadable(self.place, str(error)) from None
+
+    def _certificate_fault(self, error: SSLError) -> FlinkUnreachable:
+        cause = error.args[0] if error.args else error
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return CertificateRefused(self.place, cause.verify_message)
+        return CertificateRefused(self.place, _reason(cause) if isinstance(cause, OSError) else type(cause).__name__)
+
+    def _unreachable(self, error: HTTPError, attempts: int) -> FlinkUnreachable:
+        return FlinkUnreachable(self.place, attempts, _cause(error))
+
+    def _parse(self, method: str, reply: Reply) -> Any:
         try:
             payload = json.loads(reply.body) if reply.body else {}
-        except ValueError as error:
-            raise FlinkRefused(method, reply.path, reply.status, f"not JSON: {reply.body[:120]!r}") from error
+        except (ValueError, RecursionError) as error:
+            message = f"not JSON: {reply.body[:120]!r}"
+            raise FlinkRefused(self.place, method, reply.path, reply.status, message) from error
         if not reply.ok:
-            raise FlinkRefused(method, reply.path, reply.status, first_error(payload, reply.body[:300]))
+            message = first_error(payload, reply.body[:300])
+            raise FlinkRefused(self.place, method, reply.path, reply.status, message)
         return payload
+
+
+def _cause(error: HTTPError) -> str:
+    """Return the name of what kept the last attempt from being answered."""
+    reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
+    if isinstance(reason, ProxyError):
+        refused = re.search(r"Tunnel connection failed: (\d{3})", str(reason.original_error))
+        told = f"tunnel refused with {refused[1]}, see proxy_basic" if refused else type(reason.original_error).__name__
+        return f"proxy: {told}"
+    return type(reason).__name__
+
+
+def _reason(error: OSError) -> str:
+    """Return OpenSSL's or the system's reason, which holds no secret."""
+    return str(getattr(error, "reason", None) or error.strerror or type(error).__name__)
+
+
+def _without_query(location: str) -> str:
+    """Return where a redirect leads without login and query, which may hold secrets."""
+    try:
+        found = urlsplit(location)
+        host = f"{found.hostname}:{found.port}" if found.port else str(found.hostname or "")
+    except ValueError:
+        return "an address that is no URL"
+    shown = f"{found.scheme}://{host}{found.path}" if host else found.path
+    return "".join(letter if letter.isprintable() else "?" for letter in shown[:200]) or "nowhere"

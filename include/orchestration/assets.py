@@ -26,12 +26,14 @@ _BRONZE_AND_SILVER = (
     tables.BRONZE_METRICS,
     tables.BRONZE_JOB_EVENTS,
     tables.QUARANTINE,
+    tables.FILES,
     tables.QUALITY,
     tables.OBSERVATIONS,
     tables.JOB_GRAPHS,
+    tables.OPERATOR_KEYS,
     tables.RESCALES,
 )
-_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.RESCALES)
+_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS, tables.RESCALES)
 _STEPS = (tables.PLANS, tables.LOOKS, tables.APPLIED_STEPS)
 _SHOWN = (*_STEPS, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
@@ -58,7 +60,7 @@ def inlets(stage: Stage) -> list[Asset]:
         Stage.INGEST: [RAW],
         Stage.TRAIN: [asset_of(table) for table in _SILVER],
         Stage.LEARN: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
-        Stage.FORECAST: [asset_of(tables.OBSERVATIONS)],
+        Stage.FORECAST: [asset_of(tables.OBSERVATIONS), asset_of(tables.OPERATOR_KEYS)],
         Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
         Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
         Stage.WATCH: [

@@ -16,10 +16,12 @@ from include.stages import Stage
 
 SPARK_POOL = "tidewise_spark"
 COLLECT_POOL = "tidewise_collect"
+BACKFILL_POOL = "tidewise_backfill"
 # Name -> (slots, description). A Spark application takes a driver of its own: two at a time fit a small machine.
 POOLS = {
     SPARK_POOL: (2, "Spark applications of Tidewise that run at the same time"),
     COLLECT_POOL: (1, "Pollers of Flink's REST API"),
+    BACKFILL_POOL: (1, "Readers of past hours: one at a time asks a Prometheus server"),
 }
 OWNER = "tidewise"
 
@@ -84,19 +86,33 @@ def stage_step(*stages: Stage, **options: Any) -> StageOperator:
         stages: which; each has to do with the same moment.
         options: further arguments of the operator.
     """
+    chosen = {"task_id": "_".join(stages), **_task_options(stages), **options}
+    return StageOperator(application_args=_arguments(stages), **chosen)
+
+
+def stage_steps(stage: Stage, arguments: Any, **options: Any) -> Any:
+    """Return tasks that run a stage one after the other, one for each list of arguments that another task returns.
+
+    Args:
+        stage: which.
+        arguments: what a task returns: lists of what :func:`include.stages.parse_requests` reads.
+        options: further arguments of the operator, ``task_id`` among them.
+    """
+    chosen = {**_task_options([stage]), "max_active_tis_per_dagrun": 1, **options}
+    return StageOperator.partial(**chosen).expand(application_args=arguments)
+
+
+def _task_options(stages: Sequence[Stage]) -> dict[str, Any]:
     policies = [POLICIES[stage] for stage in stages]
-    return StageOperator(
-        stages=stages,
-        task_id="_".join(stages),
-        application_args=_arguments(stages),
-        inlets=application_inlets(stages),
-        outlets=application_outlets(stages),
-        pool=SPARK_POOL,
-        priority_weight=max(policy.priority for policy in policies),
-        retries=min(policy.retries for policy in policies),
-        execution_timeout=sum((policy.timeout for policy in policies), timedelta()),
-        **options,
-    )
+    return {
+        "stages": stages,
+        "inlets": application_inlets(stages),
+        "outlets": application_outlets(stages),
+        "pool": SPARK_POOL,
+        "priority_weight": max(policy.priority for policy in policies),
+        "retries": min(policy.retries for policy in policies),
+        "execution_timeout": sum((policy.timeout for policy in policies), timedelta()),
+    }
 
 
 def _arguments(stages: Sequence[Stage]) -> list[str]:

@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from include.settings.connection import Connection, check_http_url
 from include.settings.section import DAY_S, HOUR_S, NAME, SLOTS_MAX, Section, Text, WholeSeconds
-
-_WRITE = "write http://jobmanager:8081, say"
-
-
-def _rest_url(text: str) -> str:
-    try:
-        found = urlsplit(text)
-        port = found.port
-    except ValueError as error:
-        raise ValueError(f"is no URL ({error}); {_WRITE}") from error
-    if found.scheme not in {"http", "https"}:
-        raise ValueError(f"must begin with http:// or https://; {_WRITE}")
-    if not found.hostname or not re.fullmatch(r"[A-Za-z0-9._:-]+", found.hostname) or port == 0:
-        raise ValueError(f"names no host and port; {_WRITE}")
-    if found.username is not None or found.password is not None:
-        raise ValueError(f"must not hold credentials, which logs would show; {_WRITE}")
-    if found.query or found.fragment:
-        raise ValueError(f"must end with the path; {_WRITE}")
-    return text
+from include.settings.sources import Kafka, Prometheus
 
 
 class Cluster(Section):
     """One Flink cluster; without a REST address it is only known from files of raw payloads."""
 
-    rest_url: Annotated[Text, AfterValidator(_rest_url)] | None = Field(
+    rest_url: Annotated[Text, AfterValidator(check_http_url)] | None = Field(
         None, description="address of the JobManager's REST API; unset: raw files come from elsewhere"
     )
     window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
@@ -43,6 +25,13 @@ class Cluster(Section):
         None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"
     )
     apply_mode: Literal["dry-run", "auto"] | None = Field(None, description="overrides apply.mode for this cluster")
+    elastic: bool | None = Field(
+        None,
+        description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
+    )
+    connection: Connection = Connection()
+    prometheus: Prometheus = Prometheus()
+    kafka: dict[str, Kafka] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Cluster:
@@ -53,6 +42,14 @@ class Cluster(Section):
                 f"window_s = {self.window_s} is shorter than poll_every_s = {self.poll_every_s:g}, so windows would be "
                 f"without a poll; write poll_every_s = {self.window_s} or less"
             )
+        if self.prometheus.url is not None and self.prometheus.step_s > self.window_s:
+            raise ValueError(
+                f"prometheus.step_s = {self.prometheus.step_s} is longer than window_s = {self.window_s}, so windows "
+                f"would be without a sample; write prometheus.step_s = {self.window_s} or less"
+            )
+        needs_tls = [key for key in ("ca_file", "client_cert_file") if getattr(self.connection, key) is not None]
+        if needs_tls and not (self.rest_url or "https:").startswith("https:"):
+            raise ValueError(f'connection.{needs_tls[0]} needs TLS; write rest_url = "https://..."')
         if self.apply_mode == "auto" and self.rest_url is None:
             raise ValueError('apply_mode = "auto" needs rest_url, to which steps are sent; write rest_url as well')
         return self
@@ -104,6 +101,9 @@ class Ingest(Section):
     """How raw payloads become observations."""
 
     late_allowance_h: int = Field(2, ge=0, le=8760, description="h; a line later than this is quarantined as too_late")
+    missed_hours_days: int = Field(
+        2, ge=0, le=3660, description="days; so far back hours whose raw files were not ingested are looked for; 0: not"
+    )
     max_clock_skew_s: WholeSeconds = Field(300, description="s; beyond it a line is quarantined as clock_jump")
     settle_s: int = Field(
         30, ge=0, le=DAY_S, description="s; windows count as disturbed until this long after a restart"

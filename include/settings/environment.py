@@ -118,8 +118,13 @@ def _value(variable: str, text: str, annotation: Any) -> Any:
     except (ValueError, RecursionError) as error:
         example = '["planner"]' if get_origin(annotation) is tuple else '{"cluster/job": "planner"}'
         raise EnvironmentFaultError(
-            Fault(variable, f"is no JSON ({error}); write '{example}', say", shown(text))
-        ) from error
+            Fault(variable, f"is no JSON ({error}); write '{example}', say", _shown(variable, text))
+        ) from None  # the error holds the text
+
+
+def _shown(variable: str, text: str) -> str | None:
+    """Return a value for the message; none where somebody may have written a secret."""
+    return None if "__CONNECTION__" in variable.upper() else shown(text)
 
 
 def _is_composed(annotation: Any) -> bool:

@@ -14,7 +14,8 @@ from include.policy_catalogue import nearest
 from include.policy_parameters import read_parameters
 
 _LONGEST = 120  # of a value that is shown
-_SECRET = re.compile(r"//[^/@\s]+@")
+_SECRET = re.compile(r"//.*@")
+_NEVER_SHOWN = "connection"  # a section in whose place somebody may have written a secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
 
 def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
     key = ".".join(map(_written, place))
-    kind, value = one["type"], shown(one.get("input"))
+    kind, value = one["type"], None if _NEVER_SHOWN in place else shown(one.get("input"))
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         siblings = keys_at(place[:-1], root)
         return Fault(
@@ -84,7 +85,8 @@ def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | Non
 
 def _instead(place: Sequence[Any], root: type[BaseModel] | None) -> str:
     """Return what to write instead: the default."""
-    default = _defaults(place[:-1], root).get(str(place[-1])) if place else None
+    known = place and _NEVER_SHOWN not in place
+    default = _defaults(place[:-1], root).get(str(place[-1])) if known else None
     if default is None:
         return "; remove it" if place else ""
     return f"; write {shown(default)}, say"

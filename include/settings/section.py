@@ -16,7 +16,10 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 class Section(BaseModel):
     """A section; unknown keys are refused, and so are infinite numbers and NaN."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=False)
+    # What was written is shown by include/settings/refusals.py alone, which knows where a secret may stand.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=False, hide_input_in_errors=True
+    )
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Return a copy with some keys changed, unchecked; a key of a part is written ``costs.late_weight``."""

@@ -55,11 +55,21 @@ def _registered_name(text: str) -> str:
     return text
 
 
+def _local_folder(text: str) -> str:
+    scheme, colon, _ = text.partition(":")
+    if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme):
+        raise ValueError(
+            f"is a URI of the scheme {scheme!r}, but raw files are written to a local folder; write the folder where "
+            "that storage is mounted, /mnt/raw, say"
+        )
+    return text
+
+
 class Paths(Section):
     """Where data lives; the lake may be any URI that Spark and Delta reach."""
 
     lake: Text = Field("out/lake", description="folder or URI of the Delta tables")
-    raw: Text = Field("out/raw", description="folder of the raw files")
+    raw: Annotated[Text, AfterValidator(_local_folder)] = Field("out/raw", description="folder of the raw files")
     out: Text = Field("out", description="folder of what is written besides: report, plans.json, pending steps")
 
 

@@ -19,9 +19,9 @@ from include.tables.gold import (
     POLICY_MEMORY,
     PROFILES,
 )
-from include.tables.ops import QUALITY, QUARANTINE
+from include.tables.ops import FILES, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
-from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, RESCALES
+from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, OPERATOR_KEYS, RESCALES
 
 __all__ = [
     "AGGREGATES",
@@ -29,6 +29,7 @@ __all__ = [
     "BACKTESTS",
     "BRONZE_JOB_EVENTS",
     "BRONZE_METRICS",
+    "FILES",
     "FORECASTS",
     "FORECAST_SCORES",
     "INGESTED",
@@ -36,6 +37,7 @@ __all__ = [
     "LOOKS",
     "MODEL_VERSIONS",
     "OBSERVATIONS",
+    "OPERATOR_KEYS",
     "PARALLELISM",
     "PLANS",
     "POLICY_MEMORY",
@@ -51,9 +53,11 @@ INGESTED: tuple[Table, ...] = (
     BRONZE_METRICS,
     BRONZE_JOB_EVENTS,
     QUARANTINE,
+    FILES,
     QUALITY,
     OBSERVATIONS,
     JOB_GRAPHS,
+    OPERATOR_KEYS,
     RESCALES,
 )
 """The tables that ingestion writes."""

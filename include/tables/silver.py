@@ -20,7 +20,9 @@ OBSERVATIONS = Table(
         "observed_output_rate_per_s": "DOUBLE",  # Eq. 4 of DS2
         "true_processing_rate_per_s": "DOUBLE",  # of the whole operator: Eq. 5 of DS2 = PA(p), Eq. 1 of ContTune
         "true_output_rate_per_s": "DOUBLE",  # Eq. 6 of DS2
-        "target_data_rate_per_s": "DOUBLE",  # sources: emitted + growth of the backlog; null elsewhere
+        "target_data_rate_per_s": "DOUBLE",  # sources: what arrives in Kafka, else emitted + growth of the backlog
+        # A source that shows no backlog and is backpressured: more may have arrived than it emitted.
+        "target_is_lower_bound": "BOOLEAN",
         "busy_share": "DOUBLE",  # mean over subtasks, 0..1; null when Flink did not measure it
         "busy_share_max": "DOUBLE",  # of the busiest subtask
         "idle_share": "DOUBLE",
@@ -28,7 +30,7 @@ OBSERVATIONS = Table(
         "selectivity": "DOUBLE",  # records out per record in
         "pending_records": "DOUBLE",  # backlog at a source at the end of the window; null elsewhere
         "latency_ms": "DOUBLE",  # age of the backlog at a source: pending / rate; null elsewhere
-        "samples": "INT",
+        "samples": "INT",  # 0 in a window of which only Kafka's brokers tell
         "disturbed": "BOOLEAN",  # overlaps a rescale or restart: not used for training
         **DATE_HOUR,  # of window_start
     },
@@ -54,6 +56,22 @@ JOB_GRAPHS = Table(
         "ship_strategies": "ARRAY<STRING>",  # of those edges, same order
         "parallelism": "INT",
         "max_parallelism": "INT",
+        "observed_at": "TIMESTAMP",
+        **DATE_HOUR,
+    },
+    keys=("cluster", "job", "operator", "date", "hour"),
+    partition_by=("date", "hour"),
+)
+
+OPERATOR_KEYS = Table(
+    "silver.operator_keys",  # a job's operators in the first hour of a day, and in every hour in which they changed
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "operator": "STRING",
+        "vertex_id": "STRING",  # Flink's hash of the operator's uid, or of its place in the graph
+        "position": "INT",  # topological
+        "upstream": "ARRAY<STRING>",  # names of the operators that feed it
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },

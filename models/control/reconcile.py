@@ -104,6 +104,8 @@ def desired_parallelism(case: Case) -> Intention | None:
 
 def _check_job(case: Case) -> Action | None:
     observed, history = case.observed, case.history
+    if observed.problem:
+        return Action(Verb.REFUSE, observed.problem, observed.problem_detail)
     if observed.job_id is None:
         return Action(Verb.REFUSE, "unknown_job", "the cluster has no such job")
     if history.job_id != observed.job_id:
@@ -121,7 +123,7 @@ def _follow_request(case: Case) -> Action | None:
         return None
     asked = dict(observed.requested or {})
     has_arrived = asked == dict(request.target)
-    if has_arrived and dict(observed.running) == dict(request.target):
+    if has_arrived and _runs_as(observed.running, request.target):
         return Action(Verb.CONFIRM, "runs_as_requested", "", request)
     if not has_arrived and asked != dict(request.before):
         return _notice_late_request(case) or Action(
@@ -130,6 +132,11 @@ def _follow_request(case: Case) -> Action | None:
     if case.now_s < request.deadline_s:
         return Action(Verb.WAIT, "in_flight", "a request is in flight")
     return _withdraw(case, request) if has_arrived else _end_lost(request)
+
+
+def _runs_as(running: Parallelism, target: Parallelism) -> bool:
+    """Whether all vertices that run do so as wanted; one that has finished no longer runs."""
+    return bool(running) and all(target.get(vertex) == count for vertex, count in running.items())
 
 
 def _end_lost(request: Request) -> Action:
@@ -142,7 +149,8 @@ def _withdraw(case: Case, request: Request) -> Action:
         return Action(Verb.REFUSE, "not_filled", "the earlier parallelism did not come back in time")
     if not _may_roll_back(case):
         return Action(Verb.REFUSE, "not_filled", "not filled in time, and nothing may be sent to withdraw it")
-    target = case.observed.running or request.before
+    # A vertex that has finished runs no more, and Flink wants a bound for it nevertheless.
+    target = {**request.before, **case.observed.running}
     back = _request(case, f"{request.step_id}-withdrawn", target, request.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, "not_filled", "Flink did not fill the request in time: its bound is withdrawn", back)
 
@@ -190,7 +198,7 @@ def _judge_outcome(case: Case) -> Action | None:
         return None
     if not _may_roll_back(case):
         return Action(Verb.REFUSE, "worse_than_before", f"{case.outcome.detail}; no request is allowed now")
-    target = bound_target(good, case.observed, case.limits)
+    target = bound_target({**(case.observed.requested or {}), **good}, case.observed, case.limits)
     if target == dict(case.observed.requested or {}):
         return None
     back = _request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)

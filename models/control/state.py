@@ -47,6 +47,9 @@ class ObservedJob:
         is_elastic: whether the cluster adds TaskManagers by itself (native Kubernetes, YARN), so that slots that are
             given back can be had again.
         other_autoscaler: what else rescales the job; None when nothing was found.
+        problem: name of what makes the job one that nothing may be sent to (``ambiguous_name``, ``unreadable_reply``,
+            ``missing_requirement``); empty when there is none.
+        problem_detail: one sentence for a person.
     """
 
     job_id: str | None
@@ -58,6 +61,8 @@ class ObservedJob:
     free_slots: int | None = None
     is_elastic: bool = False
     other_autoscaler: str | None = None
+    problem: str = ""
+    problem_detail: str = ""
 
     @property
     def is_restarting(self) -> bool:

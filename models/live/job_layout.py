@@ -32,13 +32,17 @@ class JobLayout:
 
 
 def name_operators(vertices: Sequence[Vertex]) -> dict[str, str]:
-    """Return vertex id -> operator: its name, with a piece of the id where several have the same, or it has none."""
-    namesakes = Counter(vertex.name for vertex in vertices)
-    named = {}
-    for vertex in vertices:
-        unique = bool(vertex.name) and namesakes[vertex.name] == 1
-        named[vertex.vertex_id] = vertex.name if unique else f"{vertex.name} ({vertex.vertex_id[:8]})".lstrip()
-    return named
+    """Return vertex id -> operator: its name, with a piece of the id where several have the same, or it has none.
+
+    The whole id stands there where even that is not unique: no two operators have one name.
+    """
+    whole = {vertex.vertex_id: f"{vertex.name} ({vertex.vertex_id})".lstrip() for vertex in vertices}
+    named = {vertex.vertex_id: vertex.name for vertex in vertices}
+    short = {vertex.vertex_id: f"{vertex.name} ({vertex.vertex_id[:8]})".lstrip() for vertex in vertices}
+    for longer in (short, whole):
+        alike = Counter(named.values())
+        named = {key: text if text and alike[text] == 1 else longer[key] for key, text in named.items()}
+    return named if len(set(named.values())) == len(named) else whole
 
 
 def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:

@@ -23,13 +23,14 @@ Node = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A vertex as a ``job`` reply shows it; parallelism 0 where it is not told, name empty where it is missing."""
+    """A vertex as a ``job`` reply shows it; parallelism 0 and texts empty where they are not told."""
 
     vertex_id: str
     name: str
     parallelism: int
     max_parallelism: int
     state: str
+    slot_sharing_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,15 @@ class JobReply:
     running_ms: int | None
     stopped_ms: tuple[int, ...]
     vertices: tuple[Vertex, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job as ``/jobs/overview`` lists it."""
+
+    job_id: str
+    name: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +103,44 @@ def read_job(found: object) -> JobReply:
                 parallelism=_count(vertex.get("parallelism")),
                 max_parallelism=_count(vertex.get("maxParallelism")) or _DEFAULT_KEY_GROUPS,
                 state=str(vertex.get("status", "")),
+                slot_sharing_group=str(vertex.get("slotSharingGroupId") or ""),
             )
             for vertex in _with_ids(reply.get("vertices"), "vertices")
         ),
     )
+
+
+def read_job_list(found: object) -> tuple[ListedJob, ...]:
+    """Read a ``/jobs/overview`` reply; an entry without id, name or state is left out.
+
+    Raises:
+        ReplyError: it has no list of jobs.
+    """
+    jobs = _object(found).get("jobs")
+    if not isinstance(jobs, list):
+        raise ReplyError(Rule.MISSING_FIELD, "jobs")
+    listed = []
+    for job in jobs:
+        told = [job.get(field) if isinstance(job, dict) else None for field in ("jid", "name", "state")]
+        texts = [_encodable(text) for text in told if isinstance(text, str)]
+        if len(texts) == len(told):
+            listed.append(ListedJob(*texts))
+    return tuple(listed)
+
+
+def read_upper_bounds(found: object) -> dict[str, int]:
+    """Read a ``resource-requirements`` reply: vertex id -> upper bound; a vertex without one is left out.
+
+    Raises:
+        ReplyError: this is no object.
+    """
+    bounds = {}
+    for vertex_id, requirement in _object(found).items():
+        parallelism = requirement.get("parallelism") if isinstance(requirement, dict) else None
+        count = _count(parallelism.get("upperBound")) if isinstance(parallelism, dict) else 0
+        if count:
+            bounds[vertex_id] = count
+    return bounds
 
 
 def read_plan(found: object) -> tuple[Node, ...]:

@@ -66,7 +66,8 @@ class PollHistory:
         """Take in replies of one or more polls, in any order; returns what cannot be used, which harms nothing else."""
         faults: list[Fault] = []
         measured: list[_Measured] = []
-        for record in sorted(records, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
+        told = (record for record in records if record.kind != Kind.KAFKA_OFFSETS)  # those are read by ingestion alone
+        for record in sorted(told, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
             try:
                 self._add_record(record, measured, faults)
             except ReplyError as error:

@@ -6,7 +6,7 @@ Series travel as one row of arrays each, in a bounded number of batches: a batch
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +17,7 @@ from include.stages import StageRequest
 from models.forecasting import Calendar
 from models.forecasting.boosting import Fit
 from spark_jobs.forecast.series import RESULT_SCHEMA, ForecastTask, fit_global, make_forecaster
+from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import SERIES, source_series
 from spark_jobs.lake import Lake
 from spark_jobs.session import threads
@@ -146,7 +147,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     """Forecast every source of the history; replaces the forecasts of the same ``as_of``."""
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
-    series = source_series(lake.read(tables.OBSERVATIONS), task).persist()
+    renames = read_renames(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of)
+    series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), task).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
     try:

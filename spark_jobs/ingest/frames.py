@@ -12,22 +12,26 @@ from pyspark.sql import DataFrame
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,
+    FILES,
     INGESTED,
     JOB_GRAPHS,
     OBSERVATIONS,
+    OPERATOR_KEYS,
     QUALITY,
     QUARANTINE,
     RESCALES,
     Table,
 )
 from include.utc import Interval
-from spark_jobs.ingest import marked_rows, quality, raw_input, silver
+from spark_jobs.ingest import file_counts, marked_rows, quality, quarantine, raw_input, silver
 from spark_jobs.ingest.dependency_graph import Node
 from spark_jobs.ingest.hours import hours_where, select_hours
 from spark_jobs.job_history import job_replies
 from spark_jobs.job_history.job_graphs import build_job_graphs
+from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.samples import select_source_samples
 from spark_jobs.lake import Lake
+from spark_jobs.raw_parsing.parsed_lines import select_files, select_lines
 from spark_jobs.timestamps import timestamp_literal
 
 
@@ -89,7 +93,8 @@ FRAMES = (
     Node("tables", prepare_tables, ("lake",)),
     # raw files -> parsed rows. Late rows are seldom: repeated keys are looked for as if there were none.
     Node("own_files", raw_input.list_own_files, ("lake", "settings", "interval")),
-    Node("own_rows", raw_input.parse_own_rows, ("lake", "settings", "interval", "own_files")),
+    Node("parsed", raw_input.parse_own_rows, ("lake", "settings", "interval", "own_files")),
+    Node("own_rows", select_lines, ("parsed",)),
     Node("own_repeated", raw_input.find_repeated_keys, ("own_rows",)),
     Node("line_counts", quality.count_lines, ("own_rows", "interval")),
     Node("hours", raw_input.widen_hours, ("interval", "line_counts")),
@@ -114,18 +119,25 @@ FRAMES = (
     Node("observed_hours", silver.choose_observed_hours, ("stops", "looked_back", "hours")),
     Node("earlier_metrics", silver.read_earlier_metrics, ("tables", "observed_hours", "hours")),
     Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "settings")),
-    Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "hours")),
+    Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "observed_hours")),
     Node("observations", keep(silver.make_observations), ("samples", "changes", "unsettled", "observed_hours")),
+    Node("arrivals", silver.find_arrivals, ("earlier_events", "events", "settings")),
+    Node("all_observations", silver.add_arrivals, ("observations", "arrivals", "names", "observed_hours")),
     Node("sources", select_source_samples, ("samples",)),
     Node("earlier_rescales", silver.read_earlier_rescales, ("tables", "looked_back", "hours")),
-    Node("all_rescales", silver.make_rescales, ("stops", "sources", "names", "earlier_rescales", "settings")),
+    Node("all_rescales", silver.make_rescales, ("stops", "sources", "earlier_rescales", "settings")),
     Node("rescales", select_hours, ("all_rescales", "looked_back")),
-    Node("all_job_graphs", build_job_graphs, ("polls", "plans", "names")),
+    Node("all_job_graphs", keep(build_job_graphs), ("polls", "plans")),
     Node("job_graphs", select_hours, ("all_job_graphs", "hours")),
+    Node("all_operator_keys", build_operator_keys, ("all_job_graphs",)),
+    Node("operator_keys", select_hours, ("all_operator_keys", "hours")),
     # -> quarantine and quality, of the interval's own directories
     Node("own_marked", marked_rows.select_own_rows, ("marked", "interval")),
-    Node("quarantine", keep(marked_rows.collect_quarantine), ("lake", "own_files", "own_marked")),
-    Node("refusal_counts", quality.count_refusals, ("own_files", "own_marked", "quarantine")),
+    Node("read_files", select_files, ("parsed",)),
+    Node("files", keep(file_counts.count_files), ("lake", "own_files", "read_files", "own_marked")),
+    Node("quarantine", keep(marked_rows.collect_quarantine), ("lake", "own_files", "own_marked", "files")),
+    Node("refusals", quarantine.name_refusals, ("quarantine",)),
+    Node("refusal_counts", quality.count_refusals, ("own_files", "files")),
     Node("window_counts", quality.count_windows, ("observations", "interval")),
     Node("counts", quality.merge_counts, ("line_counts", "refusal_counts", "window_counts")),
     Node("quality", quality.make_quality_rows, ("lake", "interval", "counts")),
@@ -136,9 +148,11 @@ TABLES = (
     # The largest write takes half of the cores, so that all else goes on beside it.
     TableSlice(BRONZE_METRICS, "metrics", "hours", core_share=0.5),
     TableSlice(JOB_GRAPHS, "job_graphs", "hours"),
+    TableSlice(OPERATOR_KEYS, "operator_keys", "hours"),
     # A task writes a file for every hour: no more tasks than can run at once.
-    TableSlice(OBSERVATIONS, "observations", "observed_hours", core_share=1.0),
+    TableSlice(OBSERVATIONS, "all_observations", "observed_hours", core_share=1.0),
     TableSlice(RESCALES, "rescales", "looked_back"),
     TableSlice(QUARANTINE, "quarantine", "interval"),
+    TableSlice(FILES, "files", "interval"),
     TableSlice(QUALITY, "quality", "interval", where=interval_where),
 )

@@ -1,74 +1,21 @@
-"""What was wrong with the input: rows of ops.quarantine, and one row of ops.quality per interval and cluster."""
+"""How good the input was: one row of ops.quality per interval and cluster."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from include.tables import QUALITY, QUARANTINE
+from include.raw_files import RawFile
+from include.tables import QUALITY
 from include.utc import Interval
 from spark_jobs.ingest.hours import hours_where
-from spark_jobs.lake import Lake, date_hour_columns, rows_of
-from spark_jobs.raw_parsing.envelopes import DAMAGED
-from spark_jobs.raw_parsing.raw_files import RawFile
+from spark_jobs.lake import Lake, rows_of
 
 Counts = dict[str, dict[str, Any]]
 """Per cluster, columns of ops.quality by name."""
-_FOUND = "STRUCT<reason: STRING, detail: STRING, raw: STRING>"
-
-
-def quarantine_rows(rows: DataFrame) -> DataFrame:
-    """Return one row per line that has a fault, with the line as received, and one per metric value that has a fault.
-
-    Of a line that only has faulty values, the rest stands in bronze.
-    """
-    of_line = F.array(F.struct("fault.reason", "fault.detail", F.col("line").alias("raw")).cast(_FOUND))
-    of_values = F.when(~F.col("duplicate"), F.col("value_faults"))
-    found = F.when(F.col("fault").isNotNull(), of_line).otherwise(of_values)
-    faulty = rows.where("fault IS NOT NULL OR value_faults IS NOT NULL").withColumn("found", F.explode(found))
-    return faulty.select(
-        F.col("cluster_dir").alias("cluster"),
-        "found.reason",
-        "found.detail",
-        "found.raw",
-        "observed_at",
-        "source_file",
-        *date_hour_columns("dir_hour"),
-    ).select(*QUARANTINE.columns)
-
-
-def add_lines(rows: DataFrame, lines: Callable[[list[str]], DataFrame]) -> DataFrame:
-    """Fill in the lines of rows whose fault was found only by comparing them with others.
-
-    Args:
-        rows: marked rows that may have faults.
-        lines: reads the lines of the files of the given names; columns ``LINE_COLUMNS``.
-    """
-    bare = rows.where("fault IS NOT NULL AND line IS NULL").localCheckpoint()
-    files = [row["source_file"] for row in bare.select("source_file").distinct().collect()]
-    if not files:
-        return rows
-    wanted = bare.select("source_file", "line_number")
-    found = lines(files).join(F.broadcast(wanted), ["source_file", "line_number"], "left_semi")
-    complete = bare.drop("line").join(found, ["source_file", "line_number"], "left")
-    return rows.where("fault IS NULL OR line IS NOT NULL").unionByName(complete.select(*rows.columns))
-
-
-def quarantine_files(spark: SparkSession, files: Iterable[RawFile]) -> DataFrame:
-    """Return one row per file that is empty or too large to be read."""
-    found = []
-    for file in files:
-        if file.is_readable:
-            continue
-        reason = "file_too_large" if file.size else "empty_file"
-        located = {"cluster": file.cluster, "source_file": file.name, "raw": file.name}
-        dated = {"date": file.hour.date(), "hour": file.hour.hour}
-        found.append({"reason": reason, "detail": f"{file.size} bytes", **located, **dated})
-    return rows_of(spark, QUARANTINE.columns, found)
 
 
 def count_lines(rows: DataFrame, interval: Interval) -> Counts:
@@ -77,7 +24,6 @@ def count_lines(rows: DataFrame, interval: Interval) -> Counts:
     hour = F.col("dir_hour")
     own = rows.where((hour >= F.lit(interval.start)) & (hour < F.lit(interval.end)))
     counts = own.groupBy(F.col("cluster_dir").alias("cluster")).agg(
-        F.count_if(~F.col("fault.reason").eqNullSafe(DAMAGED)).alias("rows"),
         F.coalesce(F.sum("metric_values"), F.lit(0)).cast("BIGINT").alias("metric_values"),
         F.coalesce(F.sum("not_measured"), F.lit(0)).cast("BIGINT").alias("not_measured"),
         F.count_if(late).alias("late"),
@@ -86,15 +32,27 @@ def count_lines(rows: DataFrame, interval: Interval) -> Counts:
     return _collect_counts(counts)
 
 
-def count_refusals(own_files: Iterable[RawFile], own_marked: DataFrame, quarantine: DataFrame) -> Counts:
-    """Count the interval's own files, the rows that repeat another, and the rows of ops.quarantine."""
-    files = Counter(file.cluster for file in own_files)
-    repeated = own_marked.where("duplicate").groupBy(F.col("cluster_dir").alias("cluster"))
-    return merge_counts(
-        {cluster: {"files": number} for cluster, number in files.items()},
-        _collect_counts(repeated.agg(F.count(F.lit(1)).alias("duplicate"))),
-        _collect_counts(quarantine.groupBy("cluster").agg(F.count(F.lit(1)).alias("quarantined"))),
+def count_refusals(own_files: list[RawFile], files: DataFrame) -> Counts:
+    """Count the interval's own files, and what became of their lines.
+
+    Args:
+        own_files: with what is misplaced or cannot be read.
+        files: from :func:`spark_jobs.ingest.file_counts.count_files`.
+    """
+    refused = Counter(file.cluster for file in own_files if file.cluster and file.fault is not None)
+    damaged = F.count_if(F.col("reason").isNotNull() & F.col("detail").isNotNull())
+    counted = _collect_counts(
+        files.groupBy("cluster").agg(
+            F.count(F.lit(1)).alias("files"),
+            F.sum("lines").alias("rows"),
+            *[F.sum(name).alias(name) for name in ("kept", "duplicate", "quarantined", "quarantined_values")],
+            damaged.alias("quarantined_files"),
+        )
     )
+    for cluster, number in refused.items():
+        found = counted.setdefault(cluster, {})
+        found["quarantined_files"] = found.get("quarantined_files", 0) + number
+    return counted
 
 
 def count_windows(observations: DataFrame, interval: Interval) -> Counts:

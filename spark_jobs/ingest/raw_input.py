@@ -12,28 +12,32 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
+from include.raw_files import RawFile
 from include.settings import Settings
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.quality import Counts
 from spark_jobs.lake import Lake
 from spark_jobs.raw_parsing import bronze_rows
-from spark_jobs.raw_parsing.parsed_lines import parse_lines
-from spark_jobs.raw_parsing.raw_files import RawFile, hour_range, list_files, read_contents
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_lines
+from spark_jobs.raw_parsing.raw_contents import RawContents, read_contents
+from spark_jobs.raw_parsing.raw_files import hour_range, list_files, list_files_and_faults
 
 
 def list_own_files(lake: Lake, settings: Settings, interval: Interval) -> list[RawFile]:
-    """Return the raw files of the interval's own directories."""
-    return list_files(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
+    """Return the raw files of the interval's own directories, and what cannot be read or is misplaced."""
+    return list_files_and_faults(lake.spark, settings.paths.raw, hour_range(interval.start, interval.end))
 
 
 def parse_own_rows(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> DataFrame:
-    """Return the lines of the interval's own directories, and of those around what was observed in the interval."""
+    """Return the lines of the interval's own directories, and of those around what was observed in the interval.
+
+    One more row for each file tells how many lines it has.
+    """
     start, end = interval.start, interval.end
     allowance = timedelta(hours=settings.ingest.late_allowance_h)
     before = _read_files(lake, settings, start - _ahead(settings), start, observed=(start, end))
     after = _read_files(lake, settings, end, end + allowance, observed=(None, end))
-    contents = read_contents(lake.spark, own_files).unionByName(before.unionByName(after))
-    return parse_lines(contents, settings.ingest)
+    return parse_lines(read_contents(lake.spark, own_files) + before + after, settings.ingest)
 
 
 def widen_hours(interval: Interval, line_counts: Counts) -> Interval:
@@ -48,9 +52,8 @@ def parse_late_rows(lake: Lake, settings: Settings, interval: Interval, hours: I
     if hours.start == interval.start:
         return None
     first = hours.start - _ahead(settings)
-    return parse_lines(
-        _read_files(lake, settings, first, interval.start, observed=(hours.start, interval.start)), settings.ingest
-    )
+    contents = _read_files(lake, settings, first, interval.start, observed=(hours.start, interval.start))
+    return select_lines(parse_lines(contents, settings.ingest))
 
 
 def add_late_rows(own_rows: DataFrame, late_rows: DataFrame | None) -> DataFrame:
@@ -78,6 +81,6 @@ def _ahead(settings: Settings) -> timedelta:
 
 def _read_files(
     lake: Lake, settings: Settings, start: datetime, end: datetime, observed: tuple[datetime | None, datetime | None]
-) -> DataFrame:
+) -> RawContents:
     files = list_files(lake.spark, settings.paths.raw, hour_range(start, end))
     return read_contents(lake.spark, files, *observed)

@@ -14,7 +14,16 @@ from include.settings import Settings
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS, RESCALES
 from include.utc import Interval, floor_hour
 from spark_jobs.ingest.hours import LOOKBACK, read_hours, select_hours
-from spark_jobs.job_history import job_graphs, job_replies, observations, rescales, restarts, samples
+from spark_jobs.job_history import (
+    job_graphs,
+    job_replies,
+    kafka_arrivals,
+    observations,
+    operator_names,
+    rescales,
+    restarts,
+    samples,
+)
 from spark_jobs.lake import Lake
 
 
@@ -46,7 +55,7 @@ def type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
 def name_operators(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Return the names of vertices, with ``is_source``."""
     sources = job_graphs.find_sources(plans)
-    named = job_replies.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
+    named = operator_names.name_operators(polls).join(sources, ["cluster", "job_id", "vertex_id"], "left")
     return named.withColumn("is_source", samples.source_or_named())
 
 
@@ -74,9 +83,11 @@ def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interv
     return Interval(max(looked_back.start, hour), hours.end)
 
 
-def find_unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, hours: Interval) -> DataFrame:
+def find_unsettled_windows(
+    stops: DataFrame, polls: DataFrame, settings: Settings, observed_hours: Interval
+) -> DataFrame:
     """Return the windows in which a job stopped or started."""
-    return rescales.find_unsettled_windows(stops, polls, settings, hours.end)
+    return rescales.find_unsettled_windows(stops, polls, settings, observed_hours.end, observed_hours.start)
 
 
 def make_samples(earlier_metrics: DataFrame, metrics: DataFrame, names: DataFrame, settings: Settings) -> DataFrame:
@@ -89,8 +100,18 @@ def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: Dat
     return select_hours(observations.build_observations(all_samples, changes, unsettled), hours)
 
 
-def make_rescales(
-    stops: DataFrame, sources: DataFrame, names: DataFrame, earlier_rescales: DataFrame, settings: Settings
-) -> DataFrame:
+def find_arrivals(earlier_events: DataFrame, events: DataFrame, settings: Settings) -> DataFrame | None:
+    """Return what arrived in the topics of sources; None when the settings name no topics."""
+    return kafka_arrivals.find_arrivals(
+        earlier_events.unionByName(events.drop("event"), allowMissingColumns=True), settings.clusters
+    )
+
+
+def add_arrivals(measured: DataFrame, arrivals: DataFrame | None, names: DataFrame, hours: Interval) -> DataFrame:
+    """Return the rows of silver.observations, with what arrived as the target data rate of sources."""
+    return kafka_arrivals.add_arrivals(measured, arrivals, names, hours)
+
+
+def make_rescales(stops: DataFrame, sources: DataFrame, earlier_rescales: DataFrame, settings: Settings) -> DataFrame:
     """Return the rows of silver.rescales."""
-    return rescales.build_rescales(stops, sources, names, earlier_rescales, settings.ingest)
+    return rescales.build_rescales(stops, sources, earlier_rescales, settings.ingest)

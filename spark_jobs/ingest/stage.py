@@ -6,6 +6,8 @@ tables.  Lines are parsed once and kept; each table is written from them.
 
 from __future__ import annotations
 
+import logging
+
 from pyspark.sql import SparkSession
 
 from include.settings import Settings
@@ -17,14 +19,18 @@ from spark_jobs.ingest.quality import Counts
 from spark_jobs.lake import Lake, planned_once
 from spark_jobs.session import threads
 
+log = logging.getLogger(__name__)
 _COUNTED = (
     "files",
     "rows",
     "metric_values",
     "late",
+    "kept",
     "duplicate",
     "not_measured",
     "quarantined",
+    "quarantined_values",
+    "quarantined_files",
     "jobs",
     "observations",
     "missing_windows",
@@ -36,9 +42,15 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     given = {"lake": Lake(spark, settings.paths.lake), "settings": settings, "interval": request.interval}
     with planned_once(spark), threads(spark) as pool:
         made = run_graph([*FRAMES, *(slice_.node for slice_ in TABLES)], given, pool)
-    return _summarise(made["counts"], made["hours"])
+    for refusal in made["refusals"]:
+        log.warning("quarantined: %s", refusal)
+    return _summarise(made["counts"], made["hours"], made["refusals"])
 
 
-def _summarise(counts: Counts, hours: Interval) -> dict[str, object]:
+def _summarise(counts: Counts, hours: Interval, refusals: list[str]) -> dict[str, object]:
     totals = {name: sum(int(found.get(name) or 0) for found in counts.values()) for name in _COUNTED}
-    return {**totals, "start": format_utc(hours.start), "end": format_utc(hours.end)}
+    lost = totals["rows"] - totals["kept"] - totals["duplicate"] - totals["quarantined"]
+    if lost:
+        log.error("%d lines are in no table: please report this with the raw files", lost)
+    shown = {"refusals": refusals} if refusals else {}
+    return {**totals, "start": format_utc(hours.start), "end": format_utc(hours.end), **shown}

@@ -10,18 +10,16 @@ from spark_jobs.lake import date_hour_columns
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 
-def build_job_graphs(polls: DataFrame, plans: DataFrame, operators: DataFrame) -> DataFrame:
+def build_job_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     """Join the last ``job`` reply of every hour with the plan in force at that time.
 
     Args:
         polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
         plans: from :func:`spark_jobs.job_history.job_replies.select_plans`; polled about once an hour, it holds
             until the next.
-        operators: names by vertex.
     """
-    hourly = _last_of_hour(polls.where(F.col("state") == RUNNING), "job", "vertices").withColumnRenamed(
-        "seen", "seen_at"
-    )
+    running = polls.where(F.col("state") == RUNNING)
+    hourly = _last_of_hour(running, "job", "vertices", "operators").withColumnRenamed("seen", "seen_at")
     of_job = Window.partitionBy("cluster", "job_id").orderBy("date", "hour").rowsBetween(Window.unboundedPreceding, 0)
     joined = hourly.join(_last_of_hour(plans, "nodes").drop("seen"), ["cluster", "job_id", "date", "hour"], "full")
     held = joined.withColumn("nodes", F.last("nodes", ignorenulls=True).over(of_job))
@@ -30,7 +28,7 @@ def build_job_graphs(polls: DataFrame, plans: DataFrame, operators: DataFrame) -
     current = held.where("job IS NOT NULL AND nodes IS NOT NULL").withColumn("rank", F.row_number().over(of_name))
     deep = current.where("rank = 1").withColumn("depths", F.expr(_DEPTHS))
     vertices = deep.withColumn("node", F.explode(F.expr(_POSITIONED)))
-    return _named(vertices, operators).select(*JOB_GRAPHS.columns)
+    return _named(vertices).select(*JOB_GRAPHS.columns)
 
 
 def find_sources(plans: DataFrame) -> DataFrame:
@@ -57,21 +55,18 @@ def _of_last(columns: tuple[str, ...]) -> list[Column]:
     return [F.col(f"last.{column}") for column in columns]
 
 
-def _named(vertices: DataFrame, operators: DataFrame) -> DataFrame:
-    with_ids = vertices.withColumn("vertex_id", F.col("node.id"))
-    names = F.broadcast(operators.select("cluster", "job_id", "vertex_id", "operator"))
-    by_id = operators.groupBy("cluster", "job_id").agg(
-        F.map_from_entries(F.collect_list(F.struct("vertex_id", "operator"))).alias("name_of")
-    )
-    found = F.filter("vertices", lambda vertex: vertex["id"] == F.col("vertex_id"))
-    joined = with_ids.join(names, ["cluster", "job_id", "vertex_id"]).join(F.broadcast(by_id), ["cluster", "job_id"])
+def _named(vertices: DataFrame) -> DataFrame:
+    """Name the vertices as the last reply does; one that it does not name is left out."""
+    found = F.filter("vertices", lambda vertex: vertex["id"] == F.col("node.id"))
+    name_of = F.map_from_entries("operators")
     inputs = F.coalesce("node.inputs", F.array())
-    return joined.withColumn("vertex", F.get(found, F.lit(0))).select(
+    named = vertices.withColumns({"name_of": name_of, "vertex": F.get(found, F.lit(0))}).where("vertex IS NOT NULL")
+    return named.select(
         "cluster",
         "job",
         "job_id",
-        "operator",
-        "vertex_id",
+        F.col("name_of")[F.col("node.id")].alias("operator"),
+        F.col("node.id").alias("vertex_id"),
         F.col("node.position").alias("position"),
         F.transform(inputs, lambda edge: F.col("name_of")[edge["id"]]).alias("upstream"),
         F.transform(inputs, lambda edge: edge["ship_strategy"]).alias("ship_strategies"),

@@ -8,7 +8,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
+from spark_jobs.job_history.operator_names import name_jobs, operators_of
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
+from spark_jobs.raw_parsing.event_bodies import are_unusable, vertex_ids
 from spark_jobs.raw_parsing.reply_schema import REPLY, RUNNING, STOPPED
 
 _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
@@ -21,16 +23,19 @@ def read_replies(events: DataFrame) -> DataFrame:
         events: rows of bronze.job_events; in ``event`` what is read of a body already, null where it has to be read.
     """
     reply = F.coalesce("event", F.from_json("body", REPLY)).alias("reply")
-    return events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
+    read = events.where(F.col("kind").isin(*_KINDS)).select("cluster", "job_id", "observed_at", "kind", reply)
+    # Bronze may hold replies that were taken in before there was a rule for them.
+    return read.where(~F.coalesce(are_unusable(vertex_ids("reply")), F.lit(False)))
 
 
 def select_polls(replies: DataFrame) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
-    ``vector`` is its parallelism as ``ARRAY<STRUCT<vertex_id, parallelism>>``, sorted: Flink's order varies.
+    ``operators`` are its names as ``ARRAY<STRUCT<vertex_id, operator>>``, ``vector`` is its parallelism as
+    ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``; both are sorted: Flink's order varies.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
-    return _of(replies, Kind.JOB).select(
+    polls = _of(replies, Kind.JOB).select(
         "cluster",
         F.col("reply.name").alias("job"),
         "job_id",
@@ -39,28 +44,9 @@ def select_polls(replies: DataFrame) -> DataFrame:
         timestamp_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
         F.transform(F.filter(stopped, lambda ms: ms > 0), timestamp_of_ms).alias("stopped_at"),
         "reply.vertices",
-        _vector(F.col("reply.vertices")).alias("vector"),
+        operators_of(F.col("reply.vertices")).alias("operators"),
     )
-
-
-def name_operators(polls: DataFrame) -> DataFrame:
-    """Return ``cluster, job_id, vertex_id`` -> ``job, operator``, the names that every table is keyed by.
-
-    Two vertices of one job may bear the same name (two sinks, say): those get a piece of their id appended.
-    """
-    vertices = polls.select("cluster", "job", "job_id", "vertices").select(
-        "cluster", "job", "job_id", F.transform("vertices", lambda v: F.struct(v["id"], v["name"])).alias("named")
-    )
-    named = vertices.distinct().select("cluster", "job", "job_id", F.explode("named").alias("vertex")).distinct()
-    same_name = Window.partitionBy("cluster", "job_id", "vertex.name")
-    counted = named.withColumn("namesakes", F.count(F.lit(1)).over(same_name))
-    short_id = F.substring("vertex.id", 1, 8)
-    unique = F.when(F.col("namesakes") == 1, F.col("vertex.name")).otherwise(
-        F.concat(F.col("vertex.name"), F.lit(" ("), short_id, F.lit(")"))
-    )
-    return counted.select(
-        "cluster", "job", "job_id", F.col("vertex.id").alias("vertex_id"), unique.alias("operator")
-    ).dropDuplicates(["cluster", "job_id", "vertex_id"])
+    return name_jobs(polls).withColumn("vector", _vector())
 
 
 def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:
@@ -121,6 +107,15 @@ def _of(replies: DataFrame, kind: Kind) -> DataFrame:
     return replies.where((F.col("kind") == kind) & F.col("reply").isNotNull())
 
 
-def _vector(vertices: Column) -> Column:
-    pairs = F.transform(vertices, lambda v: F.struct(v["id"].alias("vertex_id"), v["parallelism"].alias("parallelism")))
-    return F.sort_array(F.filter(pairs, lambda pair: pair["parallelism"] >= 1))
+def _vector() -> Column:
+    """Return the parallelism of a poll's vertices, in the order of its operators."""
+
+    def with_parallelism(operator: Column) -> Column:
+        vertex = F.get(F.filter("vertices", lambda v: v["id"] == operator["vertex_id"]), F.lit(0))
+        return F.struct(
+            operator["vertex_id"].alias("vertex_id"),
+            vertex["parallelism"].alias("parallelism"),
+            operator["operator"].alias("operator"),
+        )
+
+    return F.filter(F.transform("operators", with_parallelism), lambda pair: pair["parallelism"] >= 1)

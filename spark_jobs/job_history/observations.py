@@ -12,11 +12,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
+from models.live.windows import BACKPRESSURED_ABOVE
 from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY
 from spark_jobs.lake import date_hour_columns
 
 _WINDOW_KEY = (*VERTEX_KEY, "window_start")  # in the order of samples
-_SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "window_start")
+_SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "vertex_id", "window_start")
 _SHARES = {"busy": "busy_share", "idle": "idle_share", "backpressured": "backpressured_share"}
 
 
@@ -58,12 +59,14 @@ def _windows(samples: DataFrame) -> DataFrame:
 
 
 def _superseded(samples: DataFrame) -> DataFrame:
-    """Return the windows of former ids: a job submitted again inside a window has samples under two, the later stands.
+    """Return the windows of former ids: a window of a job submitted again has samples under two, the later stands.
 
     Looked for among resubmitted jobs alone: they are few, and all windows would have to be sorted.
     """
     lasts = samples.where("is_resubmitted").groupBy(*_SUPERSEDED_KEY).agg(F.max("observed_at").alias("last_at"))
-    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(F.desc("last_at"), "job_id")
+    latest = Window.partitionBy("cluster", "job", "operator", "window_start").orderBy(
+        F.desc("last_at"), "job_id", "vertex_id"
+    )
     return lasts.withColumn("rank", F.row_number().over(latest)).where("rank > 1").drop("rank", "last_at")
 
 
@@ -102,9 +105,11 @@ def _observed() -> dict[str, Column]:
 
 
 def _share(total: str, gauge: str) -> Column:
-    # Flink counts in steps of its measurement: a share may come out a little above one.
+    # Flink counts in steps of its measurement: a share may come out a little above one. What was not measured stays
+    # null, which `least` would pass over.
     counted = _ratio(F.col(f"d_{total}") / F.lit(1000.0), F.col(f"d_{total}_dt_s"))
-    return F.least(F.coalesce(counted, F.col(gauge) / F.lit(1000.0)), F.lit(1.0))
+    share = F.coalesce(counted, F.col(gauge) / F.lit(1000.0))
+    return F.when(share > 1.0, F.lit(1.0)).otherwise(share)
 
 
 def _derived() -> dict[str, Column]:
@@ -120,6 +125,9 @@ def _derived() -> dict[str, Column]:
         "true_processing_rate_per_s": F.when(worked, processed / busy),
         "true_output_rate_per_s": F.when(worked, out / busy),
         "target_data_rate_per_s": F.when(is_source, _target(out, growth)),
+        "target_is_lower_bound": F.coalesce(
+            is_source & pending.isNull() & (F.col("backpressured_share") > BACKPRESSURED_ABOVE), F.lit(False)
+        ),
         "busy_share_max": F.greatest(F.col("busy_share_max"), busy),
         "selectivity": F.when(~is_source & (processed > 0), out / processed),
         "pending_records": pending,

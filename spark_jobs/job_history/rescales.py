@@ -5,7 +5,7 @@ A job that stopped and runs again bears a new RUNNING time in its ``job`` replie
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,17 +22,15 @@ _STALE_REPLY_S = 2.0
 _LOAD_WINDOWS = 2
 # A job that came to run this shortly before its first reply started then.
 _FRESH_START_S = 60
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def build_rescales(
-    events: DataFrame, sources: DataFrame, operators: DataFrame, earlier: DataFrame, rules: Ingest
-) -> DataFrame:
+def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, rules: Ingest) -> DataFrame:
     """Return the rows of silver.rescales of events that came to an end.
 
     Args:
         events: from :func:`spark_jobs.job_history.restarts.find_stops`.
         sources: from :func:`spark_jobs.job_history.samples.select_source_samples`, of the hours that this run looks at.
-        operators: names by vertex.
         earlier: rows of silver.rescales already there, for events whose first hours this run no longer looks at: what
             was found of them stands, what was missing (a catch-up that ended after their hour) is filled in.
         rules: the settings of ingestion.
@@ -44,7 +42,9 @@ def build_rescales(
     completed = known.withColumns(
         {"caught_up_at": caught_up_at, "load_per_s": F.coalesce("earlier_load_per_s", "load_per_s")}
     ).withColumns(_durations())
-    named = _named(completed, operators)
+    named = completed.withColumns(
+        {f"parallelism_{side}": _by_operator(f"vector_{side}") for side in ("before", "after")}
+    )
     return named.select("*", *date_hour_columns("started_at")).select(*RESCALES.columns)
 
 
@@ -59,7 +59,9 @@ def find_job_starts(polls: DataFrame) -> DataFrame:
     return started.where(fresh).select("cluster", "job_id", F.col("ended_at").alias("started_at"), "ended_at")
 
 
-def find_unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime) -> DataFrame:
+def find_unsettled_windows(
+    stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
+) -> DataFrame:
     """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started.
 
     A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
@@ -69,29 +71,43 @@ def find_unsettled_windows(stops: DataFrame, polls: DataFrame, settings: Setting
         polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
         settings: of clusters and ingestion.
         horizon: end of the data.
+        since: windows before it are not wanted.
     """
     events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(find_job_starts(polls))
-    return find_disturbed_windows(events, window_length_s(settings.clusters), horizon, settings.ingest.settle_s)
+    return find_disturbed_windows(
+        events, window_length_s(settings.clusters), (since, horizon), settings.ingest.settle_s
+    )
 
 
-def find_disturbed_windows(events: DataFrame, window_s: Column, horizon: datetime, settle_s: int) -> DataFrame:
+def find_disturbed_windows(
+    events: DataFrame, window_s: Column, bounds: tuple[datetime, datetime], settle_s: int
+) -> DataFrame:
     """Return ``cluster, job_id, window_start`` of every window from a stop until ``settle_s`` after the job runs again.
 
-    A job that does not run yet is disturbed until ``horizon``.
+    A job that does not run yet is disturbed until the end of the data.
 
     Args:
         events: ``cluster, job_id, started_at, ended_at``.
         window_s: length of the windows of a row's cluster.
-        horizon: end of the data.
+        bounds: of the data; whatever an event says of its time, there are no windows outside.
         settle_s: how long after a start the windows still count as disturbed.
     """
-    ended = F.coalesce(F.unix_seconds("ended_at") + settle_s, F.lit(int(horizon.timestamp())))
-    dated = events.withColumn("window_s", window_s).withColumn("last_s", ended)
-    first_s = F.unix_seconds("started_at")
-    starts = F.sequence(
-        first_s - first_s % F.col("window_s"), F.greatest(first_s, "last_s"), F.col("window_s").cast("BIGINT")
+    since_s, horizon_s = (int(bound.timestamp()) for bound in bounds)
+    ended = F.coalesce(F.unix_seconds("ended_at") + settle_s, F.lit(horizon_s))
+    dated = events.withColumns(
+        {
+            "window_s": window_s,
+            "first_s": F.greatest(F.unix_seconds("started_at"), F.lit(since_s)),
+            "last_s": F.least(ended, F.lit(horizon_s)),
+        }
     )
-    spread = dated.select("cluster", "job_id", F.explode(starts).alias("window_start_s"))
+    inside = dated.where((F.col("first_s") <= horizon_s) & ((F.col("last_s") >= since_s) | F.col("last_s").isNull()))
+    starts = F.sequence(
+        F.col("first_s") - F.col("first_s") % F.col("window_s"),
+        F.greatest("first_s", "last_s"),
+        F.col("window_s").cast("BIGINT"),
+    )
+    spread = inside.select("cluster", "job_id", F.explode(starts).alias("window_start_s"))
     return spread.select("cluster", "job_id", F.timestamp_seconds("window_start_s").alias("window_start")).distinct()
 
 
@@ -143,24 +159,6 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     return closed.join(effects, list(_EVENT_KEY), "left")
 
 
-def _named(events: DataFrame, operators: DataFrame) -> DataFrame:
-    """Turn parallelism by vertex id into maps by operator name."""
-    names = operators.groupBy("cluster", "job_id").agg(
-        F.map_from_entries(F.collect_list(F.struct("vertex_id", "operator"))).alias("name_of")
-    )
-    before = names.withColumnsRenamed({"job_id": "job_id_before", "name_of": "name_before"})
-
-    def by_name(vector: str, names_of: str) -> Column:
-        return F.map_from_entries(
-            F.transform(vector, lambda pair: F.struct(F.col(names_of)[pair["vertex_id"]], pair["parallelism"]))
-        )
-
-    joined = events.join(F.broadcast(names), ["cluster", "job_id"]).join(
-        F.broadcast(before), ["cluster", "job_id_before"]
-    )
-    return joined.withColumns(
-        {
-            "parallelism_before": by_name("vector_before", "name_before"),
-            "parallelism_after": by_name("vector_after", "name_of"),
-        }
-    )
+def _by_operator(vector: str) -> Column:
+    """Return parallelism by operator."""
+    return F.map_from_entries(F.transform(vector, lambda pair: F.struct(pair["operator"], pair["parallelism"])))

@@ -128,7 +128,7 @@ def _with_checkpoint(stops: DataFrame, checkpoints: DataFrame) -> DataFrame:
 
 def _event_columns() -> list[Column | str]:
     is_last = F.col("following").isNull()
-    changed = is_last & (F.col("vector_before") != F.col("vector_after"))
+    changed = is_last & (_levels("vector_before") != _levels("vector_after"))
     kind = F.when(F.col("cause").isNull() & changed, "rescale").otherwise("restart")
     return [
         "cluster",
@@ -147,6 +147,11 @@ def _event_columns() -> list[Column | str]:
         F.col("checkpoint.triggered_at").alias("checkpoint_at"),
         F.col("checkpoint.state_size_bytes").alias("state_size_bytes"),
     ]
+
+
+def _levels(vector: str) -> Column:
+    """Return the parallelism by vertex: another name is no rescale."""
+    return F.transform(vector, lambda pair: F.struct(pair["vertex_id"], pair["parallelism"]))
 
 
 def _open_stops(polls: DataFrame) -> DataFrame:

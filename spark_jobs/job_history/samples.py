@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from include.settings import Cluster
+from spark_jobs.job_history.operator_names import is_named_at
 
 # column -> (metric, aggregation over the subtasks)
 _METRICS = {
@@ -63,20 +64,21 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
 
     Args:
         metrics: rows of bronze.metrics.
-        operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``.
+        operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``, ``named_from`` to ``named_until``.
         clusters: the settings of the clusters, for the window length.
 
     Returns:
         Samples with ``d_<counter>`` and ``dt_s`` (null without a usable sample before), ``since_last_s`` (null for the
         first of a vertex), ``d_pending`` and the gauges, in the order of ``VERTEX_KEY`` and time, so that those of a
-        window follow each other; ``is_resubmitted`` when the job has run under several ids.
+        window follow each other; ``is_resubmitted`` when the job has run under several ids, or its operator has.
     """
     # A reply without metrics (a vertex that is being deployed) is no measurement.
     given = metrics.where(F.size("metrics") > 0)
     keys = ["cluster", "job_id", "vertex_id"]
-    ids = Window.partitionBy("cluster", "job")
-    several = F.min("job_id").over(ids) < F.max("job_id").over(ids)
-    named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys)
+    several = _has_several("job_id", "cluster", "job") | _has_several("vertex_id", "cluster", "job", "operator")
+    named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys).where(
+        is_named_at(F.col("observed_at"))
+    )
     measured = named.select(*keys, "job", "operator", "is_source", "is_resubmitted", "observed_at", *_wide_columns())
     sized = measured.withColumn("window_s", window_length_s(clusters))
     dated = sized.withColumn("window_start", window_start("observed_at"))
@@ -87,6 +89,11 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     moved = _drop_stale(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
     return _with_differences(moved.withColumn("before", before)).drop("before", *COUNTERS)
+
+
+def _has_several(column: str, *of: str) -> Column:
+    each = Window.partitionBy(*of)
+    return F.min(column).over(each) < F.max(column).over(each)
 
 
 def select_source_samples(samples: DataFrame) -> DataFrame:

@@ -47,7 +47,9 @@ def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
     """Return the end of each job's last window by ``as_of``."""
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
-    ended = observations.where(within_lookback(as_of)).withColumn("window_end", window_end)
+    # A window that only brokers tell of has no sample: nothing of the job was seen in it.
+    measured = observations.where(within_lookback(as_of) & (F.coalesce("samples", F.lit(1)) > 0))
+    ended = measured.withColumn("window_end", window_end)
     return (
         ended.where(F.col("window_end") <= timestamp_column(as_of))
         .groupBy(*JOB)

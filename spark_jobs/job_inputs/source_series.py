@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from models.arrays import Floats, Ints
@@ -34,11 +34,11 @@ def source_series(observations: DataFrame, frame: HistoryFrame) -> DataFrame:
     """Return one row per source: the windows of its history as arrays.
 
     A window of a rescale or restart counts when its rate could be measured: the load does not stop with the job.  A
-    rate that is no number, or negative, is a gap.
+    rate that is no number, or negative, is a gap; so is one that is no more than a lower bound of the demand.
     """
     start_s = F.unix_timestamp("window_start")
     rate = F.col("target_data_rate_per_s")
-    usable = rate.isNotNull() & ~F.isnan(rate) & (rate >= 0) & (rate < F.lit(float("inf")))
+    usable = is_demand() & rate.isNotNull() & ~F.isnan(rate) & (rate >= 0) & (rate < F.lit(float("inf")))
     window = F.struct(
         F.floor((start_s - frame.first_bin_s) / frame.bin_s).cast("int").alias("bin"),
         rate.alias("rate_per_s"),
@@ -63,6 +63,11 @@ def source_series(observations: DataFrame, frame: HistoryFrame) -> DataFrame:
             "last_seen_s",
         )
     )
+
+
+def is_demand() -> Column:
+    """Whether a window's target data rate is the demand, and no lower bound of it."""
+    return ~F.coalesce("target_is_lower_bound", F.lit(False))
 
 
 def average_in_bins(first: Ints, rate_per_s: Floats, span: Ints, bins: int) -> Floats:

@@ -15,6 +15,7 @@ from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner
 from models.policies.observations import MEASURES, Observations
 from spark_jobs.job_inputs.newest_rows import JOB
+from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.job_inputs.struct_arrays import Columns
 from spark_jobs.timestamps import timestamp_column
 
@@ -44,7 +45,10 @@ def has_policy(options: Planner, policies: Collection[str]) -> Column:
 
 
 def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
-    """Return the windows that began at or after ``since`` and ended by ``as_of``, one row per operator and window."""
+    """Return the windows that began at or after ``since`` and ended by ``as_of``, one row per operator and window.
+
+    A target data rate that is no more than a lower bound of the demand is null: what arrived is not known.
+    """
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
     dates = F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
     inside = observations.where(
@@ -57,8 +61,13 @@ def windows_between(observations: DataFrame, since: datetime, as_of: datetime) -
         "window_s",
         "parallelism",
         "disturbed",
-        *[F.col(_COLUMNS.get(name, name)).alias(name) for name in MEASURES],
+        *[_measure(name).alias(name) for name in MEASURES],
     )
+
+
+def _measure(name: str) -> Column:
+    column = F.col(_COLUMNS.get(name, name))
+    return F.when(is_demand(), column) if name == "target_data_rate_per_s" else column
 
 
 def recent_windows(observations: DataFrame, options: Planner, as_of: datetime) -> DataFrame:

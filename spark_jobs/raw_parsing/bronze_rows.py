@@ -8,8 +8,10 @@ from pyspark.sql import functions as F
 from include.flink.raw_format import Kind
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from spark_jobs.lake import date_hour_columns
-from spark_jobs.raw_parsing.envelopes import FAULT, fault
+from spark_jobs.raw_parsing.envelopes import fault
+from spark_jobs.raw_parsing.event_bodies import vertex_ids
 from spark_jobs.raw_parsing.reply_schema import VERTEX_IDS
+from spark_jobs.raw_parsing.typed_lines import FAULT
 
 _KEY = ("cluster_dir", "kind", "job_id", "vertex_id", "observed_at")
 _VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
@@ -18,11 +20,9 @@ _VERTEX_KEY = ("cluster_dir", "job_id", "vertex_id")
 def find_known_vertices(rows: DataFrame, earlier_events: DataFrame) -> DataFrame:
     """Return the vertices that a ``job`` or ``plan`` reply named: among parsed rows, or earlier in bronze."""
     earlier = earlier_events.where(F.col("kind").isin(Kind.JOB, Kind.PLAN)).select(
-        F.col("cluster").alias("cluster_dir"), "job_id", F.from_json("body", VERTEX_IDS).alias("event")
+        F.col("cluster").alias("cluster_dir"), "job_id", "kind", F.from_json("body", VERTEX_IDS).alias("event")
     )
-    earlier_ids = earlier.select(
-        "cluster_dir", "job_id", F.coalesce("event.plan.nodes.id", "event.vertices.id").alias("vertex_ids")
-    )
+    earlier_ids = earlier.select("cluster_dir", "job_id", vertex_ids("event").alias("vertex_ids"))
     named = rows.where("fault IS NULL AND vertex_ids IS NOT NULL").select("cluster_dir", "job_id", "vertex_ids")
     # A job's replies name the same vertices over and over: distinct arrays first, then their few elements.
     arrays = named.unionByName(earlier_ids).distinct()

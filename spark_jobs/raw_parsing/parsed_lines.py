@@ -1,4 +1,4 @@
-"""The whole parser: lines of raw files to typed rows, each with its faults."""
+"""The whole parser: lines of raw files to typed rows, each with its faults, and a row about each file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pyspark.sql import functions as F
 from include.flink.raw_format import Kind
 from include.settings import Ingest
 from include.tables import AGGREGATES
-from spark_jobs.raw_parsing.envelopes import FAULT, parse_envelope
+from spark_jobs.raw_parsing.envelopes import parse_envelope
 from spark_jobs.raw_parsing.event_bodies import check_events
 from spark_jobs.raw_parsing.lenient_metrics import VALUE_FAULTS, is_left, read_left_metrics
+from spark_jobs.raw_parsing.raw_contents import RawContents
 from spark_jobs.raw_parsing.reply_schema import REPLY
-from spark_jobs.raw_parsing.typed_lines import read_files
+from spark_jobs.raw_parsing.typed_lines import FAULT, read_files
 from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 PARSED_COLUMNS = {
@@ -20,7 +21,9 @@ PARSED_COLUMNS = {
     "dir_hour": "TIMESTAMP",
     "source_file": "STRING",
     "line": "STRING",  # of a good line null: its number finds it again in its file
-    "line_number": "BIGINT",
+    "line_number": "BIGINT",  # null in the row about a file
+    "raw_bytes": "BINARY",  # of a line that is no UTF-8
+    "file_lines": "BIGINT",  # in the row about a file: how many lines it has
     "kind": "STRING",
     "job_id": "STRING",
     "vertex_id": "STRING",
@@ -36,24 +39,34 @@ PARSED_COLUMNS = {
 }
 
 
-def parse_lines(contents: DataFrame, rules: Ingest) -> DataFrame:
+def parse_lines(contents: RawContents, rules: Ingest) -> DataFrame:
     """Parse the lines of files once, and keep them; columns ``PARSED_COLUMNS``.
 
     Args:
-        contents: from :func:`spark_jobs.raw_parsing.raw_files.read_contents`.
+        contents: from :func:`spark_jobs.raw_parsing.raw_contents.read_contents`.
         rules: the settings of ingestion.
     """
     # A checkpoint rather than a cache: the long plan of the parser is then not planned again by every later query.
-    rows = _select(check_events(parse_envelope(read_files(contents, rules), rules))).localCheckpoint()
+    rows = _select(check_events(parse_envelope(read_files(contents, rules), rules), rules)).localCheckpoint()
     left = rows.where(is_left())
     if left.isEmpty():
         return rows
     return rows.where(~is_left()).unionByName(read_left_metrics(left, rules.max_value).localCheckpoint())
 
 
+def select_lines(parsed: DataFrame) -> DataFrame:
+    """Return the rows about lines."""
+    return parsed.where("line_number IS NOT NULL")
+
+
+def select_files(parsed: DataFrame) -> DataFrame:
+    """Return the rows about files: how many lines were read, and a fault where it could not be read to its end."""
+    return parsed.where("line_number IS NULL").select("source_file", "file_lines", "fault")
+
+
 def _select(read: DataFrame) -> DataFrame:
     """Return rows with ``PARSED_COLUMNS``; those that are left for Spark's reader still have their line and body."""
-    is_good = F.col("fault").isNull()
+    is_good = F.col("fault").isNull() & F.col("line_number").isNotNull()
     is_metrics = is_good & (F.col("kind") == Kind.VERTEX_METRICS)
     known = {
         "line": F.when(~is_good | is_left(), F.col("line")),

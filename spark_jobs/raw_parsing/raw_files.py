@@ -1,48 +1,72 @@
-"""The raw files of a set of hours: found through Hadoop's file system API, read whole."""
+"""Where raw files are found: on a file system that is mounted, or through Hadoop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import groupby
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any, cast
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
-from spark_jobs.lake import empty
+from include.raw_files import MISPLACED, Entry, FileSystem, FolderError, LocalFiles, RawFile, walk
 
-FILE_PATTERN = "*.jsonl{,.gz}"
-CONTENT_COLUMNS = {"source_file": "STRING", "content": "BINARY", "since_ms": "BIGINT", "until_ms": "BIGINT"}
-LARGEST_BYTES = 2**30
-"""A file passes from Spark to Python as one value, of which Spark takes less than 2 GiB."""
+MOST_REFUSED = 1000
+"""So many misplaced files and folders are named; then only their number."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawFile:
-    """One file of raw lines.
+class HadoopFiles:
+    """Any file system that Hadoop reaches."""
 
-    Attributes:
-        path: full path or URI.
-        name: path below the raw root, as tables name it.
-        cluster: from the directory ``cluster=...``.
-        hour: start of the hour of the directory.
-        size: bytes.
-        modified_s: when it was written, epoch seconds.
-    """
-
-    path: str
-    name: str
-    cluster: str
-    hour: datetime
-    size: int
-    modified_s: float = 0.0
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._jvm = cast("Any", spark.sparkContext._jvm)
+        self._root = root
+        self._path = self._jvm.org.apache.hadoop.fs.Path
+        self._system = self._path(root).getFileSystem(cast("Any", spark.sparkContext)._jsc.hadoopConfiguration())
 
     @property
-    def is_readable(self) -> bool:
-        """Whether there is something in it, and no more than can be read at once."""
-        return 0 < self.size <= LARGEST_BYTES
+    def is_local(self) -> bool:
+        """Whether Python reaches the same files."""
+        return str(self._system.getUri().getScheme()) == "file"
+
+    @property
+    def local_root(self) -> str:
+        """The root as Python names it."""
+        return str(self._path(self._root).toUri().getPath())
+
+    def entries(self, place: str) -> list[Entry]:
+        """See :class:`FileSystem`."""
+        folder = self._folder(place)
+        try:
+            if not self._system.exists(folder):
+                return []
+            found = self._system.listStatus(folder)
+        except Exception as error:  # whatever Java raised: a folder that cannot be listed must not stop the others
+            raise FolderError(str(error).splitlines()[0]) from error
+        return [
+            Entry(
+                str(one.getPath().getName()),
+                is_folder=bool(one.isDirectory()),
+                size=int(one.getLen()),
+                modified_s=int(one.getModificationTime()) / 1000,
+            )
+            for one in found
+        ]
+
+    def locate(self, place: str) -> tuple[bytes | None, str]:
+        """See :class:`FileSystem`."""
+        return None, str(self._system.makeQualified(self._folder(place)).toString())
+
+    def _folder(self, place: str) -> Any:
+        folder = self._path(self._root)
+        for part in filter(None, place.split("/")):
+            folder = self._path(folder, self._path(None, None, part))  # a colon would begin a scheme
+        return folder
+
+
+def find_file_system(spark: SparkSession, root: str) -> FileSystem:
+    """Return how the files below a root are reached."""
+    found = HadoopFiles(spark, root)
+    return LocalFiles(found.local_root) if found.is_local else found
 
 
 def list_files(spark: SparkSession, root: str, hours: Iterable[datetime]) -> list[RawFile]:
@@ -51,53 +75,24 @@ def list_files(spark: SparkSession, root: str, hours: Iterable[datetime]) -> lis
     The root may be any URI that Hadoop reaches; hours without a directory are passed over, hidden files too (a writer's
     temporary files start with a dot).
     """
-    wanted = sorted(hours)
-    found: list[RawFile] = []
-    for day, of_day in groupby(wanted, key=lambda hour: hour.date()):
-        alternatives = ",".join(f"{hour:%H}" for hour in of_day)
-        found += _glob(spark, root.rstrip("/"), f"cluster=*/date={day}/hour={{{alternatives}}}/{FILE_PATTERN}")
-    return sorted(found, key=lambda file: file.name)
+    return [file for file in walk(find_file_system(spark, root), hours) if not file.is_misplaced]
 
 
-def _glob(spark: SparkSession, root: str, pattern: str) -> Iterator[RawFile]:
-    jvm = cast("Any", spark.sparkContext._jvm)
-    path = jvm.org.apache.hadoop.fs.Path(f"{root}/{pattern}")
-    system = path.getFileSystem(cast("Any", spark.sparkContext)._jsc.hadoopConfiguration())
-    for status in system.globStatus(path) or ():
-        location = status.getPath().toString()
-        parts = location.split("/")[-4:]
-        if parts[-1].startswith((".", "_")) or status.isDirectory():
-            continue
-        cluster, date, hour = (part.partition("=")[2] for part in parts[:3])
-        timestamp = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
-        modified_s = int(status.getModificationTime()) / 1000
-        yield RawFile(location, "/".join(parts), cluster, timestamp, int(status.getLen()), modified_s)
+def list_files_and_faults(spark: SparkSession, root: str, hours: Iterable[datetime]) -> list[RawFile]:
+    """Return the raw files of ``hours``, and as files with a fault what lies where no raw file can.
 
-
-def read_contents(
-    spark: SparkSession, files: Iterable[RawFile], since: datetime | None = None, until: datetime | None = None
-) -> DataFrame:
-    """Read whole files, as they are stored; columns ``CONTENT_COLUMNS``.
-
-    ``since_ms`` and ``until_ms`` tell which lines the caller wants: those observed in ``[since, until)``.  Files
-    that are empty or larger than ``LARGEST_BYTES`` are left out.
+    What belongs to no hour, as a folder ``hour=24``, is told with the first of ``hours`` of its day; what belongs to no
+    day, with the first of all.  So it is told again and again until someone puts it right.
     """
-    paths = [file.path for file in files if file.is_readable]
-    if not paths:
-        return empty(spark, CONTENT_COLUMNS)
-    # A path column is URI-encoded; a plus sign is not part of that encoding, so it is shielded from url_decode.
-    source = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
-    since_ms, until_ms = (timestamp and int(timestamp.timestamp() * 1000) for timestamp in (since, until))
-    return (
-        spark.read.format("binaryFile")
-        .load(paths)
-        .select(
-            F.substring_index(source, "/", -4).alias("source_file"),
-            "content",
-            F.lit(since_ms).cast("BIGINT").alias("since_ms"),
-            F.lit(until_ms).cast("BIGINT").alias("until_ms"),
-        )
-    )
+    found = list(walk(find_file_system(spark, root), hours))
+    misplaced = [file for file in found if file.is_misplaced]
+    if len(misplaced) <= MOST_REFUSED:
+        return found
+    more = f"and {len(misplaced) - MOST_REFUSED} more"
+    kept = set(misplaced[:MOST_REFUSED])
+    last = misplaced[MOST_REFUSED - 1]
+    found = [file for file in found if not file.is_misplaced or file in kept]
+    return [*found, RawFile(more, last.cluster, last.hour, fault=(MISPLACED, more))]
 
 
 def hour_range(start: datetime, end: datetime) -> list[datetime]:

@@ -4,55 +4,39 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
-LINE_COLUMNS = {"source_file": "STRING", "line_number": "BIGINT", "line": "STRING"}
 PIECE_BYTES = 16 * 2**20
-_FED_BYTES = 2**20  # what zlib did not get to is copied at each step
+LONGEST_LINE_BYTES = 64 * 2**20
+"""Of a longer line the beginning is kept, which is no JSON: so it is quarantined as malformed."""
+KEPT_OF_LONG_LINE_BYTES = 2**16
 _GZIP = 31  # zlib's code for "a gzip member, header and checksum included"
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class DamagedFileError(Exception):
     """A compressed file cannot be read to its end; the message says why."""
 
 
-def read_lines(contents: DataFrame) -> DataFrame:
-    """Return every line of whole files; columns ``LINE_COLUMNS``.
-
-    Args:
-        contents: from :func:`spark_jobs.raw_parsing.raw_files.read_contents`.
-    """
-
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for name, content in zip(batch.column("source_file").to_pylist(), batch.column("content"), strict=True):
-                try:
-                    for first, lines in number_lines(name, content.as_buffer()):
-                        numbers = pa.array(range(first, first + len(lines)), pa.int64())
-                        yield pa.RecordBatch.from_arrays([pa.repeat(name, len(lines)), numbers, lines], [*LINE_COLUMNS])
-                except DamagedFileError:
-                    continue  # the lines before the damage were given
-
-    return contents.select("source_file", "content").mapInArrow(
-        read, ", ".join(f"{name} {kind}" for name, kind in LINE_COLUMNS.items())
-    )
-
-
-def number_lines(name: str, content: pa.Buffer) -> Iterator[tuple[int, pa.StringArray]]:
+def number_lines(name: str, chunks: Iterable[bytes]) -> Iterator[tuple[int, pa.StringArray]]:
     """Yield the lines of a file in order, each time with the number of the first (the file's first line is 1).
 
     Args:
-        name: of the file; one that ends with ``.gz`` is decompressed.
-        content: its bytes.
+        name: of the file; one that ends with ``.gz``, or begins as gzip does, is decompressed.
+        chunks: its bytes, in pieces of at most ``PIECE_BYTES``.
 
     Raises:
-        DamagedFileError: after all whole lines before the damage.
+        DamagedFileError: after all that was decompressed before the damage.
     """
     number = 1
-    for text, end in _pieces(_decompress(content) if name.endswith(".gz") else _slices(content)):
+    given = iter(chunks)
+    first = next(given, b"")
+    is_gzip = name.endswith(".gz") or first.startswith(_GZIP_MAGIC)
+    restored = chain([first] if first else [], given)
+    for text, end in _pieces(_decompress(restored) if is_gzip else restored):
         lines = _split(text, end)
         yield number, lines
         number += len(lines)
@@ -60,15 +44,32 @@ def number_lines(name: str, content: pa.Buffer) -> Iterator[tuple[int, pa.String
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
     """Cut at the last newline of each chunk instead of where it ends; a piece is a text up to its ``end``."""
-    carried = b""
-    for chunk in chunks:
+    carried, is_cut = b"", False
+    damage: DamagedFileError | None = None
+    given = iter(chunks)
+    while True:
+        try:
+            chunk = next(given, None)
+        except DamagedFileError as error:
+            chunk, damage = None, error
+        if chunk is None:
+            break
+        if is_cut:  # the rest of a line of which enough is kept
+            newline = chunk.find(b"\n")
+            if newline < 0:
+                continue
+            chunk, is_cut = chunk[newline:], False
         text = carried + chunk
         end = text.rfind(b"\n") + 1
         if end:
             yield text, end
         carried = text[end:]
+        if len(carried) > LONGEST_LINE_BYTES:
+            carried, is_cut = carried[:KEPT_OF_LONG_LINE_BYTES], True
     if carried:
         yield carried, len(carried)
+    if damage is not None:
+        raise damage
 
 
 def _split(text: bytes, end: int) -> pa.StringArray:
@@ -82,23 +83,44 @@ def _split(text: bytes, end: int) -> pa.StringArray:
     return lines[: len(lines) - 1] if text.endswith(b"\n", 0, end) else lines
 
 
-def _slices(content: pa.Buffer) -> Iterator[bytes]:
-    for start in range(0, content.size, PIECE_BYTES):
-        yield content.slice(start, min(PIECE_BYTES, content.size - start)).to_pybytes()
-
-
-def _decompress(content: pa.Buffer) -> Iterator[bytes]:
-    """Yield what the gzip members of a file hold."""
+def _decompress(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what the gzip members of a file hold, up to a damage."""
     member = zlib.decompressobj(_GZIP)
-    try:
-        for start in range(0, content.size, _FED_BYTES):
-            rest = content.slice(start, min(_FED_BYTES, content.size - start)).to_pybytes()
-            while rest:
-                if member.eof:
-                    member = zlib.decompressobj(_GZIP)
+    for chunk in chunks:
+        rest = chunk
+        while rest:
+            if member.eof:
+                member = zlib.decompressobj(_GZIP)
+            before = member.copy()
+            try:
                 yield member.decompress(rest, PIECE_BYTES)
-                rest = member.unused_data if member.eof else member.unconsumed_tail
-    except zlib.error as error:
-        raise DamagedFileError(str(error)) from error
+            except zlib.error as error:
+                yield from _before_damage(before, rest)
+                raise DamagedFileError(str(error)) from error
+            rest = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
         raise DamagedFileError("the file ends inside a gzip member")
+
+
+def _before_damage(member: zlib._Decompress, damaged: bytes) -> Iterator[bytes]:
+    """Yield what decompresses of bytes that are damaged: zlib returns nothing of a call that fails."""
+
+    def is_sound(length: int) -> bool:
+        try:
+            member.copy().decompress(damaged[:length])
+        except zlib.error:
+            return False
+        return True
+
+    sound, unsound = 0, len(damaged)
+    while unsound - sound > 1:
+        middle = (sound + unsound) // 2
+        sound, unsound = (middle, unsound) if is_sound(middle) else (sound, middle)
+    yield member.decompress(damaged[:sound])
+    rest = damaged[sound:unsound]
+    try:
+        while one := member.decompress(rest, 1):
+            yield one
+            rest = member.unconsumed_tail
+    except zlib.error:
+        return

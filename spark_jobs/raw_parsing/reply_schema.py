@@ -5,18 +5,22 @@ from __future__ import annotations
 RUNNING = "RUNNING"
 # States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
 STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
-_STATES = (RUNNING, *STOPPED)
+STATES = (RUNNING, *STOPPED)
+# States of a job that has come to its end, or will.
+ENDING = ("CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
 _CHECKPOINT = (
     "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
 )
+_NODES = "ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>"
 _FIELDS = (
     # of a job
+    "jid STRING",
     "name STRING",
     "state STRING",
-    f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in _STATES)}>",
+    f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in STATES)}>",
     "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT>>",
     # of its plan
-    "plan STRUCT<nodes: ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>",
+    f"plan STRUCT<jid: STRING, nodes: {_NODES}>",
     # of its checkpoints
     f"latest STRUCT<completed: {_CHECKPOINT}>",
     f"history ARRAY<{_CHECKPOINT}>",

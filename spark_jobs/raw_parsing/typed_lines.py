@@ -1,14 +1,14 @@
 """Raw files to rows in one pass of Arrow: lines, their envelopes and what their bodies hold, as far as it can be used.
 
-Lines and bodies that Arrow cannot read, and metrics with a value that breaks a rule, are left null: Spark's more
-lenient reader and the rules of ingestion go through those.
+What Arrow refuses is read one by one.  Metrics with a value that breaks a rule are left null: Spark's more lenient
+reader and the rules of ingestion go through those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,12 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from include.flink.raw_format import Kind
+from include.raw_files import CORRUPT, UNREADABLE
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects
+from spark_jobs.raw_parsing.left_texts import find_body_fault, read_body, read_line
 from spark_jobs.raw_parsing.metric_values import find_usable_rows
+from spark_jobs.raw_parsing.raw_contents import FileToRead, RawContents, show_error
 from spark_jobs.raw_parsing.raw_lines import DamagedFileError, number_lines
 from spark_jobs.raw_parsing.reply_schema import REPLY
 
@@ -30,81 +33,75 @@ if TYPE_CHECKING:  # a worker that reads need not load the settings
 ENVELOPE = (
     "observed_at_ms BIGINT, cluster STRING, kind STRING, job_id STRING, vertex_id STRING, status INT, body STRING"
 )
+FAULT = "STRUCT<reason: STRING, detail: STRING>"
 READ_COLUMNS = {
     "cluster_dir": "STRING",
     "dir_hour": "TIMESTAMP",
     "source_file": "STRING",
     "line": "STRING",  # null when the body was read too
-    "line_number": "BIGINT",
-    "damage": "STRING",  # one more row of a file that cannot be read to its end says why
+    "line_number": "BIGINT",  # null in the last row of a file, which is about the file
+    "raw_bytes": "BINARY",  # of a line that is no UTF-8
+    "file_lines": "BIGINT",  # in the last row of a file: how many lines it has
+    "line_fault": FAULT,  # in the last row of a file: why it could not be read to its end
+    "body_fault": FAULT,
     "envelope": f"STRUCT<{ENVELOPE}>",
     "metrics": AGGREGATES,  # the body of a reply with metrics
     "event": REPLY,  # the body of another reply, unless it is a list
 }
 _HTTP_OK = 200
+_LISTED = pa.list_(pa.struct([("id", pa.string())]))
+Bounds = tuple[int | None, int | None]
 
 
-def read_files(contents: DataFrame, rules: Ingest) -> DataFrame:
-    """Read the lines of files as far as Arrow can; columns ``READ_COLUMNS``.
+def read_files(contents: RawContents, rules: Ingest) -> DataFrame:
+    """Read the lines of files as far as they can be used as they are; columns ``READ_COLUMNS``.
 
-    The envelope is null where Arrow could not read it; so is what a body holds, and that of any reply but a successful
+    The envelope is null where a line has a fault; so is what a body holds, and that of any reply but a successful
     one.  ``metrics`` are null, too, where a value breaks a rule: what stands there can be used as it is, and the
     envelope then goes without the body it came from.
 
-    Of the lines whose envelope was read, those observed outside the time that is wanted are passed over.
+    Of a file of which only some time is wanted, lines with a fault or observed outside that time are passed over.
 
     Args:
-        contents: from :func:`spark_jobs.raw_parsing.raw_files.read_contents`.
+        contents: the files.
         rules: the settings of ingestion.
     """
     types = [(name, to_arrow_type(DataType.fromDDL(kind))) for name, kind in READ_COLUMNS.items()]
-    return contents.mapInArrow(
-        _reader(pa.schema(types), rules.max_value), ", ".join(f"{name} {READ_COLUMNS[name]}" for name, _ in types)
-    )
+    read = partial(_read_file, schema=pa.schema(types), max_value=rules.max_value)
+    return contents.read_each(read, READ_COLUMNS)
 
 
-def _reader(schema: pa.Schema, max_value: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for place, name in enumerate(batch.column("source_file").to_pylist()):
-                since_ms, until_ms = (batch.column(bound)[place].as_py() for bound in ("since_ms", "until_ms"))
-                content = batch.column("content")[place].as_buffer()
-                for columns in _columns_of_file(name, content, (since_ms, until_ms), schema, max_value):
-                    yield _batch(name, columns, schema)
-
-    return read
-
-
-def _columns_of_file(
-    name: str, content: pa.Buffer, wanted: tuple[int | None, int | None], schema: pa.Schema, max_value: float
-) -> Iterator[dict[str, pa.Array]]:
+def _read_file(
+    file: FileToRead, chunks: Iterator[bytes], schema: pa.Schema, max_value: float
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one file; whatever is wrong with it is said in its last row, and harms no other."""
+    lines_read, fault = 0, None
     try:
-        for first, lines in number_lines(name, content):
+        for first, lines in number_lines(file.name, chunks):
             numbers = pa.array(np.arange(first, first + len(lines)))
-            yield read_columns(lines, numbers, wanted, schema, max_value)
+            yield _batch(file, read_columns(lines, numbers, (file.since_ms, file.until_ms), schema, max_value), schema)
+            lines_read = first + len(lines) - 1
     except DamagedFileError as error:
-        yield {"line": pa.array([name]), "damage": pa.array([str(error)])}
+        fault = {"reason": CORRUPT, "detail": str(error)}
+    except Exception as error:  # of one file must not keep the others from being read
+        fault = {"reason": UNREADABLE, "detail": show_error(error)}
+    last: dict[str, list[Any]] = {"line": [file.name], "file_lines": [lines_read], "line_fault": [fault]}
+    yield _batch(file, {name: pa.array(value, schema.field(name).type) for name, value in last.items()}, schema)
 
 
-def _batch(name: str, columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Complete columns of one file by what its name says; those not given are null."""
-    cluster, date, hour = (part.partition("=")[2] for part in name.split("/")[:3])
-    timestamp = datetime.fromisoformat(date).replace(hour=int(hour), tzinfo=UTC)
-    of_name = {"cluster_dir": cluster, "dir_hour": timestamp, "source_file": name}
+def _batch(file: FileToRead, columns: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Complete columns of one file by its place; those not given are null."""
+    of_file = {"cluster_dir": file.cluster, "dir_hour": file.hour, "source_file": file.name}
     count = len(columns["line"])
     made = []
     for field in schema:
         given = columns.get(field.name)
-        made.append(pa.repeat(pa.scalar(of_name.get(field.name), field.type), count) if given is None else given)
+        made.append(pa.repeat(pa.scalar(of_file.get(field.name), field.type), count) if given is None else given)
     return pa.RecordBatch.from_arrays(made, schema=schema)
 
 
 def read_columns(
-    lines: pa.StringArray,
-    numbers: pa.Int64Array,
-    wanted: tuple[int | None, int | None],
-    schema: pa.Schema,
-    max_value: float,
+    lines: pa.StringArray, numbers: pa.Int64Array, wanted: Bounds, schema: pa.Schema, max_value: float
 ) -> dict[str, pa.Array]:
     """Read lines with their numbers; see :func:`read_files`.
 
@@ -115,34 +112,113 @@ def read_columns(
         schema: of all columns.
         max_value: the largest value of any metric.
     """
-    envelope = read_objects(lines, schema.field("envelope").type)
+    columns = _read_envelopes(lines, schema)
+    columns["line_number"] = numbers
     if any(bound is not None for bound in wanted):
-        inside = _inside(pc.struct_field(envelope, "observed_at_ms"), wanted)
-        lines, numbers, envelope = (column.filter(inside) for column in (lines, numbers, envelope))
+        inside = _inside(pc.struct_field(columns["envelope"], "observed_at_ms"), wanted)
+        columns = {name: column.filter(inside) for name, column in columns.items()}
+    envelope = columns["envelope"]
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
-    successful = pc.equal(status, _HTTP_OK)
-    is_metrics = pc.equal(kind, str(Kind.VERTEX_METRICS))
-    metrics = read_arrays(body, schema.field("metrics").type, pc.and_(successful, is_metrics))
+    successful = pc.fill_null(pc.equal(status, _HTTP_OK), False)
+    is_metrics = pc.fill_null(pc.equal(kind, str(Kind.VERTEX_METRICS)), False)
+    is_list = pc.fill_null(pc.equal(kind, str(Kind.JOB_METRICS)), False)
+    of_vertex = pc.and_(successful, is_metrics)
+    of_job = pc.and_(successful, is_list)
+    of_event = pc.and_not(pc.and_not(successful, is_metrics), is_list)
+    metrics = read_arrays(body, schema.field("metrics").type, of_vertex)
     metrics = pc.if_else(find_usable_rows(metrics, max_value), metrics, pa.scalar(None, metrics.type))
-    event = read_objects(body, schema.field("event").type, pc.and_not(successful, is_metrics))
+    event = read_objects(body, schema.field("event").type, of_event)
+    listed = read_arrays(body, _LISTED, of_job)
+    event, body_fault = _read_left_bodies(
+        body,
+        event,
+        schema.field("body_fault").type,
+        is_left_metrics=pc.and_(of_vertex, pc.is_null(metrics)),
+        is_left_list=pc.and_(of_job, pc.is_null(listed)),
+        is_left_event=pc.and_(of_event, pc.is_null(event)),
+    )
+    was_read = pc.or_(pc.is_valid(metrics), pc.is_valid(event))
     return {
-        "line": _where(pc.invert(pc.or_(pc.is_valid(metrics), pc.is_valid(event))), lines),
-        "line_number": numbers,
+        **columns,
+        "line": _where(pc.invert(was_read), columns["line"]),
         "envelope": _with_body(envelope, _where(pc.is_null(metrics), body)),
         "metrics": metrics,
         "event": event,
+        "body_fault": body_fault,
     }
 
 
-def _inside(observed_at_ms: pa.Int64Array, wanted: tuple[int | None, int | None]) -> pa.BooleanArray:
-    """Whether a line may have been observed within the bounds; one that does not say when is kept for the rules."""
+def _read_envelopes(lines: pa.StringArray, schema: pa.Schema) -> dict[str, pa.Array]:
+    """Return the columns that lines give: their text, envelope and fault."""
+    envelope = read_objects(lines, schema.field("envelope").type)
+    place = np.flatnonzero(np.asarray(pc.is_null(envelope)))
+    if not len(place):
+        return {"line": lines, "envelope": envelope}
+    texts = lines.cast(pa.binary()).take(pa.array(place)).to_pylist()
+    left = [read_line(text, envelope.type) for text in texts]
+    return {
+        "line": _replace(lines, place, [one.text for one in left]),
+        "raw_bytes": _spread(place, [one.raw_bytes for one in left], len(lines), schema.field("raw_bytes").type),
+        "line_fault": _spread(place, [one.fault for one in left], len(lines), schema.field("line_fault").type),
+        "envelope": _replace(envelope, place, [one.envelope for one in left]),
+    }
+
+
+def _read_left_bodies(
+    body: pa.StringArray,
+    event: pa.StructArray,
+    fault_type: pa.StructType,
+    *,
+    is_left_metrics: pa.BooleanArray,
+    is_left_list: pa.BooleanArray,
+    is_left_event: pa.BooleanArray,
+) -> tuple[pa.StructArray, pa.StructArray]:
+    """Read the bodies that Arrow refused; returns the events with those that can be used, and the faults."""
+    is_left = pc.and_(pc.or_(is_left_metrics, pc.or_(is_left_list, is_left_event)), pc.is_valid(body))
+    place = np.flatnonzero(np.asarray(is_left))
+    if not len(place):
+        return event, pa.nulls(len(body), fault_type)
+    texts = body.take(pa.array(place)).to_pylist()
+    read: list[tuple[Any, dict[str, str] | None]] = []
+    of_event, of_list = np.asarray(is_left_event)[place], np.asarray(is_left_list)[place]
+    for text, is_event, is_list in zip(texts, of_event, of_list, strict=True):
+        if not text.strip():  # a rule of its own
+            read.append((None, None))
+        elif is_event:
+            read.append(read_body(text, event.type))
+        else:
+            read.append((None, read_body(text, _LISTED)[1] if is_list else find_body_fault(text)))
+    return (
+        _replace(event, place, [found for found, _ in read]),
+        _spread(place, [fault for _, fault in read], len(body), fault_type),
+    )
+
+
+def _replace(array: pa.Array, place: np.ndarray[Any, Any], values: list[Any]) -> pa.Array:
+    """Return an array with other values in some places."""
+    index = np.arange(len(array))
+    index[place] = len(array) + np.arange(len(place))
+    return pa.concat_arrays([array, pa.array(values, array.type)]).take(pa.array(index))
+
+
+def _spread(place: np.ndarray[Any, Any], values: list[Any], length: int, kind: pa.DataType) -> pa.Array:
+    """Return values in their places, null elsewhere."""
+    index = np.zeros(length, np.int64)
+    index[place] = np.arange(len(place))
+    is_null = np.ones(length, np.bool_)
+    is_null[place] = False
+    return pa.array(values, kind).take(pa.array(index, mask=is_null))
+
+
+def _inside(observed_at_ms: pa.Int64Array, wanted: Bounds) -> pa.BooleanArray:
+    """Whether a line was observed within the bounds."""
     since_ms, until_ms = wanted
-    outside = pa.repeat(False, len(observed_at_ms))
+    inside = pc.is_valid(observed_at_ms)
     if since_ms is not None:
-        outside = pc.or_(outside, pc.less(observed_at_ms, since_ms))
+        inside = pc.and_(inside, pc.greater_equal(observed_at_ms, since_ms))
     if until_ms is not None:
-        outside = pc.or_(outside, pc.greater_equal(observed_at_ms, until_ms))
-    return pc.invert(pc.fill_null(outside, False))
+        inside = pc.and_(inside, pc.less(observed_at_ms, until_ms))
+    return pc.fill_null(inside, False)
 
 
 def _where(condition: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:

@@ -12,6 +12,8 @@ from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from models.capacity.kinds import kind_of
 from models.latency import BINS
+from spark_jobs.job_inputs.renames import follow_renames, read_renames
+from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_column
 
@@ -45,7 +47,8 @@ class Inputs:
 
 def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
     """Read what the models learn from."""
-    observations = training_observations(lake.read(OBSERVATIONS), as_of, training).persist()
+    renames = read_renames(lake, as_of - timedelta(days=training.lookback_days), as_of)
+    observations = training_observations(follow_renames(lake.read(OBSERVATIONS), renames), as_of, training).persist()
     events = recent_events(lake.read(RESCALES), as_of, training)
     graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of)
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
@@ -72,8 +75,9 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
         F.col("observed_processing_rate_per_s").alias("rate_per_s"),
         F.col("observed_output_rate_per_s").alias("output_per_s"),
         F.col("true_processing_rate_per_s").alias("capacity_per_s"),
-        F.least("busy_share", F.lit(1.0)).alias("busy_share"),
+        F.when(F.col("busy_share") > 1.0, F.lit(1.0)).otherwise(F.col("busy_share")).alias("busy_share"),
         "latency_ms",
+        is_demand().alias("is_demand"),
         held.alias("held"),
     )
 
@@ -141,8 +145,13 @@ def selectivities(observations: DataFrame) -> DataFrame:
 
 
 def source_shares(observations: DataFrame) -> DataFrame:
-    """One row per job: mean rate of each source, so how load divides over them, and how long a window is."""
-    rates = observations.where("is_source AND rate_per_s > 0").groupBy(*OPERATOR)
+    """One row per job: mean rate of each source, so how load divides over them, and how long a window is.
+
+    Windows in which a source was held up by backpressure do not tell its share, unless there are no others.
+    """
+    demanded = F.max("is_demand").over(Window.partitionBy(*OPERATOR))
+    measured = observations.where("is_source AND rate_per_s > 0").withColumn("has_demand", demanded)
+    rates = measured.where("is_demand OR NOT has_demand").groupBy(*OPERATOR)
     means = rates.agg(F.avg("rate_per_s").alias("mean"), F.max("window_s").alias("window_s"))
     shares = F.map_from_entries(F.collect_list(F.struct("operator", "mean"))).alias("source_rates")
     resolution = F.max("window_s").cast("double").alias("resolution_s")  # samples are at least one per window

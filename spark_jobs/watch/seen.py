@@ -15,13 +15,13 @@ from include.settings import Cluster, Settings
 from include.utc import ceil_hour, floor_hour
 from spark_jobs.job_history.job_replies import (
     find_parallelism_periods,
-    name_operators,
     read_replies,
     select_checkpoints,
     select_failures,
     select_polls,
 )
 from spark_jobs.job_history.observations import build_observations
+from spark_jobs.job_history.operator_names import name_operators
 from spark_jobs.job_history.rescales import find_unsettled_windows
 from spark_jobs.job_history.restarts import find_stops
 from spark_jobs.job_history.samples import build_samples, source_or_named
@@ -29,7 +29,8 @@ from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.windows import windows_between
 from spark_jobs.raw_parsing.bronze_rows import select_event_rows, select_metrics_rows
 from spark_jobs.raw_parsing.parsed_lines import parse_lines
-from spark_jobs.raw_parsing.raw_files import hour_range, list_files, read_contents
+from spark_jobs.raw_parsing.raw_contents import read_contents
+from spark_jobs.raw_parsing.raw_files import hour_range, list_files
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 WINDOWS = 2  # as many as the controller averages over; a cluster with long windows is read further back for them

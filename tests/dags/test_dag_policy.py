@@ -27,6 +27,7 @@ SCHEDULES = {
 }
 TASKS = {
     "tidewise_collect": ["collect"],
+    "tidewise_backfill": ["backfill", "ingest"],
     "tidewise_ingest": ["ingest"],
     "tidewise_train": ["train", "policies_learn", "learn"],
     "tidewise_plan": ["forecast_plan_report"],
@@ -54,7 +55,7 @@ def test_schedule(dags, dag_id):
 
 def test_every_other_dag_is_triggered_by_hand(dags):
     by_hand = set(dags) - set(SCHEDULES)
-    assert by_hand == {"tidewise_profile"}
+    assert by_hand == {"tidewise_profile", "tidewise_backfill"}
     assert all(type(dags[dag_id].timetable).__name__ == "NullTimetable" for dag_id in by_hand)
 
 

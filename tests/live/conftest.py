@@ -1,27 +1,12 @@
 """One live Flink cluster for all tests of this directory, and a job on it for each file."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pytest
-from waiting import wait_until
+from live_flink import LiveFlink, job_on
 
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import LoadOptions, submit_load
-from include.flink.client import FlinkClient
-
-
-@dataclass(frozen=True)
-class LiveFlink:
-    """A running cluster with a load job RUNNING at parallelism 1."""
-
-    cluster: LocalCluster
-    client: FlinkClient
-    rest_url: str
-    job_id: str
-    job_name: str
-    options: LoadOptions
+from cli.local_flink.load import LoadOptions
 
 
 @pytest.fixture(scope="session")
@@ -30,17 +15,6 @@ def local_cluster(tmp_path_factory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("flink")) as cluster:
         yield cluster
     assert cluster.process_ids == []
-
-
-@contextmanager
-def job_on(cluster: LocalCluster, options: LoadOptions) -> Iterator[LiveFlink]:
-    """Run a load job; cancelled at the end."""
-    client = cluster.client
-    job_id = submit_load(client, cluster.work_dir, options)
-    client.wait_for_parallelism(job_id, {}, timeout_s=120)
-    yield LiveFlink(cluster, client, cluster.rest_url, job_id, options.job_name, options)
-    client.cancel(job_id)
-    assert wait_until(lambda: client.job(job_id)["state"] == "CANCELED", 60)
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -40,25 +39,11 @@ def world(tmp_path, overloaded, monkeypatch) -> World:
     return world
 
 
-class Stopped(Exception):  # noqa: N818
-    """The collector was told to stop."""
-
-
 @contextmanager
 def collecting():
     """Poll the live cluster beside everything else, as the collect DAG does."""
     stop = threading.Event()
-
-    def sleep(seconds):
-        if stop.wait(seconds):
-            raise Stopped
-
-    def poll():
-        with suppress(Stopped):
-            collect_for(settings, 3600.0, time.time, sleep)
-
-    settings = load_settings()
-    collector = threading.Thread(target=poll)
+    collector = threading.Thread(target=collect_for, args=(load_settings(), 3600.0), kwargs={"stop": stop})
     collector.start()
     try:
         yield

@@ -7,11 +7,13 @@ import time
 from datetime import timedelta
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from cli.embedded import below
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError
 from spark_jobs import launch
 from spark_jobs.apply.stage import NoPlanError
+from spark_jobs.failures import describe_failure
 
 AS_OF = ["--as-of", "2026-11-20T19:00:00Z"]
 
@@ -72,3 +74,18 @@ def test_what_is_sent_is_dated_by_its_own_stage(stages, monkeypatch):
     (_, first_at, first_s), (_, second_at, second_s) = seen
     assert second_s - first_s >= 0.2
     assert abs((second_at - first_at) - timedelta(seconds=second_s - first_s)) < timedelta(seconds=0.05)
+
+
+@pytest.mark.covers("ingest_review 1.4")
+def test_a_failure_in_java_or_in_a_worker_is_named_by_its_cause(spark):
+    with pytest.raises(Py4JJavaError) as in_java:
+        spark._jvm.java.lang.Integer.parseInt("soon")
+    assert describe_failure(in_java.value) == 'NumberFormatException: For input string: "soon"'
+
+    def refuse(batches):
+        raise ValueError("cluster c5m, file a.jsonl.gz: no good")
+
+    with pytest.raises(Exception) as in_worker:  # noqa: PT011 - Spark has a type of its own
+        spark.range(1).mapInArrow(refuse, "id BIGINT").collect()
+    assert describe_failure(in_worker.value) == "ValueError: cluster c5m, file a.jsonl.gz: no good"
+    assert describe_failure(KeyError()) == "KeyError"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.raw_parsing.parsed_lines import parse_lines
-from spark_jobs.raw_parsing.raw_files import list_files, read_contents
+from spark_jobs.raw_parsing.parsed_lines import parse_lines, select_lines
+from spark_jobs.raw_parsing.raw_contents import read_contents
+from spark_jobs.raw_parsing.raw_files import list_files
 from tests.spark.raw_builders import WORK, PolledJob, metric, utc, write
 
 pytestmark = pytest.mark.spark
@@ -29,7 +30,8 @@ def test_it_does_not_matter_which_reader_typed_the_values(spark, settings):
     texts = [blank + json.dumps(body) for body in BODIES.values() for blank in ("", " ")]
     lines = [job.vertex_line(WORK, START + timedelta(seconds=second), text) for second, text in enumerate(texts)]
     write(Path(settings.paths.raw), START, lines)
-    rows = parse_lines(read_contents(spark, list_files(spark, settings.paths.raw, [START])), settings.ingest)
+    contents = read_contents(spark, list_files(spark, settings.paths.raw, [START]))
+    rows = select_lines(parse_lines(contents, settings.ingest))
     columns = ("fault", "line", "body", "metrics", "value_faults", "metric_values", "not_measured")
     found = [row.asDict(recursive=True) for row in rows.orderBy("observed_at").select(*columns).collect()]
     by_arrow, by_spark = (dict(zip(BODIES, found[first::2], strict=True)) for first in (0, 1))

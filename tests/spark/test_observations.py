@@ -13,7 +13,8 @@ from spark_jobs.lake import empty
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 FORMER, LATER = "a" * 32, "b" * 32
 POLLED = f"cluster STRING, job_id STRING, vertex_id STRING, observed_at TIMESTAMP, metrics {AGGREGATES}"
-NAMED = "cluster STRING, job_id STRING, vertex_id STRING, job STRING, operator STRING, is_source BOOLEAN"
+NAMED = """cluster STRING, job_id STRING, vertex_id STRING, job STRING, operator STRING, is_source BOOLEAN,
+    named_from TIMESTAMP, named_until TIMESTAMP"""
 CHANGES = {
     "cluster": "STRING",
     "job_id": "STRING",
@@ -31,7 +32,7 @@ def polled(job_id, vertex, second, records):
 
 
 def named(job_id, vertex, job):
-    return ("c", job_id, vertex * 32, job, "map", False)
+    return ("c", job_id, vertex * 32, job, "map", False, None, None)
 
 
 def began(row):
@@ -79,7 +80,9 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
         shown("Source__a.pendingRecords"),  # of no source
     ]
     polls = [("c", FORMER, str(place) * 32, START, metrics) for place, metrics in enumerate(replies)]
-    names = [("c", FORMER, str(place) * 32, "rides", f"v{place}", place < 3) for place in range(len(replies))]
+    names = [
+        ("c", FORMER, str(place) * 32, "rides", f"v{place}", place < 3, None, None) for place in range(len(replies))
+    ]
     frames = spark.createDataFrame(polls, POLLED), spark.createDataFrame(names, NAMED)
     samples = build_samples(*frames, {"c": Cluster(window_s=60)}).orderBy("operator")
     assert [row["pending"] for row in samples.collect()] == [3.0, 1.0, None, None]
@@ -98,7 +101,7 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
     moving = [timed(second, 100.0 * second, 50.0, second) for second in (0, 30, 60, 90)]
     still = [timed(second, 9000.0, 50.0, 90) for second in range(120, 360, 30)]
     idle = [timed(second, 9000.0, 0.0, second) for second in range(360, 480, 30)]
-    names = spark.createDataFrame([("c", FORMER, "1" * 32, "rides", "Source: rides", True)], NAMED)
+    names = spark.createDataFrame([("c", FORMER, "1" * 32, "rides", "Source: rides", True, None, None)], NAMED)
     samples = build_samples(spark.createDataFrame([*moving, *still, *idle], POLLED), names, {"c": Cluster(window_s=60)})
     rows = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
     seen = {began(row): row["target_data_rate_per_s"] for row in rows}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from include import raw_files
 from include.flink.raw_format import Kind, hour_directory
 from include.stages import Stage, StageRequest
 from include.tables import BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES
 from include.utc import Interval, IntervalError
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
-from spark_jobs.raw_parsing import raw_files
 from tests.spark.raw_builders import SOURCE, VERTEX_IDS, WORK, PolledJob, metric, record, utc, write
 
 pytestmark = pytest.mark.spark

@@ -11,14 +11,13 @@ from spark_jobs.lake import empty
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 JOB_ID = "a" * 32
-VECTOR = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT>>"
+VECTOR = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT, operator: STRING>>"
 EVENTS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, started_at TIMESTAMP,
     running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING,
     vector_before {VECTOR}, vector_after {VECTOR}, checkpoint_at TIMESTAMP, state_size_bytes DOUBLE,
     next_started_at TIMESTAMP"""
 SOURCES = """cluster STRING, job STRING, job_id STRING, operator STRING, window_s INT, observed_at TIMESTAMP,
     since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE"""
-NAMES = "cluster STRING, job_id STRING, vertex_id STRING, operator STRING"
 
 
 def at(second):
@@ -26,7 +25,7 @@ def at(second):
 
 
 def failure(job, started, running):
-    vector = [("1", 2)]
+    vector = [("1", 2, "src")]
     return (
         *("c", job, JOB_ID, JOB_ID, at(started), at(running), at(running), False, at(running)),
         *("restart", "lost", vector, vector, None, None, None),
@@ -50,7 +49,6 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
     found = build_rescales(
         spark.createDataFrame([failure(job, 35, 205) for job in jobs], EVENTS),
         spark.createDataFrame([*polled, *unseen, *behind], SOURCES),
-        spark.createDataFrame([("c", JOB_ID, "1", "src")], NAMES),
         empty(spark, RESCALES.columns),
         Ingest(caught_up_lag_s=10),
     )

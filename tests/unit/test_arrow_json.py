@@ -70,7 +70,7 @@ def test_lines_do_not_run_into_each_other():
     assert objects('{"id":"a"}{"id":"b"}', '{"id":"c",}') == [None, None]
 
 
-def test_invalid_utf8_is_left():
+def test_bad_encoding_is_left():
     texts = pa.array([b'{"id":"\xff"}'], pa.binary()).cast(pa.string(), safe=False)
     assert read_objects(texts, KIND).to_pylist() == [None]
 

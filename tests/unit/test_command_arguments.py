@@ -13,6 +13,7 @@ import benchmarks.__main__ as bench
 import benchmarks.announced.__main__ as announced
 import benchmarks.papers.__main__ as papers
 import benchmarks.replay.__main__ as replay
+import tests.fuzz.__main__ as fuzz
 from benchmarks import conformance, forecasting_traces
 from benchmarks.replay import tables, unseen
 from cli import backtest, cluster, collect, history, mutate, record, remake, run, ui, worked_example
@@ -63,6 +64,8 @@ CASES = [
     (mutate, ["--minutes", "0"], "a number above 0 and up to 10080, not '0'"),
     (worked_example, ["--out", "no/such/folder"], "a folder that is there, not 'no/such/folder'"),
     (conformance, ["--kind", "ds9", "--cases", "x"], "choose from"),
+    (fuzz, ["--lines", "0"], "a whole number from 100 to 10000000, not '0'"),
+    (fuzz, ["--seed", "x"], "a whole number of 0 or more, not 'x'"),
 ]
 WRITERS = [
     (run, "--out", []),
@@ -88,6 +91,7 @@ def complaint(main, arguments, capsys) -> str:
     return lines[0]
 
 
+@pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize(("command", "arguments", "expected"), CASES)
 def test_one_line_says_what_is_expected(command, arguments, expected, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # nothing is written into the project
@@ -110,6 +114,7 @@ def test_a_place_below_a_file_is_refused(command, option, others, capsys, tmp_pa
     assert f"argument {option}" in line
 
 
+@pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize("command", [run, backtest], ids=["run", "backtest"])
 def test_a_read_only_place_is_refused(command, capsys):
     line = complaint(command.main, ["--out", "/proc/tidewise"], capsys)  # nobody can write there, not even root

@@ -52,6 +52,8 @@ class FlinkModel:
         late: requests on their way: (arrives at, job id, parallelism).
         arrived: own requests that arrived or were taken note of: (time, parallelism).
         by_person: whether a person has set what is requested now.
+        problem: why nothing may be sent to the job, as the actuator names it.
+        finished: vertices that have come to their end; Flink keeps a bound for them, and they no longer run.
     """
 
     now_s: float = 1_000_000.0
@@ -65,12 +67,17 @@ class FlinkModel:
     late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
     sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
     by_person: bool = False
+    problem: str = ""
+    finished: frozenset[str] = frozenset()
 
     def observe(self, job: str) -> ObservedJob:
         if self.is_silent:
             raise RequestUnknownError("no reply")
+        if self.problem:
+            return ObservedJob(None, "", {}, None, problem=self.problem)
         free = self.slots - max(self.running.values(), default=0)
-        running = dict(self.running) if self.state == "RUNNING" else {}
+        at_work = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
+        running = at_work if self.state == "RUNNING" else {}
         return ObservedJob(self.job_id, self.state, running, dict(self.requested), free_slots=free)
 
     def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
@@ -117,6 +124,7 @@ class FlinkModel:
         self.job_id = f"job-{number}"
         self.requested = dict.fromkeys(VERTICES, 2)
         self.by_person = False
+        self.finished = frozenset()
         self.recover()
 
 
@@ -201,7 +209,8 @@ class ControllerMachine(RuleBasedStateMachine):
             return
         in_flight = [history.in_flight.target, history.in_flight.before] if history.in_flight else []
         own = [*in_flight, *history.late_targets, history.known_requested]
-        if flink.by_person and not flink.is_silent and not any(dict(one) == flink.requested for one in own):
+        can_be_seen = not flink.is_silent and not flink.problem
+        if flink.by_person and can_be_seen and not any(dict(one) == flink.requested for one in own):
             flink.by_person, self.foreign_at_s = False, flink.now_s
 
     def _check_sent(self, before: JobHistory, sent_before: int) -> None:
@@ -215,6 +224,8 @@ class ControllerMachine(RuleBasedStateMachine):
             assert self.limits.mode is Mode.AUTO or self.limits.mode is Mode.APPROVE
             assert not self.limits.in_blackout
             assert not self.limits.is_held
+            assert not self.flink.problem
+            assert set(target) == set(VERTICES), "Flink wants a bound for every vertex"
             if before.in_flight is not None:  # only to take it back, after its time has passed
                 assert request.is_rollback
                 assert at_s >= before.in_flight.deadline_s
@@ -295,6 +306,14 @@ class ControllerMachine(RuleBasedStateMachine):
     def the_cluster_replies_or_not(self, is_silent: bool) -> None:
         self.flink.is_silent = is_silent
 
+    @rule(problem=st.sampled_from(["ambiguous_name", "unreadable_reply", "missing_requirement", ""]))
+    def the_job_cannot_be_told(self, problem: str) -> None:
+        self.flink.problem = problem
+
+    @rule(finished=st.sampled_from([frozenset({"a"}), frozenset()]))
+    def a_bounded_source_ends(self, finished: frozenset[str]) -> None:
+        self.flink.finished = finished
+
     @rule(has_lease=st.booleans())
     def the_lease_moves(self, has_lease: bool) -> None:
         self.has_lease = has_lease
@@ -329,6 +348,7 @@ class ControllerMachine(RuleBasedStateMachine):
         flink = self.flink
         flink.recover()
         flink.slots, flink.is_silent, flink.manner = SLOTS_MAX, False, "accept"
+        flink.problem, flink.finished = "", frozenset()
         flink.recover()
         self.limits, self.has_lease, self.outcome = BASE, True, OutcomeCheck()
         wanted = {"a": 7, "b": 3}

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from benchmarks.replay.tables import PAGE, format_page, summarise
 from include.control.step_guard import Refusal
 from include.policy_catalogue import BUILT_IN
+from include.raw_files import FILE_FAULTS
 from include.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -96,15 +97,12 @@ def test_runbook_has_every_reason_of_the_other_stages(stage: str) -> None:
 
 def test_runbook_has_every_reason_of_the_quarantine() -> None:
     named = runbook_names("reason | rule")
-    faults = constants("spark_jobs/raw_parsing", first_argument("fault", "ValueRule"))
-    files = constants("spark_jobs/ingest", under_key("reason"))
-    damaged = constants("spark_jobs/raw_parsing", under_key("DAMAGED"))
-    assert {"cluster_mismatch", "unknown_vertex"} <= faults
-    assert files == {"empty_file", "file_too_large"}
+    faults = constants("spark_jobs/raw_parsing", first_argument("fault", "ValueRule", "TextError", "_fault"))
+    assert {"cluster_mismatch", "unknown_vertex", "bad_encoding", "malformed_json"} <= faults
     # Wherever the rules of single values are written, their names begin with value_; one column does, too.
     everything = constants("spark_jobs/raw_parsing", lambda node: [node] if isinstance(node, ast.Constant) else [])
     values = {name for name in everything if name.startswith("value_")} - {"value_faults"}
-    assert named == faults | files | damaged | values
+    assert named == faults | FILE_FAULTS | values
 
 
 def test_settings_have_every_policy() -> None:

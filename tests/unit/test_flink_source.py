@@ -7,8 +7,9 @@ import logging
 import pytest
 
 from include.flink.collection import collect_for
-from include.flink.poller import RestSource
-from include.flink.transport import FlinkUnreachable, Reply
+from include.flink.faults import FlinkUnreachable
+from include.flink.poller import RestSource, deliver
+from include.flink.transport import Reply
 from include.settings import Cluster, Paths, Settings
 
 JOB, SOURCE, SINK = "a" * 32, "b" * 32, "c" * 32
@@ -61,7 +62,7 @@ def kinds(records):
 
 def test_a_poll_has_every_kind_once_and_metrics_of_every_vertex():
     source, _ = source_over(Replies())
-    records = list(source.poll())
+    records = source.poll().records
     assert kinds(records) == [
         *("overview", "job", "plan", "job_metrics", "checkpoints", "exceptions"),
         *("vertex_metrics", "vertex_metrics"),
@@ -74,7 +75,7 @@ def test_a_poll_has_every_kind_once_and_metrics_of_every_vertex():
 
 def test_the_backlog_is_asked_of_the_source_by_the_name_it_has_there():
     source, _ = source_over(Replies())
-    of_source, of_sink = list(source.poll())[-2:]
+    of_source, of_sink = source.poll().records[-2:]
     assert "Source__orders.pendingRecords" in of_source.endpoint
     assert "pendingRecords" not in of_sink.endpoint
     assert "other" not in of_sink.endpoint
@@ -84,17 +85,17 @@ def test_only_names_that_exist_are_asked_for():
     replies = Replies()
     replies.bodies[LISTING % SINK] = json.dumps([{"id": "numRecordsIn"}])  # an older Flink, or a task still starting
     source, _ = source_over(replies)
-    assert "get=numRecordsIn&" in list(source.poll())[-1].endpoint
+    assert "get=numRecordsIn&" in source.poll().records[-1].endpoint
 
 
 def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
     replies = Replies()
     replies.bodies[LISTING % SINK] = "[]"
     source, _ = source_over(replies)
-    list(source.poll())
+    source.poll()
     replies.bodies[LISTING % SINK] = json.dumps([{"id": name} for name in COMMON])
     for _ in range(3):
-        list(source.poll())
+        source.poll()
     assert replies.asked.count(LISTING % SOURCE) == 1
     assert replies.asked.count(LISTING % SINK) == 2
 
@@ -102,13 +103,13 @@ def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
 def test_the_plan_comes_once_an_hour_and_after_a_new_start():
     replies = Replies()
     source, clock = source_over(replies)
-    assert "plan" in kinds(source.poll())
+    assert "plan" in kinds(source.poll().records)
     clock[0] += 3599
-    assert "plan" not in kinds(source.poll())
+    assert "plan" not in kinds(source.poll().records)
     clock[0] += 1
-    assert "plan" in kinds(source.poll())
+    assert "plan" in kinds(source.poll().records)
     replies.bodies[f"/jobs/{JOB}"] = replies.bodies[f"/jobs/{JOB}"].replace('"start-time": 5', '"start-time": 6')
-    assert "plan" in kinds(source.poll())
+    assert "plan" in kinds(source.poll().records)
 
 
 def test_replies_that_are_errors_or_corrupt_are_kept_as_received():
@@ -116,7 +117,7 @@ def test_replies_that_are_errors_or_corrupt_are_kept_as_received():
     replies.bodies[f"/jobs/{JOB}"] = '{"state": "RUNN'
     del replies.bodies[f"/jobs/{JOB}/checkpoints"]
     source, _ = source_over(replies)
-    records = {record.kind: record for record in source.poll()}
+    records = {record.kind: record for record in source.poll().records}
     assert records["job"].body == '{"state": "RUNN'
     assert (records["checkpoints"].status, records["checkpoints"].body) == (404, '{"errors":["Not found"]}')
     assert "vertex_metrics" not in records  # no vertex is known without the job's reply
@@ -125,12 +126,12 @@ def test_replies_that_are_errors_or_corrupt_are_kept_as_received():
 @pytest.mark.parametrize(("state", "polled"), [("RESTARTING", True), ("CREATED", True), ("FINISHED", False)])
 def test_only_jobs_that_have_not_ended_are_polled(state, polled):
     source, _ = source_over(Replies(state))
-    assert ("job" in kinds(source.poll())) is polled
+    assert ("job" in kinds(source.poll().records)) is polled
 
 
 def test_deliver_writes_one_file_into_the_present_hour(tmp_path):
     source, _ = source_over(Replies(), now=1_795_203_082.5)
-    delivery = source.deliver(tmp_path)
+    delivery = deliver(source.poll(), "prod", tmp_path, 1_795_203_082.5)
     (path,) = delivery.written
     assert path.parent == tmp_path / "cluster=prod/date=2026-11-20/hour=19"
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -139,11 +140,11 @@ def test_deliver_writes_one_file_into_the_present_hour(tmp_path):
 
 
 def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, monkeypatch, caplog):
-    def client(rest_url):
+    def client(rest_url, cluster, connection):
         replies = Replies()
         if rest_url.endswith(":1"):
             replies.get = lambda path: (_ for _ in ()).throw(FlinkUnreachable(rest_url, 3, "ConnectionError"))
-        replies.close = lambda: None
+        replies.close = replies.stop = lambda: None
         return replies
 
     monkeypatch.setattr("include.flink.collection.FlinkClient", client)
@@ -156,7 +157,53 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
         },
     )
     with caplog.at_level(logging.ERROR):
-        delivery = collect_for(settings, 0.0, lambda: 7200.0, lambda _: None)
+        delivery = collect_for(settings, 0.0, lambda: 7200.0)
     assert [path.relative_to(tmp_path).parts[0] for path in delivery.written] == ["cluster=up"]
     assert list(delivery.refused) == ["down"]
     assert "cluster down: nothing collected" in caplog.text
+
+
+JUNK = [
+    *(None, True, 0, -1, 0.5, 10**30, "", "x", "\ud83d", "../..", [], {}, [None], [[]], {"id": None}, {"nodes": 5}),
+    *('"', '{"jobs": [', "<html>", "[" * 10_000, "1" * 5000, "NaN"),
+]
+
+
+def places(found, at=()):
+    """Every place inside a reply."""
+    yield at
+    inside = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    for key, value in inside:
+        yield from places(value, (*at, key))
+
+
+def with_junk(body, at, junk):
+    found = json.loads(body)
+    if not at:
+        return junk if isinstance(junk, str) else json.dumps(junk)
+    inside = found
+    for key in at[:-1]:
+        inside = inside[key]
+    inside[at[-1]] = junk
+    return json.dumps(found)
+
+
+@pytest.mark.covers("apply_review 16")
+@pytest.mark.parametrize("path", ["/overview", "/jobs/overview", f"/jobs/{JOB}", LISTING % SOURCE])
+def test_junk_in_any_place_of_a_reply_ends_no_poll(path, caplog):
+    """The second job of the cluster is polled whatever is in the first one's replies."""
+    other = "f" * 32
+    for at in list(places(json.loads(Replies().bodies[path]))):
+        for junk in JUNK:
+            replies = Replies()
+            listed = {"jobs": [{"jid": JOB, "state": "RUNNING"}, {"jid": other, "state": "RUNNING"}]}
+            replies.bodies["/jobs/overview"] = json.dumps(listed)
+            for name, body in list(replies.bodies.items()):
+                replies.bodies[name.replace(JOB, other)] = body
+            replies.bodies[path] = with_junk(replies.bodies[path], at, junk)
+            source, _ = source_over(replies)
+            poll = source.poll()
+            of_other = [record for record in poll.records if record.job_id == other]
+            assert len(of_other) == 7 or path == "/jobs/overview"
+            assert all(len(fault) < 300 for fault in poll.faults)
+    assert not [record for record in caplog.records if record.exc_info], "junk is no error of our own"

@@ -52,6 +52,7 @@ def assert_refused(main, arguments, child, capsys) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told[2])
 
 
+@pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize("command", [run, backtest], ids=["run", "backtest"])
 def test_the_second_says_who_holds_the_folder(command, holder, capsys, tmp_path):
     child = holder(tmp_path / "out")

@@ -110,14 +110,12 @@ def test_locations_are_anchored_only_when_they_are_local_and_relative():
 
 
 def test_a_stage_sees_the_same_places_from_any_directory():
-    settings = Settings(paths=Paths(lake="lake", raw="s3a://bucket/raw"))
+    settings = Settings(paths=Paths(lake="s3a://bucket/lake", raw="raw"))
     variables = stage_environment(settings, {"PYSPARK_PYTHON": "/opt/python"}, Path("/srv/tidewise"))
     assert (
-        variables["TIDEWISE__PATHS__LAKE"]
-        == "/srv/tidewise/lake"
-        == anchored(settings, Path("/srv/tidewise")).paths.lake
+        variables["TIDEWISE__PATHS__RAW"] == "/srv/tidewise/raw" == anchored(settings, Path("/srv/tidewise")).paths.raw
     )
-    assert "TIDEWISE__PATHS__RAW" not in variables
+    assert "TIDEWISE__PATHS__LAKE" not in variables
     assert variables["PYSPARK_PYTHON"] == "/opt/python"
 
 

@@ -40,6 +40,7 @@ def test_what_is_desired_is_sent_once_and_confirmed_when_it_runs() -> None:
     [
         ({"observed": replace(RUNS, job_id=None)}, "unknown_job"),
         ({"observed": replace(RUNS, job_id="k")}, "new_job_id"),
+        ({"observed": replace(RUNS, problem="ambiguous_name")}, "ambiguous_name"),
         ({"observed": replace(RUNS, requested=None)}, "no_requirements"),
         ({"observed": replace(RUNS, requested=SIX, running=SIX)}, "foreign_change"),
         ({"observed": replace(RUNS, other_autoscaler="the operator's autoscaler")}, "other_autoscaler"),
@@ -194,3 +195,26 @@ LATER_S = NOW_S + 900.0
 )
 def test_a_rescale_is_judged_after_the_job_has_caught_up(after: Measurements, is_worse: bool | None) -> None:
     assert judge_outcome(SENT, NOW_S, BEFORE, after).is_worse is is_worse
+
+
+@pytest.mark.covers("apply_review 14")
+def test_a_job_that_cannot_be_told_from_another_is_refused_before_anything_else() -> None:
+    observed = ObservedJob(None, "", {}, None, problem="ambiguous_name", problem_detail="two jobs")
+    in_flight = replace(CASE, observed=observed, history=replace(KNOWN, in_flight=SENT))
+    action = reconcile(in_flight)
+    assert (action.verb, action.reason, action.detail) == (Verb.REFUSE, "ambiguous_name", "two jobs")
+    assert advance_history(in_flight, action) == in_flight.history
+
+
+@pytest.mark.covers("apply_review 19 finished vertex")
+def test_a_vertex_that_has_finished_hinders_no_confirmation_and_is_in_every_request() -> None:
+    runs = replace(RUNS, running={"b": 4}, requested=FOUR)
+    case = replace(CASE, observed=runs, history=replace(KNOWN, in_flight=SENT))
+    assert reconcile(case).verb is Verb.CONFIRM
+    assert reconcile(replace(case, observed=replace(runs, running={}))).reason == "in_flight"
+    late = replace(case, now_s=SENT.deadline_s, observed=replace(runs, running={"b": 3}))
+    withdrawn = reconcile(late)
+    assert (withdrawn.reason, withdrawn.request.target) == ("not_filled", {"a": 2, "b": 3})
+    judged = replace(KNOWN, known_requested=FOUR, to_judge=SENT, last_good={"b": 2})
+    worse = replace(CASE, observed=runs, history=judged, outcome=OutcomeCheck(True, "slower"))
+    assert reconcile(worse).request.target == {"a": 4, "b": 2}

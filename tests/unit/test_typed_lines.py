@@ -6,12 +6,14 @@ import json
 
 import pyarrow as pa
 
-from spark_jobs.raw_parsing.typed_lines import READ_COLUMNS, read_columns
+from spark_jobs.raw_parsing.typed_lines import FAULT, READ_COLUMNS, read_columns
 from spark_jobs.raw_parsing.value_rules import AGGREGATIONS
 
 TYPES = {
     "STRING": pa.string(),
     "BIGINT": pa.int64(),
+    "BINARY": pa.binary(),
+    FAULT: pa.struct([("reason", pa.string()), ("detail", pa.string())]),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     READ_COLUMNS["envelope"]: pa.struct(
         [
@@ -47,6 +49,7 @@ def test_a_body_is_left_out_where_its_metrics_say_all():
     assert [row["metrics"] for row in found] == [[metric], None, None, None, None]
     assert [row["envelope"] is None for row in found] == [False, False, False, False, True]
     assert [row["line"] is None for row in found] == [True, False, False, True, False]
+    assert [row["line_fault"] and row["line_fault"]["reason"] for row in found] == [*[None] * 4, "malformed_json"]
     # Nor is the text of what is null sent along.
     kept = [line for row in found if (line := row["line"])]
     assert columns["line"].buffers()[2].size == len("".join(kept))

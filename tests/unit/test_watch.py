@@ -66,7 +66,7 @@ def test_fresh_raw_files_are_worth_a_look(settings: Settings, ago_s: int, hour: 
 
 def test_nothing_is_worth_a_look_where_nothing_was_collected(settings: Settings) -> None:
     assert not watching.something_to_watch(settings, NOW)
-    bucket = settings.model_copy(update={"paths": Paths(raw="s3a://bucket/raw")})
+    bucket = settings.model_copy(update={"paths": settings.paths.model_copy(update={"raw": "s3a://bucket/raw"})})
     assert not watching.something_to_watch(bucket, NOW)
     polled = bucket.model_copy(update={"clusters": {"c": Cluster(rest_url="http://flink:8081")}})
     assert watching.something_to_watch(polled, NOW)

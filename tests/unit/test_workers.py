@@ -54,6 +54,7 @@ def start(code, workers, tmp_path) -> tuple[subprocess.Popen[str], list[psutil.P
     return child, found
 
 
+@pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["kill", "term", "int"])
 @pytest.mark.parametrize(("code", "workers"), [(POOL, 2), (EXECUTOR, 3)], ids=["pool", "executor"])
 def test_workers_end_with_their_command(code, workers, how, tmp_path):

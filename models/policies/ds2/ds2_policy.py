@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.arrays import Ints
+from models.arrays import Bools, Ints
+from models.live.windows import BACKPRESSURED_ABOVE
 from models.policies.ds2.ds2_memory import ManagerState
 from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.optimum import OperatorRates
@@ -38,7 +39,8 @@ class Ds2:
     Deviation: the length of a window stands for the policy interval of the options.  Of several windows that came in
     since the last decision only the latest can lead to a reconfiguration; the others count towards warm-up and
     activation.  Windows that a restart disturbed, or that show another parallelism than the running one, are left out
-    (DS2 clears its metrics at a rescale).
+    (DS2 clears its metrics at a rescale); so are those in which a source without a known target was held up by
+    backpressure: more may have arrived than it emitted.
 
     Args:
         options: the manager's settings; with shared workers the whole job has one number of workers.
@@ -110,8 +112,16 @@ def _usable(situation: Situation, memory: ManagerState) -> Observations:
     observations = situation.observations
     fresh = observations if memory.last_call_s is None else observations.since(memory.last_call_s)
     running = np.array([situation.parallelism[name] for name in situation.graph.names], np.int64)
-    as_now: Ints = np.flatnonzero(~fresh.disturbed & _shows(fresh, running))
+    as_now: Ints = np.flatnonzero(~fresh.disturbed & _shows(fresh, running) & ~_hides_demand(fresh, situation.graph))
     return fresh.rows(as_now)
+
+
+def _hides_demand(observations: Observations, graph: JobGraph) -> Bools:
+    """Return (W,) whether what arrives at a source is not known, and may be more than it emitted."""
+    sources = [graph.position(name) for name in graph.sources]
+    with np.errstate(invalid="ignore"):
+        held_up = observations.backpressured_share[:, sources] > BACKPRESSURED_ABOVE
+    return np.asarray((held_up & np.isnan(observations.target_data_rate_per_s[:, sources])).any(axis=1))
 
 
 def _shows(observations: Observations, running: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -15,7 +15,9 @@ import org.apache.flink.util.ParameterTool;
  *
  * <p>Arguments: --trace FILE (second,rate_per_s; read where the job is submitted, that is on the JobManager)
  * [--compression 1] [--cost-us 100] [--wait-us 0] [--customers 1000] [--emit-every 10] [--splits 12]
- * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load].
+ * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load] [--warm-up-sources 0] [--warm-up-orders 1000].
+ *
+ * <p>Each warm-up source sends so many orders and finishes; all of them have the same name.
  */
 public final class LoadJob {
     private LoadJob() {}
@@ -30,11 +32,14 @@ public final class LoadJob {
 
         // The start is fixed here and not in the source: a job that fails before its first checkpoint still owes
         // everything since it was submitted.
-        OwedSource source = new OwedSource(
-                trace, System.currentTimeMillis(), given.getInt("splits", 12), given.getInt("customers", 1000));
+        int customers = given.getInt("customers", 1000);
+        OwedSource source = new OwedSource(trace, System.currentTimeMillis(), given.getInt("splits", 12), customers);
         DataStream<Order> orders = env.fromSource(
                         source, WatermarkStrategy.noWatermarks(), "orders", TypeInformation.of(Order.class))
                 .uid("orders");
+        for (int place = 0; place < given.getInt("warm-up-sources", 0); place++) {
+            orders = orders.union(warmUp(env, place, given.getInt("warm-up-orders", 1000), customers));
+        }
         // Rebalance, never forward: a forward edge sends everything to one subtask once the two ends are scaled apart.
         DataStream<Tuple3<Integer, Long, Long>> totals = orders.rebalance()
                 .map(new Enrich(given.getLong("cost-us", 100), given.getLong("wait-us", 0)))
@@ -47,5 +52,16 @@ public final class LoadJob {
                 .uid("aggregate");
         totals.rebalance().sinkTo(new DiscardingSink<>()).name("sink").uid("sink");
         env.execute(given.get("job-name", "orders-load"));
+    }
+
+    private static DataStream<Order> warmUp(StreamExecutionEnvironment env, int place, int count, int customers) {
+        return env.fromSequence(1, count)
+                .name("warm-up")
+                .uid("warm-up-" + place)
+                .rebalance()
+                .map(sequence -> new Order(sequence, customers))
+                .returns(Order.class)
+                .name("warm-up orders")
+                .uid("warm-up-orders-" + place);
     }
 }

@@ -1,0 +1,99 @@
+"""Programs that only tests use: found on this machine, else fetched into .cache/parts, else named as missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parents[1]
+PARTS = PROJECT_ROOT / ".cache" / "parts"
+KAFKA_VERSION = "3.9.1"
+_KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>parts</groupId><artifactId>parts</artifactId><version>1</version>
+  <dependencies><dependency>
+    <groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+  </dependency></dependencies>
+</project>
+"""
+
+
+class PartMissing(RuntimeError):  # noqa: N818 - reads as what happened
+    """A program that a test needs is not on this machine and could not be fetched; the message says what to do."""
+
+
+def find_prometheus() -> Path:
+    """Return the folder with ``prometheus`` and ``promtool``: of PROMETHEUS_HOME, of PATH, or of Debian's package.
+
+    Raises:
+        PartMissing: it is in neither place and the package could not be fetched.
+    """
+    home, found = os.environ.get("PROMETHEUS_HOME"), shutil.which("prometheus")
+    known = [Path(home)] if home else []
+    known += [Path(found).parent] if found else []
+    fetched = PARTS / "prometheus" / "usr" / "bin"
+    for folder in (*known, fetched):
+        if (folder / "prometheus").is_file() and (folder / "promtool").is_file():
+            return folder
+    _unpack_debian("prometheus")
+    return fetched
+
+
+def find_victoria_metrics() -> Path:
+    """Return the program ``victoria-metrics``: of PATH, or of Debian's package.
+
+    Raises:
+        PartMissing: it is in neither place and the package could not be fetched.
+    """
+    found = shutil.which("victoria-metrics")
+    fetched = PARTS / "victoria-metrics" / "usr" / "bin" / "victoria-metrics"
+    if found is None and not fetched.is_file():
+        _unpack_debian("victoria-metrics")
+    return fetched if found is None else Path(found)
+
+
+def find_kafka() -> Path:
+    """Return the folder with the jars of a Kafka broker: KAFKA_LIBS, or those of Maven Central.
+
+    Raises:
+        PartMissing: they are in neither place and could not be fetched.
+    """
+    libs = os.environ.get("KAFKA_LIBS")
+    folder = Path(libs) if libs else PARTS / f"kafka-{KAFKA_VERSION}"
+    if any(folder.glob("kafka_2.13-*.jar")):
+        return folder
+    if libs or not shutil.which("mvn"):
+        raise PartMissing(f"no Kafka broker: {folder} has no kafka_2.13 jar; install Maven, or set KAFKA_LIBS")
+    group, artifact, version = _KAFKA.split(":")
+    with tempfile.TemporaryDirectory(prefix="tidewise-parts-") as work:
+        pom, partial = Path(work) / "pom.xml", folder.with_name(f"{folder.name}.partial")
+        pom.write_text(_POM.format(group=group, artifact=artifact, version=version))
+        shutil.rmtree(partial, ignore_errors=True)
+        options = [f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
+        _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", *options], "Kafka's jars")
+        partial.rename(folder)
+    return folder
+
+
+def _unpack_debian(package: str) -> None:
+    """Fetch a Debian package and unpack it without installing it: no service is started."""
+    if not (shutil.which("apt-get") and shutil.which("dpkg")):
+        raise PartMissing(f"no {package}: put its programs on PATH")
+    with tempfile.TemporaryDirectory(prefix="tidewise-parts-") as work:
+        _run(["apt-get", "download", package], package, cwd=work)
+        (file,) = Path(work).glob(f"{package}_*.deb")
+        partial = PARTS / f"{package}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        _run(["dpkg", "-x", str(file), str(partial)], package)
+        partial.rename(PARTS / package)
+
+
+def _run(command: list[str], what: str, cwd: str | None = None) -> None:
+    PARTS.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    if done.returncode:
+        tail = (done.stdout + done.stderr).strip().splitlines()[-1:]
+        raise PartMissing(f"{what} could not be fetched: {' '.join(tail)}; `{' '.join(command[:3])}` needs the network")

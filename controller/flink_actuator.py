@@ -1,0 +1,290 @@
+"""Jobs of one Flink cluster over its REST API: what they run at and are asked for, and requests to change it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from controller.control_job import Actuator, RequestRefusedError, RequestUnknownError
+from include.flink import cluster_facts
+from include.flink.client import FlinkClient
+from include.flink.collection import open_client
+from include.flink.endpoints import TERMINAL_STATES
+from include.flink.faults import FlinkError, FlinkRefused
+from include.settings import Settings
+from models.control.state import ObservedJob, Parallelism
+from models.live import job_replies
+from models.live.faults import ReplyError, shorten
+from models.live.job_replies import RUNNING, JobReply, ListedJob
+
+log = logging.getLogger(__name__)
+
+# A job in one of them will not run again: a new one of its name may already have taken its place.
+_ENDING_STATES = TERMINAL_STATES | {"CANCELLING", "FAILING"}
+_FINISHED = "FINISHED"
+_NO_REQUIREMENTS = "UnsupportedOperationException"  # a scheduler other than the adaptive one: 500 with it
+_PASSING = frozenset({408, 425, 429})  # refusals that say nothing about the request
+_NOT_FOUND = 404
+_AT_ONCE = 8
+_FACTS_FOR_S = 600.0  # a JobManager has its configuration from its start, but may be started again
+_JOB_ID = re.compile(r"[0-9a-f]{32}")
+
+Observation = ObservedJob | RequestUnknownError
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterFacts:
+    is_elastic: bool
+    is_reactive: bool
+    autoscaler: str | None
+
+
+class FlinkActuator:
+    """Implements :class:`controller.control_job.Actuator`; may be used by several threads.
+
+    Args:
+        client: of the cluster.
+        cluster: its name; jobs are named ``cluster/job``.
+        is_elastic: whether the cluster adds TaskManagers by itself; None to recognise it.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        client: FlinkClient,
+        cluster: str,
+        is_elastic: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client, self._cluster = client, cluster
+        self._is_elastic, self._clock = is_elastic, clock
+        self._lock = threading.Lock()
+        self._facts: tuple[float, _ClusterFacts] | None = None
+        self._autoscalers: dict[str, str | None] = {}  # of a job's own configuration, by job id
+
+    def observe(self, job: str) -> ObservedJob:
+        """Return what the cluster says of a job now.
+
+        Raises:
+            RequestUnknownError: the cluster does not reply.
+        """
+        observed = self.observe_all([job])[job]
+        if isinstance(observed, RequestUnknownError):
+            raise observed
+        return observed
+
+    def observe_all(self, jobs: Iterable[str]) -> dict[str, Observation]:
+        """Return what the cluster says of jobs now, asked at the same time; an error for those without a reply.
+
+        Raises:
+            RequestUnknownError: the cluster does not reply.
+        """
+        wanted = list(dict.fromkeys(jobs))
+        try:
+            listed = job_replies.read_job_list(self._client.jobs())
+            free_slots = self._free_slots()
+        except FlinkError as error:
+            raise RequestUnknownError(str(error)) from error
+        except ReplyError as error:
+            return dict.fromkeys(wanted, _troubled("unreadable_reply", f"the list of jobs: {error}"))
+        self._forget(listed)
+        if len(wanted) == 1:
+            return {wanted[0]: self._observe(wanted[0], listed, free_slots)}
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"observe-{self._cluster}") as pool:
+            found = pool.map(lambda job: self._observe(job, listed, free_slots), wanted)
+            return dict(zip(wanted, found, strict=True))
+
+    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
+        """Ask for a parallelism of every vertex, once.
+
+        Raises:
+            RequestRefusedError: the cluster has refused it.
+            RequestUnknownError: nobody knows whether it arrived.
+        """
+        if not _JOB_ID.fullmatch(job_id):
+            raise RequestRefusedError(f"{job}: {shorten(job_id)!r} is no id of a job")
+        try:
+            self._client.put_resource_requirements(job_id, parallelism)
+        except FlinkRefused as error:
+            if error.is_unknown_job:
+                raise RequestRefusedError(f"{job}: the cluster knows no job {job_id} any more") from error
+            if _is_certain(error):
+                raise RequestRefusedError(str(error)) from error
+            raise RequestUnknownError(str(error)) from error
+        except FlinkError as error:
+            raise RequestUnknownError(str(error)) from error
+        except Exception as error:
+            log.exception("%s: a request ended in an error of Tidewise", job)
+            raise RequestUnknownError(f"{job}: {type(error).__name__}") from error
+
+    def _free_slots(self) -> int | None:
+        try:
+            return job_replies.read_overview(self._client.transport.get_json("/overview")).free
+        except (FlinkRefused, ReplyError) as error:
+            log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
+            return None
+
+    def _observe(self, job: str, listed: Iterable[ListedJob], free_slots: int | None) -> Observation:
+        try:
+            return self._ask(job, listed, free_slots)
+        except ReplyError as error:
+            return _troubled("unreadable_reply", str(error))
+        except FlinkError as error:
+            return RequestUnknownError(str(error))
+        except Exception as error:
+            log.exception("%s: a reply ended in an error of Tidewise", job)
+            return _troubled("unreadable_reply", f"{type(error).__name__}: {shorten(str(error))}")
+
+    def _ask(self, job: str, listed: Iterable[ListedJob], free_slots: int | None) -> ObservedJob:
+        cluster, _, name = job.partition("/")
+        alive = [one for one in listed if one.name == name and one.state not in _ENDING_STATES]
+        if cluster != self._cluster or not alive:
+            return ObservedJob(None, "", {}, None)
+        if len(alive) > 1:
+            ids = ", ".join(sorted(one.job_id for one in alive))
+            return _troubled("ambiguous_name", f"{len(alive)} jobs of this name run ({ids}): give each its own name")
+        job_id = alive[0].job_id
+        if not _JOB_ID.fullmatch(job_id):
+            return _troubled("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")
+        facts = self._cluster_facts()
+        try:
+            reply = job_replies.read_job(self._client.job(job_id))
+            requested = None if facts.is_reactive else self._requested(job_id)
+        except FlinkRefused as error:
+            if error.is_unknown_job:  # it has ended since the list was made
+                return ObservedJob(None, "", {}, None)
+            raise
+        missing = [] if requested is None else [one for one in reply.vertices if one.vertex_id not in requested]
+        if missing:
+            named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
+            return _troubled("missing_requirement", f"Flink tells no resource requirement of {named}")
+        return ObservedJob(
+            job_id=job_id,
+            state=reply.state,
+            running=_running(reply),
+            requested=requested,
+            max_parallelism={one.vertex_id: one.max_parallelism for one in reply.vertices},
+            slot_sharing_group={one.vertex_id: one.slot_sharing_group or "default" for one in reply.vertices},
+            free_slots=free_slots,
+            is_elastic=facts.is_elastic if self._is_elastic is None else self._is_elastic,
+            other_autoscaler=facts.autoscaler or self._autoscaler_of(job_id),
+        )
+
+    def _requested(self, job_id: str) -> dict[str, int] | None:
+        """Return the upper bounds in force; None where the scheduler has none."""
+        try:
+            return job_replies.read_upper_bounds(self._client.resource_requirements(job_id))
+        except FlinkRefused as error:
+            # Before Flink 1.18 there is no such path at all; that the job is known was seen just before.
+            if error.status == _NOT_FOUND or _NO_REQUIREMENTS in error.message:
+                return None
+            raise
+
+    def _cluster_facts(self) -> _ClusterFacts:
+        """Return what the cluster's configuration tells; it is kept for a while."""
+        now_s = self._clock()
+        with self._lock:
+            if self._facts is not None and now_s - self._facts[0] < _FACTS_FOR_S:
+                return self._facts[1]
+        try:
+            told = cluster_facts.read_configuration(self._client.job_manager_config())
+        except FlinkRefused as error:  # a gateway may hide it: nothing is recognised then
+            log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
+            told = {}
+        facts = _ClusterFacts(
+            cluster_facts.is_elastic(told), cluster_facts.is_reactive(told), cluster_facts.active_autoscaler(told)
+        )
+        with self._lock:
+            self._facts = (now_s, facts)
+        return facts
+
+    def _autoscaler_of(self, job_id: str) -> str | None:
+        with self._lock:
+            if job_id in self._autoscalers:
+                return self._autoscalers[job_id]
+        try:
+            told: Mapping[str, str] = cluster_facts.read_user_configuration(self._client.job_config(job_id))
+        except FlinkRefused:
+            told = {}
+        found = cluster_facts.active_autoscaler(told)
+        with self._lock:
+            self._autoscalers[job_id] = found
+        return found
+
+    def _forget(self, listed: Iterable[ListedJob]) -> None:
+        known = {one.job_id for one in listed}
+        with self._lock:
+            self._autoscalers = {job_id: key for job_id, key in self._autoscalers.items() if job_id in known}
+
+
+class ObservedOnce:
+    """An actuator that gives what was observed of a job already the first time, and asks anew from then on.
+
+    A decision takes what one question to the cluster has told of all jobs; a request is judged on what the cluster
+    says immediately before it.
+
+    Args:
+        actuator: asks and sends.
+        observations: of the jobs, by name.
+    """
+
+    def __init__(self, actuator: Actuator, observations: Mapping[str, Observation]) -> None:
+        self._actuator = actuator
+        self._left = dict(observations)
+
+    def observe(self, job: str) -> ObservedJob:
+        """Return what the cluster says of a job.
+
+        Raises:
+            RequestUnknownError: the cluster does not reply, or did not.
+        """
+        observed = self._left.pop(job, None)
+        if observed is None:
+            return self._actuator.observe(job)
+        if isinstance(observed, RequestUnknownError):
+            raise observed
+        return observed
+
+    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
+        """Ask for a parallelism, once.
+
+        Raises:
+            RequestRefusedError: the cluster has refused it.
+            RequestUnknownError: nobody knows whether it arrived.
+        """
+        self._actuator.request(job, job_id, parallelism)
+
+
+def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:
+    """Return the actuator of a cluster of the settings.
+
+    Raises:
+        KeyError: the cluster has no REST address.
+    """
+    return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).elastic)
+
+
+def _troubled(problem: str, detail: str) -> ObservedJob:
+    return ObservedJob(None, "", {}, None, problem=problem, problem_detail=detail)
+
+
+def _running(reply: JobReply) -> dict[str, int]:
+    """Return what runs, without vertices that have finished; empty unless all others run."""
+    at_work = [vertex for vertex in reply.vertices if vertex.state != _FINISHED]
+    if reply.state != RUNNING or any(vertex.state != RUNNING or not vertex.parallelism for vertex in at_work):
+        return {}
+    return {vertex.vertex_id: vertex.parallelism for vertex in at_work}
+
+
+def _is_certain(error: FlinkRefused) -> bool:
+    """Whether a refusal tells that the request was not carried out.
+
+    A status of the server's side may come from a gateway, or from a JobManager that carried the request out and then
+    failed to say so.
+    """
+    return (300 <= error.status < 500 and error.status not in _PASSING) or _NO_REQUIREMENTS in error.message

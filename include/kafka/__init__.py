@@ -1,0 +1,1 @@
+"""What arrives in the topics that jobs read, told by Kafka brokers themselves."""

@@ -1,0 +1,81 @@
+"""Hours whose raw files were not ingested, or not all of them: found by comparing the files with ``ops.files``.
+
+No Spark: a task of the ingest DAG asks every hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from include.raw_files import LocalFiles, RawFile, walk
+from include.settings import Settings
+from include.tables import FILES
+from include.utc import HOUR, Interval
+
+
+def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
+    """Return the hours before ``until``, as intervals, that hold files which were not ingested as they are now.
+
+    Looks back for ``ingest.missed_hours_days`` days.  Files and tables that are not on a file system of this machine
+    are not looked at: then there are none.
+
+    Args:
+        settings: of the project.
+        until: a full hour, exclusive; that hour and later ones are others' to ingest.
+    """
+    raw_root, lake_root = local_path(settings.paths.raw), local_path(settings.paths.lake)
+    since = until - timedelta(days=settings.ingest.missed_hours_days)
+    if raw_root is None or lake_root is None or since >= until:
+        return []
+    files = [file for file in walk(LocalFiles(raw_root), Interval(since, until).hours()) if not file.is_misplaced]
+    return join_hours(missed_hours(files, read_ingested(lake_root, since)))
+
+
+def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> set[datetime]:
+    """Return the hours of files that are newer than what was ingested of them, or were never ingested.
+
+    Args:
+        files: of the hours that are looked at.
+        ingested: name -> when the file was written that was ingested, whole milliseconds.
+    """
+    return {file.hour for file in files if file.local_path is not None and _is_missed(file, ingested.get(file.name))}
+
+
+def _is_missed(file: RawFile, ingested_at: datetime | None) -> bool:
+    return ingested_at is None or int(file.modified_s * 1000) > round(ingested_at.timestamp() * 1000)
+
+
+def join_hours(hours: Iterable[datetime]) -> list[Interval]:
+    """Return hours as intervals: those that follow each other are one."""
+    joined: list[Interval] = []
+    for hour in sorted(hours):
+        if joined and joined[-1].end == hour:
+            joined[-1] = Interval(joined[-1].start, hour + HOUR)
+        else:
+            joined.append(Interval(hour, hour + HOUR))
+    return joined
+
+
+def read_ingested(lake_root: str, since: datetime) -> dict[str, datetime]:
+    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` on."""
+    from deltalake import DeltaTable  # heavy: DAG files are parsed without it
+
+    path = str(Path(lake_root, FILES.relative_path))
+    if not DeltaTable.is_deltatable(path):
+        return {}
+    rows = DeltaTable(path).to_pyarrow_table(
+        columns=["source_file", "modified_at"], filters=[("date", ">=", since.date())]
+    )
+    names, times = (rows.column(name).to_pylist() for name in ("source_file", "modified_at"))
+    return {name: at if at.tzinfo else at.replace(tzinfo=UTC) for name, at in zip(names, times, strict=True) if at}
+
+
+def local_path(root: str) -> str | None:
+    """Return a root as a path of this machine; None when it is a URI of another place."""
+    found = urlsplit(root)
+    if found.scheme == "file":
+        return unquote(found.path)
+    return None if found.scheme else root

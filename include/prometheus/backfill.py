@@ -1,0 +1,149 @@
+"""Raw files of past hours from a Prometheus-compatible server: one file an hour, written once.
+
+What is done is what is there: a run that was killed is continued by the same call, and a second call changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from include.flink.raw_format import hour_directory, write_lines
+from include.prometheus.client import PrometheusError
+from include.prometheus.known_runs import read_runs
+from include.prometheus.source import FILE_PREFIX, PrometheusSource
+from include.settings import Settings
+from include.utc import Interval
+
+_QUERIES = 6  # of one fetch
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HourDone:
+    """One hour of a backfill.
+
+    Attributes:
+        hour: its start.
+        outcome: ``written``, ``there`` (by an earlier backfill) or ``collected`` (live files lie there: left alone).
+        records: lines in the file written.
+        path: of the file; None when none was written.
+    """
+
+    hour: datetime
+    outcome: str
+    records: int = 0
+    path: Path | None = None
+
+
+def backfill(
+    source: PrometheusSource,
+    cluster: str,
+    raw_root: Path,
+    interval: Interval,
+    *,
+    pause_s: float = 0.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[HourDone]:
+    """Write the raw file of every hour that has none; yields hour by hour, in order of time.
+
+    Args:
+        source: of the cluster.
+        cluster: its name.
+        raw_root: of the raw files.
+        interval: full hours, all of them past.
+        pause_s: after each fetch, so that the server has time for others.
+        sleep: waits.
+
+    Raises:
+        PrometheusError: a query was not answered; the hours before stay.
+    """
+    hour = interval.start
+    while hour < interval.end:
+        outcome = find_outcome(raw_root, cluster, hour)
+        if outcome:
+            yield HourDone(hour, outcome)
+            hour += _HOUR
+            continue
+        hours = 1
+        while (
+            hours < source.longest_hours
+            and hour + hours * _HOUR < interval.end
+            and not find_outcome(raw_root, cluster, hour + hours * _HOUR)
+        ):
+            hours += 1
+        found = source.fetch_hours(hour, hours)
+        for one in (hour + number * _HOUR for number in range(hours)):
+            records = source.records_of_hour(found, one, read_runs(raw_root, cluster, one))
+            path = file_of(raw_root, cluster, one)
+            write_lines(path, (record.to_line() for record in records))
+            yield HourDone(one, "written", len(records), path)
+        sleep(pause_s)
+        hour += hours * _HOUR
+
+
+def file_of(raw_root: Path, cluster: str, hour: datetime) -> Path:
+    """Return the path of an hour's file."""
+    return hour_directory(raw_root, cluster, hour) / f"{FILE_PREFIX}{hour:%Y%m%dT%H}.jsonl.gz"
+
+
+def find_outcome(raw_root: Path, cluster: str, hour: datetime) -> str:
+    """Return why an hour is not written: ``there``, ``collected``; empty when it is to be written.
+
+    Metrics of one hour from two sources would be mixed sample by sample, so an hour that holds others is left alone.
+    """
+    if file_of(raw_root, cluster, hour).exists():
+        return "there"
+    others = hour_directory(raw_root, cluster, hour).glob("*.jsonl*")
+    is_collected = any(not path.name.startswith((".", "_", "kafka-")) for path in others)
+    return "collected" if is_collected else ""
+
+
+def servers(settings: Settings) -> list[str]:
+    """Return the clusters that have a Prometheus."""
+    return [name for name, one in settings.clusters.items() if one.prometheus.url is not None]
+
+
+def backfill_cluster(
+    settings: Settings, name: str, hours: Interval, on_hour: Callable[[], None] = lambda: None
+) -> Counter[str]:
+    """Write the raw files of a cluster; returns how many hours had which outcome, and ``records``.
+
+    Raises:
+        PrometheusError: a query was not answered; the hours before stay.
+        SavedGraphError: a saved graph cannot be used.
+    """
+    cluster = settings.clusters[name]
+    source = PrometheusSource.of(name, cluster)
+    counts: Counter[str] = Counter()
+    try:
+        pause_s = _QUERIES / cluster.prometheus.requests_per_s
+        for done in backfill(source, name, Path(settings.paths.raw), hours, pause_s=pause_s):
+            counts[done.outcome] += 1
+            counts["records"] += done.records
+            on_hour()
+    finally:
+        source.close()
+    return counts
+
+
+def backfill_clusters(settings: Settings, hours: Interval, cluster: str | None = None) -> Counter[str]:
+    """Write the raw files of one cluster, or of all that have a Prometheus; returns the outcomes of all together.
+
+    Raises:
+        PrometheusError: there is none, or a query was not answered; the hours before stay.
+        SavedGraphError: a saved graph cannot be used.
+    """
+    known = servers(settings)
+    if cluster is not None and cluster not in known:
+        raise PrometheusError(f"[clusters.{cluster}.prometheus] has no url; write it in the settings")
+    if not known:
+        raise PrometheusError("no cluster has a Prometheus; write [clusters.<name>.prometheus] url in the settings")
+    total: Counter[str] = Counter()
+    for name in known if cluster is None else [cluster]:
+        total += backfill_cluster(settings, name, hours)
+    return total

@@ -1,0 +1,71 @@
+"""Runs of jobs that raw files near an hour tell of, so that hours written apart agree on when a run began."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from include.flink.raw_format import Kind, hour_directory
+from include.prometheus.job_runs import RUNNING, KnownRun
+
+REACH_H = 48
+_FILES = 3  # of an hour: polls of REST are a file each, and every one tells of all jobs
+_MARK = f'"kind":"{Kind.JOB}"'.encode()
+
+
+def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[KnownRun, ...]]:
+    """Return job id -> its runs as the nearest files before an hour and after its start tell them.
+
+    Args:
+        raw_root: of the raw files.
+        cluster: its name.
+        hour: start of the hour, UTC.
+    """
+    found: dict[str, dict[int, KnownRun]] = {}
+    for files in (_nearest(raw_root, cluster, hour, -1), _nearest(raw_root, cluster, hour, 1)):
+        for path in files:
+            for job_id, run in _runs_in(path):
+                found.setdefault(job_id, {})[run.running_ms] = run
+    return {job_id: tuple(runs.values()) for job_id, runs in found.items()}
+
+
+def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> list[Path]:
+    """Return the last files of the nearest hour before, or the first of the nearest from this hour on."""
+    for offset in range(REACH_H):
+        at = hour + timedelta(hours=offset if direction > 0 else -offset - 1)
+        folder = hour_directory(raw_root, cluster, at.astimezone(UTC))
+        files = sorted(path for path in folder.glob("*.jsonl.gz") if not path.name.startswith((".", "kafka-")))
+        if files:
+            return files[:_FILES] if direction > 0 else files[-_FILES:]
+    return []
+
+
+def _runs_in(path: Path) -> Iterator[tuple[str, KnownRun]]:
+    try:
+        with gzip.open(path, "rb") as lines:
+            yield from _runs_of(line for line in lines if _MARK in line)
+    except (OSError, EOFError):
+        return  # ingestion names a file that cannot be read
+
+
+def _runs_of(lines: Iterable[bytes]) -> Iterator[tuple[str, KnownRun]]:
+    for line in lines:
+        try:
+            record = json.loads(line)
+            run = run_of(json.loads(record["body"]))
+            if run is not None:
+                yield str(record["job_id"]), run
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+
+
+def run_of(reply: dict[str, Any]) -> KnownRun | None:
+    """Return the run that a reply of ``/jobs/:jobid`` tells of; None when the job does not run."""
+    if reply["state"] != RUNNING or type(reply["timestamps"].get(RUNNING)) is not int:
+        return None
+    told = {one["id"]: one["parallelism"] for one in reply["vertices"] if type(one.get("parallelism")) is int}
+    return KnownRun(reply["timestamps"][RUNNING], told)

@@ -1,0 +1,181 @@
+"""The source of raw lines that reads a Prometheus-compatible server: the newest samples, or those of past hours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from include.flink.client import FlinkClient
+from include.flink.poller import Delivery, Poll
+from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
+from include.prometheus.client import MOST_POINTS, Grid, PrometheusClient
+from include.prometheus.graphs import GraphBook
+from include.prometheus.job_runs import KnownRun
+from include.prometheus.known_runs import read_runs, run_of
+from include.prometheus.measurements import Measurements, fetch
+from include.prometheus.replies import ReplyWriter
+from include.settings.clusters import Cluster
+
+HOUR_S = 3600
+FILE_PREFIX = "prometheus-"
+
+
+def open_graphs(cluster: Cluster, name: str) -> GraphBook:
+    """Return the graphs that a cluster's REST API and saved replies tell of.
+
+    Raises:
+        SavedGraphError: a saved reply cannot be used.
+    """
+    client = None
+    if cluster.rest_url is not None:
+        client = FlinkClient(cluster.rest_url, cluster=name, connection=cluster.connection)
+    folder = cluster.prometheus.graphs
+    return GraphBook(client, None if folder is None else Path(folder))
+
+
+class PrometheusSource:
+    """Reads one cluster's server."""
+
+    def __init__(self, client: PrometheusClient, name: str, cluster: Cluster, book: GraphBook) -> None:
+        self._client, self._name, self._server, self._book = client, name, cluster.prometheus, book
+
+    @classmethod
+    def of(cls, name: str, cluster: Cluster) -> PrometheusSource:
+        """Return the source that the settings describe.
+
+        Raises:
+            PrometheusError: the cluster has no server.
+            SavedGraphError: a saved graph cannot be used.
+        """
+        return cls(PrometheusClient(name, cluster.prometheus), name, cluster, open_graphs(cluster, name))
+
+    @property
+    def longest_hours(self) -> int:
+        """Return how many hours one query may ask for."""
+        beyond_s = self._server.max_sample_age_s + 2 * self._server.step_s
+        most = ((MOST_POINTS - 1) * self._server.step_s - beyond_s) // HOUR_S
+        return max(1, min(self._server.chunk_h, most))
+
+    def fetch_hours(self, start: datetime, hours: int) -> Measurements:
+        """Ask for the samples of whole hours and a little more.
+
+        Raises:
+            PrometheusError: a query was not answered.
+        """
+        step_s = self._server.step_s
+        # Multiples of the step, so that an hour has the same grid whatever is fetched with it.
+        first = -(-int(start.timestamp()) // step_s)
+        steps = -(-(hours * HOUR_S + self._server.max_sample_age_s + step_s) // step_s)
+        return fetch(self._client, self._server, Grid(first * step_s, (first + steps) * step_s, step_s))
+
+    def records_of_hour(
+        self, found: Measurements, hour: datetime, known: dict[str, tuple[KnownRun, ...]]
+    ) -> list[RawRecord]:
+        """Return the lines of the samples that were scraped in an hour; the same whatever else was fetched with them.
+
+        Args:
+            found: from :meth:`fetch_hours`; it holds the hour.
+            hour: its start, UTC.
+            known: from :func:`include.prometheus.known_runs.read_runs`.
+        """
+        start_s = int(hour.timestamp())
+        part = cut(found, start_s, start_s + HOUR_S + self._server.max_sample_age_s + self._server.step_s)
+        writer = ReplyWriter(self._name, self._book, max_age_s=self._server.max_sample_age_s)
+        return list(writer.write(part, 1000 * start_s, 1000 * (start_s + HOUR_S), known))
+
+    def close(self) -> None:
+        """Close the pooled connections."""
+        self._client.close()
+
+
+def cut(found: Measurements, start_s: int, end_s: int) -> Measurements:
+    """Return the steps of a time span, both ends included; what has no sample in it is left out."""
+    grid = found.grid
+    first = -(-(start_s - grid.start_s) // grid.step_s)
+    last = min((end_s - grid.start_s) // grid.step_s, grid.steps - 1)
+    return found.steps(first, last)
+
+
+class LivePrometheusSource(PrometheusSource):
+    """Reads the newest samples, each once; a source of live collecting as the poller of REST is.
+
+    Args:
+        clock: epoch seconds.
+        raw_root: raw files that may tell of runs from before this process.
+    """
+
+    def __init__(
+        self,
+        client: PrometheusClient,
+        name: str,
+        cluster: Cluster,
+        book: GraphBook,
+        *,
+        clock: Callable[[], float],
+        raw_root: Path | None = None,
+    ) -> None:
+        super().__init__(client, name, cluster, book)
+        self._clock = clock
+        self._writer = ReplyWriter(
+            name, book, max_age_s=self._server.max_sample_age_s, hold_s=float(self._server.step_s), every_poll=True
+        )
+        self._last_ms: dict[tuple[str, str | None, str | None], int] = {}
+        self._known: dict[str, tuple[KnownRun, ...]] = {}
+        if raw_root is not None:
+            self._known = read_runs(raw_root, name, _hour_of(clock()) + timedelta(hours=1))
+
+    def poll(self) -> Poll:
+        """Return the lines of the samples that are new since the last poll.
+
+        Raises:
+            PrometheusError: a query was not answered.
+        """
+        now_s = int(self._clock())
+        step_s = self._server.step_s
+        back = -(-2 * self._server.max_sample_age_s // step_s) * step_s
+        found = fetch(self._client, self._server, Grid(now_s - back, now_s, step_s))
+        written = self._writer.write(found, 1000 * (now_s - back), 1000 * (now_s + 1), self._known)
+        records = tuple(record for record in written if self._is_new(record))
+        self._remember(records)
+        return Poll(records)
+
+    def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:
+        """Write the records into the directories of the hours in which they were scraped.
+
+        Raises:
+            OSError: the disk is full, say.
+        """
+        now = datetime.fromtimestamp(now_s, UTC)
+        by_hour: dict[datetime, list[RawRecord]] = {}
+        for record in poll.records:
+            by_hour.setdefault(_hour_of(record.observed_at_ms / 1000), []).append(record)
+        written = []
+        for hour, own in sorted(by_hour.items()):
+            path = hour_directory(raw_root, self._name, hour) / f"{FILE_PREFIX}{now:%Y%m%dT%H%M%S%f}.jsonl.gz"
+            write_lines(path, (record.to_line() for record in own))
+            written.append(path)
+        return Delivery(written=tuple(written), records=len(poll.records))
+
+    def stop(self) -> None:
+        """Give up what is under way; for another thread."""
+        self._client.stop()
+
+    def _is_new(self, record: RawRecord) -> bool:
+        key = (record.kind, record.job_id, record.vertex_id)
+        if record.observed_at_ms <= self._last_ms.get(key, 0):
+            return False
+        self._last_ms[key] = record.observed_at_ms
+        return True
+
+    def _remember(self, records: Iterable[RawRecord]) -> None:
+        for record in records:
+            if record.kind == Kind.JOB and record.job_id is not None:
+                run = run_of(json.loads(record.body))
+                if run is not None:
+                    self._known[record.job_id] = (run,)
+
+
+def _hour_of(at_s: float) -> datetime:
+    return datetime.fromtimestamp(at_s - at_s % HOUR_S, UTC)

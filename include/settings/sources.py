@@ -1,0 +1,156 @@
+"""Where a cluster's metrics come from besides its REST API: a Prometheus-compatible server, Kafka brokers."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+
+from include.settings.connection import Connection, SecretReference, check_http_url
+from include.settings.section import HOUR_S, Section, Text
+
+_METRIC_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
+_MATCHER = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(=|!=|=~|!~)"(?:[^"\\\n]|\\.)*"')
+_LABELS_TAKEN = ("__name__",)
+
+
+def _server_url(text: str) -> str:
+    return check_http_url(text, write="write http://prometheus:9090, say")
+
+
+def _path(text: str) -> str:
+    if text and not re.fullmatch(r"(/[A-Za-z0-9._~:@-]+)+", text):
+        raise ValueError('is no path; write "/prometheus" or "/select/0/prometheus", say')
+    return text
+
+
+def _name(text: str) -> str:
+    if not _METRIC_NAME.fullmatch(text):
+        raise ValueError('is no name of a metric or label; write letters, digits, "_" and ":", no digit first')
+    return text
+
+
+def _matcher(text: str) -> str:
+    if not _MATCHER.fullmatch(text) or re.split("[=!]", text, maxsplit=1)[0] in _LABELS_TAKEN:
+        raise ValueError("is no label matcher; write 'namespace=\"prod\"' or 'cluster=~\"a|b\"', say")
+    return text
+
+
+MetricName = Annotated[Text, AfterValidator(_name)]
+
+
+class MetricNames(Section):
+    """Names of Flink's metrics on the server, where the reporter's scopes or a relabelling change them."""
+
+    job_label: MetricName = Field("job_name", description="label with the name of the job")
+    prefix: str = Field(
+        "flink_", pattern=r"^([A-Za-z_:][A-Za-z0-9_:]*)?$", description="what every metric's name begins with"
+    )
+    task: MetricName = Field("taskmanager_job_task", description="`metrics.scope.task` as names of metrics show it")
+    operator: MetricName = Field("taskmanager_job_task_operator", description="the same of `metrics.scope.operator`")
+    job: MetricName = Field("jobmanager_job", description="the same of `metrics.scope.jm-job`")
+    cluster: MetricName = Field("jobmanager", description="the same of `metrics.scope.jm`")
+
+
+class Prometheus(Section):
+    """A server with Prometheus' HTTP API that scrapes the cluster: Prometheus, VictoriaMetrics, Mimir, Thanos."""
+
+    url: Annotated[Text, AfterValidator(_server_url)] | None = Field(
+        None, description="address of the server; unset: there is none"
+    )
+    prefix: Annotated[str, AfterValidator(_path)] = Field(
+        "", description='path before `/api/v1`: `"/prometheus"` for Mimir, `"/select/0/prometheus"` for VictoriaMetrics'
+    )
+    tenant: Text | None = Field(None, description="value of the header `X-Scope-OrgID` (Mimir, Loki's and Cortex' kin)")
+    matchers: tuple[Annotated[Text, AfterValidator(_matcher)], ...] = Field(
+        (), description="further label matchers that select this cluster, such as `'namespace=\"prod\"'`"
+    )
+    live: bool | None = Field(
+        None, description="whether collecting reads it in the place of REST; unset: when there is no rest_url"
+    )
+    step_s: int = Field(60, ge=1, le=HOUR_S, description="s; between two samples; a multiple of the scrape interval")
+    max_sample_age_s: int = Field(
+        120, ge=1, le=HOUR_S, description="s; a sample older than this is none; above the scrape interval"
+    )
+    graphs: Text | None = Field(
+        None, description="folder of saved replies of `/jobs/:jobid`, `*.json`; for jobs that REST no longer knows"
+    )
+    chunk_h: int = Field(6, ge=1, le=168, description="h; most that one query of a backfill asks for")
+    requests_per_s: float = Field(5.0, gt=0, le=1000, description="most queries of a backfill in a second")
+    timeout_s: float = Field(120.0, gt=0, le=HOUR_S, description="s; limit for the reply to one query")
+    names: MetricNames = MetricNames()
+    connection: Connection = Connection()
+
+    @model_validator(mode="after")
+    def _times_fit(self) -> Prometheus:
+        if self.max_sample_age_s < self.step_s // 2:
+            raise ValueError(
+                f"max_sample_age_s = {self.max_sample_age_s} is shorter than half of step_s = {self.step_s}, so "
+                f"samples would be missed; write max_sample_age_s = {2 * self.step_s}, say"
+            )
+        return self
+
+
+def _bootstrap(text: str) -> str:
+    for server in text.split(","):
+        host, colon, port = server.strip().rpartition(":")
+        if (
+            not colon
+            or not re.fullmatch(r"[A-Za-z0-9._:\[\]-]+", host)
+            or not port.isdigit()
+            or not 0 < int(port) < 65536
+        ):
+            raise ValueError(f'{server.strip()!r} is no host:port; write "broker1:9092,broker2:9092", say')
+    return text
+
+
+def _topic(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", text):
+        raise ValueError("is no name of a topic; write letters, digits, dots, dashes and underscores")
+    return text
+
+
+def _source(text: str) -> str:
+    job, slash, operator = text.partition("/")
+    if not slash or not job.strip() or not operator.strip():
+        raise ValueError('must be "job/operator"; write "orders/Source: orders", say')
+    return text
+
+
+Topic = Annotated[str, AfterValidator(_topic)]
+
+
+class Kafka(Section):
+    """Brokers of topics that the jobs of a cluster read: end offsets tell what arrives, also while a job is down."""
+
+    bootstrap_servers: Annotated[Text, AfterValidator(_bootstrap)] = Field(description="host:port, comma-separated")
+    topics: dict[Annotated[str, AfterValidator(_source)], tuple[Topic, ...]] = Field(
+        default_factory=dict, description='`"job/operator"` of a source, operator or vertex id -> topics that it reads'
+    )
+    security_protocol: Annotated[str, Field(pattern="^(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)$")] = Field(
+        "PLAINTEXT", description="`PLAINTEXT`, `SSL`, `SASL_PLAINTEXT` or `SASL_SSL`"
+    )
+    sasl_mechanism: Annotated[str, Field(pattern="^(PLAIN|SCRAM-SHA-256|SCRAM-SHA-512)$")] | None = Field(
+        None, description="`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`"
+    )
+    sasl_login: SecretReference | None = Field(None, description='user:password: `"file:PATH"` or `"env:NAME"`')
+    ca_file: Text | None = Field(None, description="PEM file of the certificates to trust; unset: the system's")
+    client_cert_file: Text | None = Field(None, description="PEM file of the client certificate (mutual TLS)")
+    client_key_file: Text | None = Field(None, description="PEM file of its key")
+    timeout_s: float = Field(10.0, gt=0, le=300, description="s; limit for the brokers' replies at one poll")
+
+    @model_validator(mode="after")
+    def _login_fits(self) -> Kafka:
+        uses_sasl = self.security_protocol.startswith("SASL")
+        if uses_sasl != (self.sasl_login is not None) or uses_sasl != (self.sasl_mechanism is not None):
+            raise ValueError(
+                f"security_protocol = {self.security_protocol!r} goes {'with' if uses_sasl else 'without'} "
+                "sasl_mechanism and sasl_login; write all three, or neither of the two"
+            )
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All topics, each once, by name."""
+        return tuple(sorted({topic for topics in self.topics.values() for topic in topics}))

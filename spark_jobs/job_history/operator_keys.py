@@ -1,0 +1,45 @@
+"""silver.operator_keys: the operators of each job whenever they changed, so that its history outlives their names."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.tables import OPERATOR_KEYS
+
+_JOB_HOUR = ("cluster", "job", "date", "hour")
+
+
+def build_operator_keys(graphs: DataFrame) -> DataFrame:
+    """Return the graphs of the first hour of each day, and of the hours in which they are other than the hour before.
+
+    So what a row says depends on two hours alone, and every day can be read for itself.
+
+    Args:
+        graphs: rows of silver.job_graphs, of the hours to write and the one before.
+    """
+    operator = F.struct("operator", "vertex_id", "position", "upstream")
+    hourly = graphs.groupBy(*_JOB_HOUR).agg(
+        F.sort_array(F.collect_list(operator)).alias("operators"), F.max("observed_at").alias("observed_at")
+    )
+    by_job = Window.partitionBy("cluster", "job").orderBy("date", "hour")
+    hour_s = F.unix_timestamp(F.to_timestamp("date")) + F.col("hour") * 3600
+    dated = hourly.withColumn("hour_s", hour_s)
+    before = dated.withColumns({f"{name}_before": F.lag(name).over(by_job) for name in ("operators", "hour_s")})
+    is_same = (F.col("operators_before") == F.col("operators")) & (F.col("hour_s_before") == F.col("hour_s") - 3600)
+    shown = before.where((F.col("hour") == 0) | ~F.coalesce(is_same, F.lit(False)))
+    return (
+        shown.withColumn("one", F.explode("operators"))
+        .select(
+            "cluster",
+            "job",
+            "one.operator",
+            "one.vertex_id",
+            "one.position",
+            "one.upstream",
+            "observed_at",
+            "date",
+            "hour",
+        )
+        .select(*OPERATOR_KEYS.columns)
+    )

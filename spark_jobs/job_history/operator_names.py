@@ -1,0 +1,114 @@
+"""The names by which every table knows jobs and operators, unique where Flink's are not.
+
+The names of operators are those of :func:`models.live.job_layout.name_operators`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.raw_parsing.reply_schema import ENDING
+
+_SHORT = 8  # digits of an id that tell namesakes apart
+_JOB_HOUR = ("cluster", "job", "job_hour")
+
+
+def operators_of(vertices: Column) -> Column:
+    """Return the operators of a ``job`` reply, ``ARRAY<STRUCT<vertex_id, operator>>``, sorted: Flink's order varies.
+
+    An operator has the vertex's name; where that is missing or several bear it, a piece of the id is appended, and the
+    whole id where even that is not unique.
+    """
+    named = F.transform(
+        vertices, lambda v: F.struct(v["id"].alias("vertex_id"), F.coalesce(v["name"], F.lit("")).alias("name"))
+    )
+    short = _where_alike(
+        named, lambda v: v["name"], lambda v: _with_id(v["name"], F.left(v["vertex_id"], F.lit(_SHORT)))
+    )
+    whole = _where_alike(short, lambda v: v["operator"], lambda v: _with_id(v["name"], v["vertex_id"]))
+    texts = whole.getField("operator")
+    every = F.transform(named, lambda v: _entry(v, _with_id(v["name"], v["vertex_id"])))
+    chosen = F.when(F.size(F.array_distinct(texts)) == F.size(texts), whole).otherwise(every)
+    return F.sort_array(
+        F.transform(chosen, lambda v: F.struct(v["vertex_id"].alias("vertex_id"), v["operator"].alias("operator")))
+    )
+
+
+def _where_alike(entries: Column, text: Callable[[Column], Column], longer: Callable[[Column], Column]) -> Column:
+    """Give every entry its text as ``operator``, a longer one where it is empty or another entry has the same."""
+    texts = F.transform(entries, text)
+
+    def choose(v: Column) -> Column:
+        is_own = (text(v) != "") & (F.size(F.filter(texts, lambda other: other == text(v))) == 1)
+        return _entry(v, F.when(is_own, text(v)).otherwise(longer(v)))
+
+    return F.transform(entries, choose)
+
+
+def _entry(v: Column, operator: Column) -> Column:
+    return F.struct(v["vertex_id"].alias("vertex_id"), v["name"].alias("name"), operator.alias("operator"))
+
+
+def _with_id(name: Column, piece: Column) -> Column:
+    return F.ltrim(F.concat(name, F.lit(" ("), piece, F.lit(")")))
+
+
+def name_jobs(polls: DataFrame) -> DataFrame:
+    """Tell jobs of one name on a cluster apart that run side by side: ``job`` becomes ``job (id)`` for each of them.
+
+    They do when, within an hour, each was polled between two polls of the other.  A job that follows another of its
+    name keeps it.  An hour at a time, so that the names do not depend on which hours are looked at together.
+
+    Args:
+        polls: of :func:`spark_jobs.job_history.job_replies.select_polls`, with ``job`` as Flink names it.
+    """
+    dated = polls.withColumn("job_hour", F.date_trunc("hour", "observed_at"))
+    alive = dated.where(~F.col("state").isin(*ENDING))
+    spans = alive.groupBy(*_JOB_HOUR, "job_id").agg(F.min("observed_at").alias("a"), F.max("observed_at").alias("b"))
+    together = spans.groupBy(*_JOB_HOUR).agg(F.collect_list(F.struct("job_id", "a", "b")).alias("spans"))
+    meets = F.filter(
+        "spans",
+        lambda one: F.exists(
+            "spans",
+            lambda other: (one["job_id"] != other["job_id"]) & (one["a"] < other["b"]) & (other["a"] < one["b"]),
+        ),
+    )
+    several = together.where(F.size("spans") > 1).select(*_JOB_HOUR, meets.getField("job_id").alias("namesakes"))
+    found = dated.join(F.broadcast(several), list(_JOB_HOUR), "left")
+    alike = F.size(F.filter("namesakes", lambda one: F.left(one, F.lit(_SHORT)) == F.left("job_id", F.lit(_SHORT))))
+    piece = F.when(alike > 1, F.col("job_id")).otherwise(F.left("job_id", F.lit(_SHORT)))
+    is_namesake = F.coalesce(F.array_contains("namesakes", F.col("job_id")), F.lit(False))
+    named = F.when(is_namesake, _with_id(F.col("job"), piece)).otherwise(F.col("job"))
+    return found.withColumn("job", named).drop("job_hour", "namesakes")
+
+
+def name_operators(polls: DataFrame) -> DataFrame:
+    """Return ``cluster, job_id, vertex_id`` -> ``job, operator``, the names that tables are keyed by, in periods.
+
+    A reply's names hold until the next one: ``named_from`` and ``named_until`` (exclusive) are null where no other
+    names were seen before or after.
+    """
+    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at", "job", "operators")
+    shown = F.struct("job", "operators")
+    named = polls.where(F.size("operators") > 0).withColumns({"shown": shown, "before": F.lag(shown).over(by_job)})
+    changed = named.where("before IS NULL OR before <> shown")
+    periods = changed.withColumns(
+        {
+            "named_from": F.when(F.col("before").isNotNull(), F.col("observed_at")),
+            "named_until": F.lead("observed_at").over(by_job),
+        }
+    )
+    vertices = periods.withColumn("vertex", F.explode("operators"))
+    return vertices.select(
+        "cluster", "job", "job_id", "vertex.vertex_id", "vertex.operator", "named_from", "named_until"
+    )
+
+
+def is_named_at(timestamp: Column) -> Column:
+    """Whether a name of :func:`name_operators` holds at a time."""
+    return (F.col("named_from").isNull() | (timestamp >= F.col("named_from"))) & (
+        F.col("named_until").isNull() | (timestamp < F.col("named_until"))
+    )

@@ -1,0 +1,82 @@
+"""History under the present names of operators: a renamed chain keeps its own, that of a removed operator ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from include.domain.operator_matching import PlacedOperator, follow_operators
+from include.tables import OPERATOR_KEYS
+from spark_jobs.lake import Lake, rows_of
+from spark_jobs.timestamps import timestamp_column
+
+_JOB = ("cluster", "job")
+_RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "current": "STRING"}
+
+
+def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
+    """Return ``cluster, job, operator, current`` of every name that an operator no longer has; None without any.
+
+    ``current`` is null for an operator that has gone.
+
+    Args:
+        lake: of the run.
+        since: how far back history is read.
+        as_of: nothing later is looked at.
+    """
+    keys = lake.read(OPERATOR_KEYS).where(
+        F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+        & (F.col("observed_at") <= timestamp_column(as_of))
+    )
+    by_job = Window.partitionBy(*_JOB)
+    seen = keys.withColumns(
+        {
+            "newest": F.max("observed_at").over(by_job),
+            "last": F.max("observed_at").over(Window.partitionBy(*_JOB, "operator")),
+        }
+    )
+    changed = seen.withColumn("is_changed", F.max(F.col("last") < F.col("newest")).over(by_job)).where("is_changed")
+    columns = ("operator", "vertex_id", "position", "upstream", "observed_at")
+    former = changed.select(*_JOB, *columns).collect()
+    renames = [
+        {"cluster": cluster, "job": job, "operator": name, "current": current}
+        for (cluster, job), rows in _by_job(former).items()
+        for name, current in follow_operators(_versions(rows)).items()
+        if current != name
+    ]
+    return rows_of(lake.spark, _RENAMES, renames) if renames else None
+
+
+def follow_renames(rows: DataFrame, renames: DataFrame | None) -> DataFrame:
+    """Return rows of operators under their present names, without those of operators that have gone.
+
+    Args:
+        rows: with ``cluster, job, operator``.
+        renames: of :func:`read_renames`.
+    """
+    if renames is None:
+        return rows
+    known = F.broadcast(renames.withColumn("is_former", F.lit(True)))
+    found = rows.join(known, [*_JOB, "operator"], "left").where("is_former IS NULL OR current IS NOT NULL")
+    return found.withColumn("operator", F.coalesce("current", "operator")).select(*rows.columns)
+
+
+def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
+    found: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in rows:
+        found[row["cluster"], row["job"]].append(row)
+    return found
+
+
+def _versions(rows: Iterable[Any]) -> list[list[PlacedOperator]]:
+    """Return a job's graphs in the order in which they were seen."""
+    at: dict[datetime, list[PlacedOperator]] = defaultdict(list)
+    for row in rows:
+        placed = PlacedOperator(row["operator"], row["vertex_id"], row["position"], tuple(row["upstream"]))
+        at[row["observed_at"]].append(placed)
+    return [at[moment] for moment in sorted(at)]

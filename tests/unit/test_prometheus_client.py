@@ -1,0 +1,118 @@
+"""Queries against a real HTTP server on loopback that answers as Prometheus does, and as what stands before it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+from include.prometheus.client import Grid, PrometheusClient, PrometheusError, PrometheusRefused
+from include.prometheus.queries import Queries
+from include.settings.sources import MetricNames, Prometheus
+
+GRID = Grid(1_795_000_000, 1_795_000_040, 10)
+
+
+@pytest.fixture
+def server():
+    """An address, the requests seen, and the reply to give: (status, text)."""
+    seen, reply = [], [200, "{}"]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append((self.path, dict(self.headers)))
+            self.send_response(reply[0])
+            self.end_headers()
+            self.wfile.write(reply[1].encode())
+
+        def log_message(self, *_):
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{httpd.server_address[1]}", seen, reply
+    httpd.shutdown()
+    httpd.server_close()
+
+
+def matrix(*series: dict) -> str:
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": list(series)}})
+
+
+def test_prefix_tenant_and_range_are_sent(server):
+    url, seen, reply = server
+    reply[1] = matrix()
+    client = PrometheusClient("prod", Prometheus(url=url, prefix="/prometheus", tenant="team-a"))
+    assert client.query_range("up", GRID) == []
+    ((path, headers),) = seen
+    asked = parse_qs(urlsplit(path).query)
+    assert urlsplit(path).path == "/prometheus/api/v1/query_range"
+    assert {key: asked[key] for key in ("query", "start", "end", "step")} == {
+        "query": ["up"],
+        "start": ["1795000000"],
+        "end": ["1795000040"],
+        "step": ["10"],
+    }
+    assert headers["X-Scope-OrgID"] == "team-a"
+
+
+def test_values_stand_on_the_grid_and_what_is_no_number_is_missing(server):
+    url, _, reply = server
+    reply[1] = matrix(
+        {
+            "metric": {"job_id": "a"},
+            "values": [[1_795_000_000, "1.5"], [1_795_000_020.0, "NaN"], [1_795_000_040, "+Inf"]],
+        }
+    )
+    (found,) = PrometheusClient("prod", Prometheus(url=url)).query_range("up", GRID)
+    np.testing.assert_array_equal(found.values, [1.5, np.nan, np.nan, np.nan, np.nan])
+    assert found.labels == {"job_id": "a"}
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "named"),
+    [
+        (422, '{"status":"error","error":"query processing would load too many samples"}', "too many samples"),
+        (401, "<html>Unauthorized</html>", "refused with 401"),
+        (200, "<html>a login page</html>", "not Prometheus' JSON"),
+        (200, '{"status":"success","data":{"resultType":"vector","result":[]}}', "resultType 'vector'"),
+        (200, "[]", "not Prometheus' JSON"),
+        (200, '{"status":"success","data":[]}', "not Prometheus' JSON"),
+    ],
+)
+def test_what_is_no_answer_is_named_with_its_section(server, status, text, named):
+    url, _, reply = server
+    reply[:] = [status, text]
+    with pytest.raises(PrometheusError, match=r"\[clusters\.prod\.prometheus\]") as error:
+        PrometheusClient("prod", Prometheus(url=url)).query_range("up", GRID)
+    assert named in str(error.value)
+    assert isinstance(error.value, PrometheusRefused) == (status != 200)
+
+
+def test_no_server_is_named():
+    with pytest.raises(PrometheusError, match=r"no usable reply .*attempts"):
+        PrometheusClient("prod", Prometheus(url="http://127.0.0.1:1")).query_range("up", GRID)
+
+
+def test_more_points_than_prometheus_gives_are_never_asked_for(server):
+    url, seen, _ = server
+    with pytest.raises(ValueError, match="11000"):
+        PrometheusClient("prod", Prometheus(url=url)).query_range("up", Grid(0, 11_000, 1))
+    assert seen == []
+
+
+def test_queries_hold_matchers_and_changed_names():
+    server = Prometheus(
+        url="http://p:9090",
+        matchers=('namespace="prod"', 'cluster=~"a|b"'),
+        names=MetricNames(prefix="", task="tm_task"),
+    )
+    queries = Queries.of(server)
+    assert queries.tasks.startswith('{__name__=~"tm_task_(numRecordsIn|')
+    assert queries.tasks.endswith(')",namespace="prod",cluster=~"a|b"}')
+    assert queries.task_times == 'timestamp(tm_task_numRecordsIn{namespace="prod",cluster=~"a|b"})'
+    assert Queries.of(Prometheus(url="http://p:9090")).operators == "flink_taskmanager_job_task_operator_pendingRecords"
