@@ -72,7 +72,7 @@ def _check_inside(
         check_scheduler(part, configuration, told),
         *check_autoscaler(part, configuration, own),
         check_stale_metrics(part, configuration),
-        check_slots(part, overview.payload if overview.is_ok else {}, cluster),
+        check_slots(part, overview.payload if overview.is_ok else {}, configuration, cluster),
         check_clock(part, skew_s, settings.ingest),
         check_latency(part, probe, count_requests(jobs), cluster),
         check_names(part, jobs),

@@ -323,3 +323,11 @@ def test_mlflow(tmp_path):
     assert check(url).level is Level.ERROR  # it runs no more
     with serve(lambda *_: (401, b"")) as url:
         assert "MLFLOW_TRACKING" in check(url).remedy
+
+
+def test_an_elastic_cluster_may_have_fewer_slots_than_a_plan():
+    few = {"/overview": (200, {"slots-total": 4, "slots-available": 0})}
+    for settings, level in (({}, Level.WARNING), ({"elastic": True}, Level.OK)):
+        with serve(answer_from(flink_answers() | few)) as url:
+            findings = examine(url, **settings)
+        assert next(one.level for one in findings if one.check == "slots") is level
