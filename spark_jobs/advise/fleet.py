@@ -31,7 +31,7 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         for row in rows
         if row["appraisal"]
     ]
-    skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in rows if row["skipped"]]
+    skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in rows if isinstance(row["skipped"], str)]
     jobs.sort(key=lambda one: (not one["verdict"]["is_against"], -_saved(one), one["cluster"], one["job"]))
     whole = [one for one in jobs if one["days"] == made["days"]]
     return {
