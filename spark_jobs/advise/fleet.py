@@ -26,12 +26,10 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         rows: of :data:`spark_jobs.advise.job_advice.ROW_SCHEMA`.
         settings: of the run.
     """
-    jobs = [
-        {"cluster": row["cluster"], "job": row["job"], **json.loads(row["appraisal"])}
-        for row in rows
-        if row["appraisal"]
-    ]
-    skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in rows if isinstance(row["skipped"], str)]
+    done = [row for row in rows if is_text(row["appraisal"])]
+    jobs = [{"cluster": row["cluster"], "job": row["job"], **json.loads(row["appraisal"])} for row in done]
+    left = [row for row in rows if is_text(row["skipped"])]
+    skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in left]
     jobs.sort(key=lambda one: (not one["verdict"]["is_against"], -_saved(one), one["cluster"], one["job"]))
     whole = [one for one in jobs if one["days"] == made["days"]]
     return {
@@ -42,6 +40,11 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
         "jobs": jobs,
         "skipped": skipped,
     }
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a text, and no null of Spark, which pandas may give as NaN."""
+    return isinstance(value, str)
 
 
 def _saved(job: Mapping[str, Any]) -> float:

@@ -256,8 +256,12 @@ def advice_of(names: list[str], found: Any) -> dict[str, Any]:
             "calibration": job_advice.asdict(calibrate(subject(), ran, replayed, [], PRICES)),
             "verdict": job_advice.describe_verdict(judge(replayed.options)),
         }
-        rows.append({"cluster": "prod", "job": name, "skipped": None, "why": None, "appraisal": json.dumps(tidy(made))})
-    rows.append({"cluster": "prod", "job": NASTY, "skipped": "no_model", "why": "nothing <b>", "appraisal": None})
+        rows.append(
+            {"cluster": "prod", "job": name, "skipped": float("nan"), "why": None, "appraisal": json.dumps(tidy(made))}
+        )
+    rows.append(
+        {"cluster": "prod", "job": NASTY, "skipped": "no_model", "why": "nothing <b>", "appraisal": float("nan")}
+    )
     made = {
         "as_of": "2026-01-05T00:00:00Z",
         "first": "2026-01-03T00:00:00Z",
