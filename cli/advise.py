@@ -13,15 +13,17 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, moment, number, whole_number
+from cli.backfill import SETTLED
 from cli.embedded import below
 from cli.out_lock import hold_folder
 from cli.progress import ProgressLog
@@ -30,12 +32,15 @@ from cli.run_table import WIDTH
 from cli.spark_application import ApplicationError, run_application
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
+from include.prometheus.backfill import backfill_cluster
+from include.prometheus.client import PrometheusError
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.settings.advise import Advise
 from include.stages import Stage, StageRequest
-from include.utc import IntervalError, floor_hour, format_utc, parse_utc
+from include.utc import Interval, IntervalError, floor_hour, format_utc, parse_utc
 
 FOLDER = "advise"
+SERVER = "prometheus"  # name of the cluster that --prometheus stands for
 PAGE, FIGURES = "advice.html", "advice.json"
 PARTS = {
     "data": "the recording, and a simulated history",
@@ -68,6 +73,9 @@ def find_source(options: argparse.Namespace) -> Source:
     Raises:
         RunError: the folder holds none.
     """
+    if options.prometheus is not None:
+        end = options.as_of or floor_hour(datetime.now(UTC) - SETTLED)
+        return Source(options.out / FOLDER / "prometheus", None, end - timedelta(days=options.history_days), end)
     if options.raw is not None:
         first, end = list_hours(options.raw)
         return Source(options.raw, None, first, options.as_of or end)
@@ -105,11 +113,26 @@ def set_up_folder(work: Path, source: Source) -> None:
         (work / "lake" / "silver").symlink_to(source.silver.resolve(), target_is_directory=True)
 
 
+def fetch_history(source: Source, settings: Settings) -> None:
+    """Write the raw files of every hour that has none yet, from Prometheus; with a bar of the hours.
+
+    Raises:
+        PrometheusError: a query was not answered; the hours before stay, and the next call goes on.
+    """
+    columns = (TextColumn("history"), BarColumn(), MofNCompleteColumn(), TextColumn("hours"), TimeRemainingColumn())
+    hours = Interval(source.first, source.end)
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("history", total=(source.end - source.first) / timedelta(hours=1))
+        backfill_cluster(settings, SERVER, hours, lambda: progress.advance(bar))
+
+
 def set_environment(options: argparse.Namespace, work: Path, source: Source) -> None:
     """Put the flags and the places of this command into the settings' variables."""
     found = below(work)
     if source.raw is not None:
         found["TIDEWISE__PATHS__RAW"] = str(source.raw.resolve())
+    if options.prometheus is not None:
+        found[f"TIDEWISE__CLUSTERS__{SERVER}__PROMETHEUS__URL"] = options.prometheus
     flags = {
         "JOBS": options.jobs,
         "DAYS": options.days,
@@ -152,6 +175,9 @@ def appraise(source: Source, settings: Settings, progress: ProgressLog, work: Pa
         if source.raw == work / "raw":
             progress.begin("data")
             place_data(settings, source.end, round((source.end - source.first) / timedelta(days=1)))
+        if source.raw == work / "prometheus":
+            progress.begin("data")
+            fetch_history(source, settings)
         progress.begin("ingest")
         ingest = StageRequest(Stage.INGEST, source.end, source.first, source.end)
         run_application(settings, [ingest], log, progress)
@@ -200,7 +226,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     set_up_folder(work, source)
     taken = {"ingest"} if source.raw is None else set()
     parts = {name: about for name, about in PARTS.items() if name not in taken}
-    if source.raw is None or source.raw != work / "raw":
+    if source.raw == work / "prometheus":
+        parts["data"] = "the history that Prometheus has"
+    elif source.raw is None or source.raw != work / "raw":
         del parts["data"]
     progress = ProgressLog(console, parts)
     whence = "what `make run` has ingested" if source.raw is None else str(source.raw)
@@ -229,6 +257,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     defaults = Advise()
     parser.add_argument("--raw", type=folder, help="folder of raw files (cluster=/date=/hour=)")
     parser.add_argument("--prometheus", help="address of a Prometheus-compatible server")
+    parser.add_argument(
+        "--history-days", type=whole_number(3, MOST_DAYS), default=21, help="days that are read from Prometheus"
+    )
     parser.add_argument("--jobs", help="regular expression of cluster/job; default: all")
     parser.add_argument("--days", type=whole_number(1, MOST_DAYS), help=f"days to appraise; default {defaults.days}")
     parser.add_argument("--price-per-slot-hour", type=number(0, 1e6), help=f"default {defaults.price_per_slot_hour}")
@@ -239,11 +270,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--as-of", type=moment, help="end of the days; default: the end of the history")
     parser.add_argument("--out", type=Path, default=PROJECT / "out", help="where `make run` writes, or has written")
     options = parser.parse_args(argv)
-    if options.prometheus is not None:
-        parser.error(
-            "--prometheus: history cannot be read from there yet; collect raw files (DAG tidewise_collect) for some "
-            "days and pass their folder with --raw"
-        )
+    if options.prometheus is not None and options.raw is not None:
+        parser.error("--raw and --prometheus: expected one of the two")
     if options.as_of is not None and floor_hour(options.as_of) != options.as_of:
         parser.error(f"--as-of: expected a full hour, not {format_utc(options.as_of)}")
     return options
@@ -259,7 +287,7 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as error:
         print(f"advise: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (RunError, ApplicationError, SettingsError, IntervalError, ValidationError) as error:
+    except (RunError, ApplicationError, SettingsError, IntervalError, ValidationError, PrometheusError) as error:
         print(f"advise: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

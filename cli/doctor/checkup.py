@@ -10,13 +10,15 @@ from functools import partial
 from cli.doctor.airflow import check_airflow
 from cli.doctor.brokers import check_brokers
 from cli.doctor.cluster import check_cluster
+from cli.doctor.connecting import open_probe
 from cli.doctor.findings import Finding, error
 from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
 from cli.doctor.probe import Probe
-from cli.doctor.series import check_series
+from cli.doctor.series import SeriesNames, check_series
 from cli.doctor.settings_file import read_settings
 from cli.doctor.storage import check_lake, check_mlflow, describe
-from include.settings import Settings
+from include.flink.credentials import SecretError
+from include.settings import Cluster, Settings
 
 WORKERS = 16
 Found = Finding | Sequence[Finding]
@@ -70,12 +72,28 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
     for name in sorted(set(extent.clusters) - set(live)):
         fault = error(f"cluster {name}", "address", "the settings name none with a rest_url", "correct --cluster")
         yield f"cluster {name}", partial(_return, fault)
+    for name, cluster in settings.clusters.items():
+        if cluster.prometheus.url is not None and (not extent.clusters or name in extent.clusters):
+            yield f"Prometheus of {name}", partial(check_server, name, cluster)
+        for kafka in cluster.kafka.values():
+            yield f"Kafka of {name}", partial(check_brokers, kafka.bootstrap_servers)
     if extent.prometheus is not None:
         yield "Prometheus", partial(check_series, Probe(extent.prometheus))
     if extent.kafka is not None:
         yield "Kafka", partial(check_brokers, extent.kafka)
     if extent.with_airflow:
         yield "Airflow", partial(check_airflow, settings)
+
+
+def check_server(name: str, cluster: Cluster) -> list[Finding]:
+    """Return the findings of the server that scrapes a cluster."""
+    server = cluster.prometheus
+    tenant = {} if server.tenant is None else {"X-Scope-OrgID": server.tenant}
+    try:
+        probe = open_probe(f"{str(server.url).rstrip('/')}{server.prefix}", server.connection, tenant)
+    except SecretError as problem:
+        return [error("Prometheus", "secret", str(problem), f"correct [clusters.{name}.prometheus.connection]")]
+    return check_series(probe, SeriesNames(server.names, server.matchers))
 
 
 def _return(finding: Finding) -> Finding:

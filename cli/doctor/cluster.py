@@ -23,9 +23,11 @@ from cli.doctor.cluster_setup import (
     check_stale_metrics,
     read_configuration,
 )
+from cli.doctor.connecting import open_probe
 from cli.doctor.findings import Finding, error
 from cli.doctor.probe import Probe, ProbeError
 from include.flink import endpoints
+from include.flink.credentials import SecretError
 from include.settings import Cluster, Settings
 
 FETCH_S = 0.5  # the JobManager fetches metrics only after it was asked for some
@@ -37,7 +39,10 @@ def check_cluster(
 ) -> list[Finding]:
     """Return the findings of a cluster; an address that does not answer ends them."""
     part = f"cluster {name}"
-    probe = Probe(str(cluster.rest_url), connection_options(cluster))
+    try:
+        probe = open_probe(str(cluster.rest_url), cluster.connection)
+    except SecretError as problem:
+        return [error(part, "secret", str(problem), f"correct [clusters.{name}.connection]")]
     config, first = check_address(part, probe)
     if config is None:
         return [first]
@@ -47,11 +52,6 @@ def check_cluster(
         return [first, *_check_inside(part, probe, config, cluster, settings)]
     except ProbeError as problem:
         return [first, error(part, problem.check, str(problem), problem.remedy)]
-
-
-def connection_options(cluster: Cluster) -> dict[str, Any]:  # noqa: ARG001 - the settings of a connection come here
-    """Return urllib3's options for the connection of a cluster."""
-    return {}
 
 
 def _check_inside(
@@ -72,7 +72,7 @@ def _check_inside(
         check_scheduler(part, configuration, told),
         *check_autoscaler(part, configuration, own),
         check_stale_metrics(part, configuration),
-        check_slots(part, overview.payload if overview.is_ok else {}, cluster),
+        check_slots(part, overview.payload if overview.is_ok else {}, configuration, cluster),
         check_clock(part, skew_s, settings.ingest),
         check_latency(part, probe, count_requests(jobs), cluster),
         check_names(part, jobs),

@@ -36,10 +36,10 @@ def _describe_refusal(url: str, status: int) -> tuple[str, str]:
     if status == 401:
         return (
             f"{url} wants to know who asks (401)",
-            "give the cluster's connection basic, bearer or a client certificate",
+            "write basic, bearer or a client certificate in the cluster's connection",
         )
     if status == 407:
-        return f"the proxy before {url} wants to know who asks (407)", "give the cluster's connection proxy_basic"
+        return f"the proxy before {url} wants to know who asks (407)", "write proxy_basic in the cluster's connection"
     text = f"{url} forbids what we ask for (403)"
     return text, "let this user GET /config, /overview, /jobs and PUT /jobs/:id/resource-requirements"
 

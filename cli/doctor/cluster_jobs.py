@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
-from include.flink import endpoints
+from include.flink import cluster_facts, endpoints
 from include.settings import Cluster
 
 INTERVAL_NOTED_S = 600.0
@@ -54,8 +54,7 @@ def read_jobs(probe: Probe) -> list[SeenJob]:
 def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     job_id = str(listed["jid"])
     details = probe.get_json(endpoints.job_path(job_id), {})
-    configured = probe.get_json(endpoints.job_path(job_id, "config"), {})
-    own = configured.get("execution-config", {}).get("user-config", {})
+    own = cluster_facts.read_user_configuration(probe.get_json(endpoints.job_path(job_id, "config"), {}))
     checkpoints = probe.get_json(endpoints.job_path(job_id, "checkpoints/config"), None)
     metrics = {
         str(vertex["name"]): [

@@ -7,17 +7,15 @@ from typing import Any
 
 from cli.doctor.findings import Finding, error, ok, warning
 from cli.doctor.probe import Probe
+from include.flink import cluster_facts
 from include.settings import Cluster
 
 OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
-_ON = {"true", "yes", "1"}
-WEB_TIMEOUT_MS = 600_000
 
 
 def read_configuration(probe: Probe) -> dict[str, str]:
     """Return the JobManager's configuration; empty where it may not be read."""
-    found = probe.get_json("/jobmanager/config", [])
-    return {str(one["key"]): str(one["value"]) for one in found if isinstance(one, dict) and "key" in one}
+    return cluster_facts.read_configuration(probe.get_json("/jobmanager/config", []))
 
 
 def check_scheduler(part: str, configuration: Mapping[str, str], requirements: Mapping[str, bool]) -> Finding:
@@ -28,7 +26,7 @@ def check_scheduler(part: str, configuration: Mapping[str, str], requirements: M
         configuration: of the JobManager.
         requirements: job -> whether Flink tells its resource requirements, which the adaptive scheduler does.
     """
-    if configuration.get("scheduler-mode", "").lower() == "reactive":
+    if cluster_facts.is_reactive(configuration):
         text = "reactive mode: Flink gives a job every slot that it finds"
         return error(
             part, "scheduler", text, "remove scheduler-mode and set jobmanager.scheduler: adaptive; restart Flink"
@@ -58,11 +56,7 @@ def check_autoscaler(
         jobs: job -> its own configuration.
     """
     every = {"the cluster": configuration, **jobs}
-    scaled = [
-        name
-        for name, one in every.items()
-        if is_on(one.get("job.autoscaler.enabled")) and is_on(one.get("job.autoscaler.scaling.enabled", "true"))
-    ]
+    scaled = [name for name, one in every.items() if cluster_facts.active_autoscaler(one) is not None]
     if scaled:
         text = f"the Kubernetes operator's autoscaler is on ({', '.join(scaled)}): both would rescale the same jobs"
         remedy = (
@@ -70,17 +64,12 @@ def check_autoscaler(
             "in spec.flinkConfiguration of the FlinkDeployment"
         )
         return [error(part, "autoscaler", text, remedy)]
-    findings = [ok(part, "autoscaler", "none is configured; a standalone one cannot be seen from here")]
+    findings = [ok(part, "autoscaler", "none can be seen; the operator's hides its keys from release 1.8 on")]
     if any(OVERRIDES in one or any(key.startswith("kubernetes.operator.") for key in one) for one in every.values()):
         text = "the Kubernetes operator manages it: what is set through REST is lost with the next upgrade of the job"
         remedy = f"after an upgrade Tidewise asks again; keep {OVERRIDES} out of the deployment's own configuration"
         findings.append(warning(part, "operator", text, remedy))
     return findings
-
-
-def is_on(value: object) -> bool:
-    """Whether a value of Flink's configuration says yes."""
-    return str(value).strip().strip("\"'").lower() in _ON
 
 
 def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
@@ -94,11 +83,13 @@ def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
     return ok(part, "web.timeout", set_to)
 
 
-def check_slots(part: str, overview: Mapping[str, Any], cluster: Cluster) -> Finding:
-    """Check that a plan cannot ask for more slots than there are."""
+def check_slots(part: str, overview: Mapping[str, Any], configuration: Mapping[str, str], cluster: Cluster) -> Finding:
+    """Check that a plan cannot ask for more slots than there are, unless the cluster adds some."""
     total = int(overview.get("slots-total", 0))
     text = f"{total} slots, {overview.get('slots-available', '?')} free; slots_max = {cluster.slots_max}"
+    if cluster.elastic or (cluster.elastic is None and cluster_facts.is_elastic(configuration)):
+        return ok(part, "slots", f"{text}; the cluster adds TaskManagers by itself")
     if cluster.slots_max > total:
-        remedy = f"write slots_max = {max(total, 1)}, unless the cluster adds TaskManagers by itself"
+        remedy = f"write slots_max = {max(total, 1)}, or elastic = true where the cluster adds TaskManagers by itself"
         return warning(part, "slots", text, remedy)
     return ok(part, "slots", text)

@@ -57,12 +57,20 @@ class Probe:
     Args:
         url: such as ``http://jobmanager:8081``.
         options: of urllib3's pool, for TLS and authentication.
+        proxy: address and headers of a proxy; None for none, also where the environment names one.
     """
 
-    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, url: str, options: Mapping[str, Any] | None = None, proxy: tuple[str, Mapping[str, str]] | None = None
+    ) -> None:
         self.url = url.rstrip("/")
         self.latencies_s: list[float] = []
-        self._pool = urllib3.PoolManager(retries=False, timeout=Timeout(TIMEOUT_S), **(options or {}))
+        common: dict[str, Any] = {"retries": False, "timeout": Timeout(TIMEOUT_S), **(options or {})}
+        self._pool = (
+            urllib3.PoolManager(**common)
+            if proxy is None
+            else urllib3.ProxyManager(proxy[0], proxy_headers=dict(proxy[1]), **common)
+        )
         self._replies: dict[str, ProbeReply] = {}
 
     def get(self, path: str, *, again: bool = False) -> ProbeReply:
@@ -123,13 +131,19 @@ def name_cause(url: str, problem: HTTPError) -> ProbeError:
                 text,
                 "correct host and port (rest.port of Flink, 8081 by default), and is the JobManager up?",
             )
-    kind = type(causes[-1]).__name__
+    return _name_failure(where, causes)
+
+
+def _name_failure(where: str, causes: list[BaseException]) -> ProbeError:
+    """Name what ended a connection that had been made, or was waited for in vain."""
+    if any("407" in str(cause) for cause in causes if isinstance(cause, OSError)):
+        text = f"the proxy before {where} wants to know who asks (407)"
+        return ProbeError("rights", text, "write proxy_basic in the cluster's connection")
     if any("Timeout" in type(cause).__name__ for cause in causes) or isinstance(causes[-1], TimeoutError):
         text = f"{where} does not answer within {TIMEOUT_S:g} s"
-        return ProbeError(
-            "address", text, "is there a firewall or a NetworkPolicy between, is the JobManager overloaded?"
-        )
-    text = f"{where} ends the connection without a reply of HTTP ({kind})"
+        remedy = "is there a firewall or a NetworkPolicy between, is the JobManager overloaded?"
+        return ProbeError("address", text, remedy)
+    text = f"{where} ends the connection without a reply of HTTP ({type(causes[-1]).__name__})"
     remedy = "is this port Flink's REST API, and does it want https:// in rest_url?"
     return ProbeError("address", text, remedy)
 

@@ -2,32 +2,74 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe, ProbeError
+from include.settings.sources import MetricNames
 
 PART = "Prometheus"
-TASK = "flink_taskmanager_job_task_"
+ENOUGH_DAYS = 21
 # What rates, capacity, parallelism and restarts come from; without one of them a job cannot be observed.
 _TASK_METRICS = ("numRecordsIn", "numRecordsOut", "busyTimeMsPerSecond", "backPressuredTimeMsPerSecond")
-NEEDED = (*(f"{TASK}{name}" for name in _TASK_METRICS), "flink_jobmanager_job_numRestarts")
-USEFUL = (f"{TASK}operator_pendingRecords", "flink_jobmanager_job_lastCheckpointDuration")
-LABELS = ("job_name", "task_id", "subtask_index")
-JOB = "job_name"
 
 
-def check_series(probe: Probe, jobs: Collection[str] = ()) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class SeriesNames:
+    """What to look for on a server.
+
+    Attributes:
+        names: of the metrics.
+        matchers: that select the cluster.
+    """
+
+    names: MetricNames = field(default_factory=MetricNames)
+    matchers: tuple[str, ...] = ()
+
+    def _metric(self, scope: str, metric: str) -> str:
+        return f"{self.names.prefix}{scope}_{metric}"
+
+    @property
+    def of_tasks(self) -> tuple[str, ...]:
+        """Those of TaskManagers without which a job cannot be observed."""
+        return tuple(self._metric(self.names.task, name) for name in _TASK_METRICS)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Those without which a job cannot be observed."""
+        return (*self.of_tasks, self._metric(self.names.job, "numRestarts"))
+
+    @property
+    def useful(self) -> tuple[str, ...]:
+        """Those without which backlog or checkpoints are not known."""
+        backlog = self._metric(self.names.operator, "pendingRecords")
+        return (backlog, self._metric(self.names.job, "lastCheckpointDuration"))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """By which subtasks are told apart."""
+        return (self.names.job_label, "task_id", "subtask_index")
+
+    def select(self, name: str) -> str:
+        """Return the selector of a metric."""
+        return f"{name}{{{','.join(self.matchers)}}}" if self.matchers else name
+
+
+def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Collection[str] = ()) -> list[Finding]:
     """Return which series are missing.
 
     Args:
         probe: of the server, its prefix included.
+        wanted_names: what to look for; None for the names that Flink's reporter gives.
         jobs: names of the jobs to look for, as Flink has them; empty for those that the server knows.
     """
+    names = wanted_names or SeriesNames()
     try:
-        found = {name: _count_by_job(probe, name) for name in (*NEEDED, *USEFUL)}
+        found = {name: _count_by_job(probe, names, name) for name in (*names.needed, *names.useful)}
     except ProbeError as problem:
         return [error(PART, problem.check, str(problem), problem.remedy)]
     except SeriesError as problem:
@@ -39,8 +81,22 @@ def check_series(probe: Probe, jobs: Collection[str] = ()) -> list[Finding]:
         remedy = (
             "set metrics.reporter.prom.factory.class in Flink's configuration, and scrape JobManager and TaskManagers"
         )
-        return [first, error(PART, "series", f"no series of Flink's reporter ({NEEDED[0]})", remedy)]
-    return [first, *(_judge_job(job, found) for job in sorted(wanted)), _check_labels(probe)]
+        return [first, error(PART, "series", f"no series of Flink's reporter ({names.needed[0]})", remedy)]
+    judged = [_judge_job(job, names, found) for job in sorted(wanted)]
+    return [first, check_retention(probe), *judged, _check_labels(probe, names)]
+
+
+def check_retention(probe: Probe) -> Finding:
+    """Say for how long the server keeps samples, where it tells."""
+    reply = probe.get("/api/v1/status/runtimeinfo")
+    told = reply.payload.get("data", {}).get("storageRetention") if reply.is_ok else None
+    if not told:
+        return ok(PART, "retention", "not told by this server")
+    days = re.fullmatch(r"(\d+)d.*", str(told))
+    if days is not None and int(days[1]) < ENOUGH_DAYS:
+        remedy = f"raise --storage.tsdb.retention.time to {ENOUGH_DAYS}d, or backfill before it is gone"
+        return warning(PART, "retention", f"{told}: forecasts know no weekday below three weeks", remedy)
+    return ok(PART, "retention", str(told))
 
 
 class SeriesError(RuntimeError):
@@ -69,43 +125,44 @@ def query(probe: Probe, expression: str) -> list[dict[str, Any]]:
     return list(reply.payload["data"]["result"])
 
 
-def _count_by_job(probe: Probe, name: str) -> dict[str, int]:
-    found = query(probe, f"count by ({JOB}) ({name})")
-    return {str(one["metric"].get(JOB, "")): int(float(one["value"][1])) for one in found}
+def _count_by_job(probe: Probe, names: SeriesNames, name: str) -> dict[str, int]:
+    label = names.names.job_label
+    found = query(probe, f"count by ({label}) ({names.select(name)})")
+    return {str(one["metric"].get(label, "")): int(float(one["value"][1])) for one in found}
 
 
-def _judge_job(job: str, found: Mapping[str, Mapping[str, int]]) -> Finding:
+def _judge_job(job: str, names: SeriesNames, found: Mapping[str, Mapping[str, int]]) -> Finding:
     check = f"series of {job}"
-    missing = [name for name in NEEDED if not found[name].get(job)]
+    missing = [name for name in names.needed if not found[name].get(job)]
     if missing:
         text = f"missing: {', '.join(missing)}"
-        return error(PART, check, text, _remedy_for(missing))
-    lacking = [name for name in USEFUL if not found[name].get(job)]
+        return error(PART, check, text, _remedy_for(missing, names))
+    lacking = [name for name in names.useful if not found[name].get(job)]
     if lacking:
         return warning(
             PART, check, f"missing: {', '.join(lacking)}", "backlogs or checkpoint ages are not known without"
         )
-    return ok(PART, check, f"all {len(NEEDED) + len(USEFUL)} are there")
+    return ok(PART, check, f"all {len(names.needed) + len(names.useful)} are there")
 
 
-def _remedy_for(missing: Sequence[str]) -> str:
-    if all(name.startswith(TASK) for name in missing) and len(missing) > 2:
+def _remedy_for(missing: Sequence[str], names: SeriesNames) -> str:
+    if set(missing) == set(names.of_tasks):
         return "scrape the TaskManagers, too: each has a port of its own (metrics.reporter.prom.port)"
-    if all(name.startswith("flink_jobmanager") for name in missing):
+    if missing == [names.needed[-1]]:
         return "scrape the JobManager, too"
     return "is a relabelling or metrics.reporter.prom.filter.excludes dropping them?"
 
 
-def _check_labels(probe: Probe) -> Finding:
+def _check_labels(probe: Probe, names: SeriesNames) -> Finding:
     try:
-        found = query(probe, f"count by ({', '.join(LABELS)}) ({NEEDED[0]})")
+        found = query(probe, f"count by ({', '.join(names.labels)}) ({names.select(names.needed[0])})")
     except (ProbeError, SeriesError) as problem:
         return error(PART, "labels", str(problem), "run the doctor again")
-    missing = [label for label in LABELS if any(label not in one["metric"] for one in found)]
+    missing = [label for label in names.labels if any(label not in one["metric"] for one in found)]
     if missing:
         remedy = "leave Flink's labels in the scrape configuration's relabelling"
         return error(PART, "labels", f"series lack {list_names(missing)}: subtasks cannot be told apart", remedy)
-    return ok(PART, "labels", ", ".join(LABELS))
+    return ok(PART, "labels", ", ".join(names.labels))
 
 
 def _as_label(job: str) -> str:

@@ -9,11 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from local_prometheus import running_prometheus
 from waiting import wait_until
 
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
-from cli.local_flink.cluster import ClusterOptions, LocalCluster
+from cli.doctor.probe import Probe
+from cli.doctor.series import check_series
+from cli.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
 from cli.local_flink.load import LoadOptions, submit_load
 from include.settings import Cluster, Settings
 
@@ -25,6 +28,7 @@ BROKEN = {
     "execution.checkpointing.interval": "",
     "execution.checkpointing.min-pause": "",
     "job.autoscaler.enabled": "true",
+    "metrics.reporter.prom.filter.excludes": "*:busyTimeMsPerSecond",
 }
 
 
@@ -70,12 +74,23 @@ def test_init_writes_what_the_doctor_accepts(flink_cluster, tmp_path):
     assert "--force" in again.stderr
 
 
+def missing_series(url: str) -> list[str]:
+    return [one.text for one in check_series(Probe(url)) if one.level is Level.ERROR]
+
+
 def test_a_broken_cluster_is_told_each_of_its_faults(tmp_path):
-    with LocalCluster(tmp_path, ClusterOptions(settings=BROKEN)) as cluster:
+    ports = free_ports(4)
+    options = ClusterOptions(settings=BROKEN, reporter_ports=tuple(ports))
+    with (
+        LocalCluster(tmp_path / "flink", options) as cluster,
+        running_prometheus(tmp_path / "prom", ports) as prometheus,
+    ):
         job_id = submit_load(cluster.client, cluster.work_dir, LoadOptions(low_per_s=100, high_per_s=200))
         cluster.client.wait_for_parallelism(job_id, {}, timeout_s=120)
         assert wait_until(
             lambda: errors(cluster.rest_url).keys() == {"scheduler", "checkpoints of orders", "autoscaler"}, 60
         )
+        lost = ["missing: flink_taskmanager_job_task_busyTimeMsPerSecond"]
+        assert wait_until(lambda: missing_series(prometheus) == lost, 60), missing_series(prometheus)
         url = cluster.rest_url
     assert "nothing listens" in errors(url)["address"]

@@ -59,18 +59,24 @@ def flink_answers(**changed: Any) -> dict[str, tuple[int, Any]]:
 
 
 @contextmanager
-def serve(answer: Callable[[str, str], tuple[int, Any]], tls: ssl.SSLContext | None = None) -> Iterator[str]:
+def serve(
+    answer: Callable[[str, str], tuple[int, Any]],
+    tls: ssl.SSLContext | None = None,
+    wanted: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """Run a server; yields its address.
 
     Args:
         answer: from method and path with query to status and what is sent as JSON, or bytes as they are.
         tls: of the server.
+        wanted: headers without which a request is refused with 401.
     """
 
     class Handler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, payload = answer(self.command, self.path)
+            is_known = all(self.headers.get(name) == value for name, value in (wanted or {}).items())
+            status, payload = answer(self.command, self.path) if is_known else (401, {"errors": ["who is it?"]})
             body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))

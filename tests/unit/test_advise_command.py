@@ -84,7 +84,7 @@ def test_long_enough_a_history_begins_with_the_days_before():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--prometheus", "http://prometheus:9090"], "cannot be read from there yet"),
+        (["--prometheus", "http://prometheus:9090", "--raw", "."], "one of the two"),
         (["--days", "0"], "a whole number from 1"),
         (["--as-of", "2026-11-20T20:30:00Z"], "a full hour"),
         (["--raw", "no/such"], "a folder that is there"),

@@ -15,13 +15,15 @@ import pytest
 from pretended_server import answer_from, flink_answers, make_certificate, serve
 
 from cli.doctor import cluster as doctor
+from cli.doctor.checkup import check_server
 from cli.doctor.findings import Finding, Level
 from cli.doctor.probe import Probe
-from cli.doctor.series import NEEDED, USEFUL, check_series
+from cli.doctor.series import SeriesNames, check_retention, check_series
 from cli.doctor.storage import check_lake, check_mlflow
 from include.settings import Cluster, Mlflow, Paths, Settings
 
 NOBODY = 65_534
+NEEDED, USEFUL = SeriesNames().needed, SeriesNames().useful
 
 
 def examine(url: str, **settings: Any) -> list[Finding]:
@@ -73,20 +75,32 @@ def test_a_name_that_is_not_known():
     assert "is not known" in the_error(examine("http://jobmanager.invalid:8081"), "address").text
 
 
-def test_expired_certificate(tmp_path, monkeypatch):
+def test_expired_certificate(tmp_path):
     ca_file, context = make_certificate(tmp_path, expired=True)
-    monkeypatch.setattr(doctor, "connection_options", lambda _: {"ca_certs": str(ca_file)})
     with serve(answer_from(flink_answers()), context) as url:
-        found = the_error(examine(url), "TLS")
+        found = the_error(examine(url, connection={"ca_file": str(ca_file)}), "TLS")
     assert "expired" in found.text
     assert "renew" in found.remedy
 
 
-def test_a_certificate_that_is_valid(tmp_path, monkeypatch):
+def test_a_certificate_that_is_valid(tmp_path):
     ca_file, context = make_certificate(tmp_path, expired=False)
-    monkeypatch.setattr(doctor, "connection_options", lambda _: {"ca_certs": str(ca_file)})
     with serve(answer_from(flink_answers()), context) as url:
-        assert errors(examine(url)) == {}
+        assert errors(examine(url, connection={"ca_file": str(ca_file)})) == {}
+
+
+def test_a_secret_that_cannot_be_read():
+    found = the_error(examine("http://127.0.0.1:9", connection={"bearer": "env:NO_SUCH_TOKEN"}), "secret")
+    assert "NO_SUCH_TOKEN" in found.text
+
+
+def test_a_login_is_shown_to_the_server(monkeypatch):
+    monkeypatch.setenv("FLINK_TOKEN", "planted-token")
+    answers = flink_answers()
+    with serve(answer_from(answers), wanted={"Authorization": "Bearer planted-token"}) as url:
+        assert errors(examine(url, connection={"bearer": "env:FLINK_TOKEN"})) == {}
+        refused = the_error(examine(url), "rights")
+    assert "planted" not in str(refused)
 
 
 def test_a_certificate_of_an_unknown_ca(tmp_path):
@@ -177,8 +191,10 @@ def prometheus(missing: Mapping[str, str]) -> Any:
     def answer(_: str, path: str) -> tuple[int, Any]:
         from urllib.parse import parse_qs, urlsplit
 
+        if path.endswith("/runtimeinfo"):
+            return 200, {"status": "success", "data": {"storageRetention": "90d"}}
         expression = parse_qs(urlsplit(path).query)["query"][0]
-        series = expression.rpartition("(")[2].rstrip(")")
+        series = expression.rpartition("(")[2].rstrip(")").partition("{")[0]
         if "task_id" in expression:
             labels = {"job_name": "orders", "task_id": "t", "subtask_index": "0"}
             return 200, {"status": "success", "data": {"result": [{"metric": labels, "value": [0, "1"]}]}}
@@ -199,9 +215,33 @@ def test_missing_series():
         assert [one.check for one in check_series(Probe(url)) if one.level is Level.WARNING] == ["series of orders"]
 
 
+def test_the_server_of_a_cluster_is_looked_at_under_its_names():
+    renamed = {"names": {"prefix": "acme_flink_"}, "matchers": ('namespace="prod"',), "prefix": "/prometheus"}
+    seen = []
+
+    def answer(method: str, path: str) -> tuple[int, Any]:
+        seen.append(path)
+        return prometheus({"acme_flink_jobmanager_job_numRestarts": "orders"})(method, path)
+
+    with serve(answer) as url:
+        cluster = Cluster.model_validate({"prometheus": {"url": url, **renamed}})
+        found = the_error(check_server("prod", cluster), "series of orders")
+    assert "acme_flink_jobmanager_job_numRestarts" in found.text
+    assert "JobManager" in found.remedy
+    assert all(path.startswith("/prometheus/api/v1/") for path in seen)
+    assert any("namespace%3D%22prod%22" in path for path in seen)
+
+
+def test_a_short_retention_is_told():
+    with serve(lambda *_: (200, {"status": "success", "data": {"storageRetention": "15d"}})) as url:
+        assert "21d" in check_retention(Probe(url)).remedy
+    with serve(lambda *_: (404, {})) as url:
+        assert check_retention(Probe(url)).level is Level.OK
+
+
 def test_a_job_that_prometheus_does_not_know():
     with serve(prometheus({})) as url:
-        found = the_error(check_series(Probe(url), ["my-orders"]), "series of my_orders")
+        found = the_error(check_series(Probe(url), jobs=["my-orders"]), "series of my_orders")
     assert "scrape" in found.remedy or "excludes" in found.remedy
 
 
@@ -283,3 +323,11 @@ def test_mlflow(tmp_path):
     assert check(url).level is Level.ERROR  # it runs no more
     with serve(lambda *_: (401, b"")) as url:
         assert "MLFLOW_TRACKING" in check(url).remedy
+
+
+def test_an_elastic_cluster_may_have_fewer_slots_than_a_plan():
+    few = {"/overview": (200, {"slots-total": 4, "slots-available": 0})}
+    for settings, level in (({}, Level.WARNING), ({"elastic": True}, Level.OK)):
+        with serve(answer_from(flink_answers() | few)) as url:
+            findings = examine(url, **settings)
+        assert next(one.level for one in findings if one.check == "slots") is level
