@@ -114,7 +114,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 
 .PHONY: test-long
 test-long: setup  ## kills at random moments, two hours of Flink beside Prometheus, a job on Kafka (3 hours)
-	@$(PY) -m pytest tests/long tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
+	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit

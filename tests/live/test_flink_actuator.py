@@ -45,9 +45,12 @@ class Log:
     def __init__(self) -> None:
         self.entries, self.history = [], JobHistory()
 
-    def append(self, entry) -> None:
-        self.entries.append(entry)
-        self.history = entry.history
+    def append_all(self, entries) -> None:
+        self.entries += entries
+        self.history = entries[-1].history
+
+    def read_last(self, job):
+        return self.entries[-1] if self.entries else None
 
     def read_history(self, job) -> JobHistory:
         return self.history
@@ -83,7 +86,7 @@ def test_the_controller_rescales_and_confirms(job, actuator):
     assert tick().reason == "plan"
     assert wait_until(lambda: tick().verb == "confirm", 60)
     assert actuator.observe(JOB).running == target
-    assert [entry.action.verb for entry in log.entries] == ["wait", "rescale", "confirm"]
+    assert [entry.action.verb for entry in log.entries if not entry.answer] == ["wait", "rescale", "confirm"]
     assert log.history.last_good == before.running
     assert tick().reason == "as_desired"
 

@@ -7,21 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from waiting import is_running, wait_until
 
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
-from include.control.step_guard import DueStep
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
 from include.flink.collection import collect_for
+from include.flink.endpoints import RESTARTING_STATES
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
-from include.settings import Apply, Cluster, Paths, Settings
-from spark_jobs.apply.flink import look, send
+from include.settings import Cluster, Paths, Settings
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,30 +128,12 @@ def test_a_job_that_restarts_comes_back_with_what_was_asked_for_meanwhile(flink_
     """What the reactive controller counts on: the change needs no stop of its own."""
     client, job_id = flink_cluster.client, flink_cluster.job_id
     before = client.job_metrics(job_id)
-    enrich = next(vertex["id"] for vertex in client.job(job_id)["vertices"] if vertex["name"] == ENRICH)
-    step = DueStep(
-        step_id="n",
-        plan_as_of=datetime.now(UTC),
-        cluster="live",
-        job=flink_cluster.job_name,
-        job_id=job_id,
-        apply_at=datetime.now(UTC),
-        valid_until=datetime.now(UTC) + timedelta(minutes=5),
-        parallelism_from={SOURCE: 1, ENRICH: 1, AGGREGATE: 1, SINK: 1},
-        parallelism_to={SOURCE: 1, ENRICH: 2, AGGREGATE: 1, SINK: 1},
-        expected_recovery_s=None,
-        of_net=True,
-    )
-    assert look(client, job_id).running == step.parallelism_from
+    target = {SOURCE: 1, ENRICH: 2, AGGREGATE: 1, SINK: 1}
     flink_cluster.cluster.kill_taskmanager()
-    assert wait_until(lambda: look(client, job_id).restarting)
-    assert look(client, job_id).running == step.parallelism_from
-    with ThreadPoolExecutor(1) as pool:
-        sent = pool.submit(send, client, step, Apply(), lambda: datetime.now(UTC))
-        assert wait_until(lambda: client.upper_bounds(job_id)[enrich] == 2)
-        flink_cluster.cluster.start_taskmanager()
-        outcome = sent.result()
-    assert (outcome.status, outcome.parallelism, outcome.downtime_s) == ("confirmed", step.parallelism_to, None)
+    assert wait_until(lambda: client.job(job_id)["state"] in RESTARTING_STATES)
+    assert client.set_parallelism(job_id, {ENRICH: 2}) == target
+    flink_cluster.cluster.start_taskmanager()
+    assert client.wait_for_parallelism(job_id, target, timeout_s=90).parallelism == target
     assert wait_until(lambda: int(client.job_metrics(job_id)["numRestarts"]) > int(before["numRestarts"]))
     after = client.job_metrics(job_id)
     assert int(after["numRestarts"]) == int(before["numRestarts"]) + 1
