@@ -114,7 +114,8 @@ def _changed_windows(world: World, lake: Lake) -> Iterator[str]:
         yield f"{len(rows)} windows of sound jobs"
     for row in rows:
         seen = (row["parallelism"], row["observed_processing_rate_per_s"], row["busy_share"], row["disturbed"])
-        if seen != (PARALLELISM[row["operator"]], _RATES[row["operator"]], 0.5, False):
+        is_first = row["window_start"].replace(tzinfo=UTC) == START  # before the first poll nothing was counted
+        if seen != (PARALLELISM[row["operator"]], None if is_first else _RATES[row["operator"]], 0.5, False):
             yield f"{row['job']}, {row['operator']}, {row['window_start']}: {seen}"
 
 
