@@ -195,7 +195,7 @@ def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ing
     history = follow_renames(ingested.lake.read(OBSERVATIONS), renames)
     (series,) = source_series(history, frame).where("cluster = 'redeployed'").collect()
     assert series["operator"] == new
-    assert len(series["rate_per_s"]) >= 2 * WINDOWS - 1
+    assert len(series["rate_per_s"]) == 2 * (WINDOWS - 1)  # the first of each id has no rate
 
 
 @pytest.mark.covers("ingest_review 2.6")
@@ -260,11 +260,11 @@ def test_what_a_held_up_source_emits_is_not_taken_for_demand(ingested: Ingested)
     frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, WINDOWS)
     rates = {row["cluster"]: row["rate_per_s"] for row in source_series(observations, frame).collect()}
     assert len(rates["held"]) == 0
-    assert len(rates["good"]) == WINDOWS
+    assert len(rates["good"]) == WINDOWS - 1  # the first has no rate
     windows = windows_between(observations, START, end).where(F.col("operator") == SOURCE)
     targets = windows.groupBy("cluster").agg(F.count("target_data_rate_per_s").alias("known")).collect()
     known = {row["cluster"]: row["known"] for row in targets}
-    assert (known["held"], known["good"]) == (0, WINDOWS)
+    assert (known["held"], known["good"]) == (0, WINDOWS - 1)
 
 
 def test_a_share_of_time_that_was_not_measured_is_unknown(ingested: Ingested) -> None:
