@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from include.raw_files import walk
 from include.settings import SETTINGS_FILE_VARIABLE, Cluster, Settings
 from include.stages import Stage, StageRequest
 from include.tables import (
@@ -32,9 +31,6 @@ from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import HistoryFrame, source_series
 from spark_jobs.job_inputs.windows import windows_between
 from spark_jobs.lake import Lake
-from spark_jobs.raw_parsing.numbered_lines import read_lines
-from spark_jobs.raw_parsing.raw_contents import read_contents
-from spark_jobs.raw_parsing.raw_files import HadoopFiles, list_files
 from tests.spark.hostile_input import (
     BAD_REPLIES,
     HOUR,
@@ -130,21 +126,6 @@ def test_any_legal_file_name_is_read(ingested: Ingested) -> None:
     assert names <= {*ODD_NAMES, "caf\\xe9.jsonl.gz"}
     files = {row["source_file"].rpartition("/")[2]: row for row in ingested.rows(FILES, "files")}
     assert {name for name, row in files.items() if row["reason"] is None} == {*ODD_NAMES, "caf\\xe9.jsonl.gz"}
-
-
-@pytest.mark.covers("ingest_review 1.3", "ingest_review 1.4")
-def test_hadoop_reads_any_name_that_it_can_write_down(ingested: Ingested, spark: SparkSession) -> None:
-    """As for a root that is not mounted here; bytes that are no UTF-8 are beyond it."""
-    files = HadoopFiles(spark, ingested.settings.paths.raw)
-    readable = [file for file in walk(files, [START]) if file.is_readable and file.cluster == "files"]
-    assert all(file.local_path is None for file in readable)
-    by_hadoop = read_lines(read_contents(spark, readable)).groupBy("source_file").count().collect()
-    local = [file for file in list_files(spark, ingested.settings.paths.raw, [START]) if file.cluster == "files"]
-    by_python = read_lines(read_contents(spark, local)).groupBy("source_file").count().collect()
-    named = {row["source_file"]: row["count"] for row in by_hadoop}
-    expected = {row["source_file"]: row["count"] for row in by_python if "xe9" not in row["source_file"]}
-    assert len(expected) == len(ODD_NAMES)
-    assert {name: named.get(name) for name in expected} == expected
 
 
 @pytest.mark.covers("ingest_review 1.4", "ingest_review 2.8")
