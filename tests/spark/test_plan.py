@@ -107,7 +107,7 @@ def test_running_twice_gives_the_same_rows_and_files(
     written = json.loads(files["plans.json"])
     assert [(row["job"], row["status"]) for row in written] == [("rising", "planned"), ("steady", "hold")]
     assert written[0]["effective_at"] == "2026-11-20T22:00:00Z"
-    assert written[0]["apply_at"] == "2026-11-20T21:58:00Z"
+    assert written[0]["apply_at"] == "2026-11-20T21:57:20Z"
 
 
 def test_another_as_of_is_another_slice(

@@ -91,7 +91,9 @@ def lose_old_days(lake: Lake) -> None:
     quantiles = dict.fromkeys(("q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"), 1.0)
     for table in tables.TABLES:
         if "date" in table.partition_by and not table.name.startswith("bronze"):
-            write_rows(lake, table, [row | valid | quantiles | {"cost": 1.0, "scale_out": 1, "rate_per_s": 1.0}])
+            kind = {"kind": "step", "step": 0} if table is tables.PROFILES else {}
+            rest = {"cost": 1.0, "scale_out": 1, "rate_per_s": 1.0}
+            write_rows(lake, table, [row | valid | quantiles | rest | kind])
             files = [uri for uri in DeltaTable(lake.path(table)).file_uris() if f"date={old.date()}" in uri]
             assert files
             for file in files:
