@@ -37,10 +37,6 @@ class StageRequest:
         as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
         start, end: for ingestion, the interval to replace; for advice, the days to appraise; None elsewhere.
         job: for profiling, the one job to profile, as ``cluster/job``; None for every job whose policy uses a profile.
-        started_at: the wall clock when the stage began, an application's first with the application itself; read by the
-            entry point, no argument.  Only what is sent to a live cluster is dated by it: a JVM starts
-            between ``as_of`` and the request.
-        started_on_s: the monotonic clock at the same time, from which what has passed since then is counted.
     """
 
     stage: Stage
@@ -48,8 +44,6 @@ class StageRequest:
     start: datetime | None = None
     end: datetime | None = None
     job: str | None = None
-    started_at: datetime | None = None
-    started_on_s: float | None = None
 
     @property
     def interval(self) -> Interval:

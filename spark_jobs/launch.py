@@ -12,8 +12,6 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -35,7 +33,7 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
     """Run stages in this order in one session; the seconds of the first include the start of the session."""
     spark: SparkSession | None = None
     settings: Settings | None = None
-    started_at, started_s = datetime.now(UTC), time.monotonic()
+    started_s = time.monotonic()
     with ThreadPoolExecutor(max_workers=1) as pool:
         # While Java starts or works, Python would only wait.
         modules = [pool.submit(importlib.import_module, f"spark_jobs.{request.stage}.stage") for request in requests]
@@ -45,8 +43,7 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
                 if settings is None or spark is None:
                     settings = load_settings()
                     spark = start_session(settings, "-".join(one.stage for one in requests))
-                dated = replace(request, started_at=started_at, started_on_s=started_s)
-                summary = module.result().run(spark, settings, dated)
+                summary = module.result().run(spark, settings, request)
             except Exception as error:
                 print(f"tidewise: stage {request.stage} failed: {describe_failure(error)}", file=sys.stderr)
                 raise
@@ -55,7 +52,7 @@ def run_stages(requests: Sequence[StageRequest]) -> None:
             print(f"tidewise: stage {request.stage} done: {json.dumps(summary, default=str)}", flush=True)
             if index + 1 < len(requests):
                 spark.catalog.clearCache()  # what a stage kept for itself is of no use to the next
-            started_at, started_s = datetime.now(UTC), time.monotonic()
+            started_s = time.monotonic()
 
 
 def main(argv: Sequence[str]) -> int:

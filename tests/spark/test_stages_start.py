@@ -47,7 +47,7 @@ def test_every_stage_starts_on_an_empty_lake(spark: SparkSession, settings: Sett
     own = settings.model_dump(include={"paths", "spark", "mlflow"}, mode="json")
     drawn = check_settings(own | DRAWN[name])
     for stage in Stage:
-        request = StageRequest(stage, AS_OF, AS_OF - timedelta(hours=1), AS_OF, started_at=AS_OF)
+        request = StageRequest(stage, AS_OF, AS_OF - timedelta(hours=1), AS_OF)
         run = importlib.import_module(f"spark_jobs.{stage}.stage").run
         if stage in REFUSED:
             with pytest.raises(REFUSED[stage]):
