@@ -16,7 +16,7 @@ from spark_jobs.train.stage import NothingToLearnError
 
 AS_OF = datetime(2026, 11, 20, 18, tzinfo=UTC)
 # What these need is named: observations to learn from, and the models of a training.
-REFUSED = {Stage.TRAIN: NothingToLearnError, Stage.PROFILE: NoChampionError}
+REFUSED = {Stage.TRAIN: NothingToLearnError, Stage.PROFILE: NoChampionError, Stage.ADVISE: NoChampionError}
 DRAWN: dict[str, dict[str, Any]] = {
     "defaults": {},
     "short": {
@@ -31,13 +31,14 @@ DRAWN: dict[str, dict[str, Any]] = {
         "forecast": {"horizon_h": 168, "bin_s": 3600, "history_days": 60, "time_zones": {"a": "Asia/Kolkata"}},
         "policies": {"mdp": {"least_slots": 3, "weights": {"resources": 0.4, "violation": 0.2}}},
         "clusters": {"a": {"window_s": 3600, "slots_max": 32_768, "slots_total": 9}, "b": {}},
-        "schedules": {"apply": "0 9-17 * * 1-5"},
+        "schedules": {"control": "0 9-17 * * 1-5"},
     },
     "reactive": {
         "planner": {"policy": "conttune_a3", "reactive": {"rescales_for_catch_up": False, "hold_s": 600}},
         "policies": {"conttune_a3": {"alpha": 0, "thresholds": {"core_min": 0.5}}},
         "ingest": {"late_allowance_h": 0, "settle_s": 0, "max_clock_skew_s": 0},
-        "apply": {"watch": False, "cooldown_s": 0},
+        "apply": {"tick_s": 1},
+        "limits": {"cooldown_s": 0},
     },
 }
 
