@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from controller.control_log import EntryRefusedError, LogEntry
-from controller.lake_table import LakeTable, arrow_rows, date_of, is_in
 from controller.log_codec import RowStamp, entry_of, row_of
+from include.lake_table import LakeTable, arrow_rows, date_of, is_in
 from include.tables import CONTROL_LOG
 from include.version import code_version
 from models.control.state import JobHistory

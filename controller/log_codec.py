@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from controller.control_log import LogEntry, Provenance
-from controller.lake_table import date_of, maybe_timestamp, timestamp_of
+from include.lake_table import date_of, maybe_timestamp, timestamp_of
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, desired_parallelism
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request

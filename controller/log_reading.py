@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from controller.lake_table import LakeTable, is_between, is_in
+from include.lake_table import LakeTable, is_between, is_in
 from include.tables import CONTROL_LOG
 
 JSON_COLUMNS = ("observed", "desired", "limits", "outcome", "history_before", "history", "request")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from controller.lake_table import LakeTable, date_of, is_between, maybe_timestamp, timestamp_of
 from controller.plan_rows import JobKey
+from include.lake_table import LakeTable, date_of, is_between, maybe_timestamp, timestamp_of
 from include.tables import CONTROLLER_MEMORY
 
 REMEMBERED_S = 6 * 3600.0

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from controller.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from controller.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.load_forecasts import LoadForecasts, forecasts_of
 from controller.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory, PlanStep
+from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.stages import Stage
 from include.tables import FORECASTS, JOB_GRAPHS, PLANS, POLICY_MEMORY
 

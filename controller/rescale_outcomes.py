@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.control_log import LogEntry
-from controller.lake_table import LakeTable, date_of, maybe_timestamp, timestamp_of
 from controller.log_codec import unique_names
 from controller.plan_rows import PlanStep
+from include.lake_table import LakeTable, date_of, maybe_timestamp, timestamp_of
 from include.tables import RESCALE_OUTCOMES
 from include.version import code_version
 from models.control.outcome import Measurements

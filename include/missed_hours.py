@@ -6,8 +6,7 @@ No Spark: a task of the ingest DAG asks every hour.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import date, datetime, timedelta
 from urllib.parse import unquote, urlsplit
 
 from include.raw_files import LocalFiles, RawFile, walk
@@ -61,16 +60,11 @@ def join_hours(hours: Iterable[datetime]) -> list[Interval]:
 
 def read_ingested(lake_root: str, since: datetime) -> dict[str, datetime]:
     """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` on."""
-    from deltalake import DeltaTable  # heavy: DAG files are parsed without it
+    from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 
-    path = str(Path(lake_root, FILES.relative_path))
-    if not DeltaTable.is_deltatable(path):
-        return {}
-    rows = DeltaTable(path).to_pyarrow_table(
-        columns=["source_file", "modified_at"], filters=[("date", ">=", since.date())]
-    )
+    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at"], since.date(), date.max)
     names, times = (rows.column(name).to_pylist() for name in ("source_file", "modified_at"))
-    return {name: at if at.tzinfo else at.replace(tzinfo=UTC) for name, at in zip(names, times, strict=True) if at}
+    return {name: at for name, at in zip(names, times, strict=True) if at}
 
 
 def local_path(root: str) -> str | None:

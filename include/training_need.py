@@ -5,15 +5,16 @@ Read without Spark, for a task that is to end in a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from include.settings import Settings, Training
-from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS, Table
+from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 
 JobKey = tuple[str, str]
+_FIRST = datetime(2000, 1, 1, tzinfo=UTC)  # no training is older
 LOOK_BACK = timedelta(hours=3)
 """A job that runs has windows within this time; older ones are of the past."""
 
@@ -73,11 +74,11 @@ def count_windows(lake: str, as_of: datetime) -> dict[JobKey, int]:
     """Return job -> number of its windows within the look-back."""
     import pyarrow.compute as pc
 
+    from include.lake_table import LakeTable, is_between  # heavy: DAG files are parsed without it
+
     since = as_of - LOOK_BACK
-    start = pc.field("window_start")
-    rows = _read(lake, OBSERVATIONS, ("cluster", "job", "window_start"), _days(since, as_of) & (start >= since))
-    if rows is None:
-        return {}
+    columns, within = ("cluster", "job", "window_start"), is_between("window_start", since, as_of)
+    rows = LakeTable(lake, OBSERVATIONS).read(columns, since.date(), as_of.date(), within)
     found = rows.filter(pc.field("window_start") < as_of).group_by(["cluster", "job"])
     counts = found.aggregate([("window_start", "count_distinct")]).to_pylist()
     return {(row["cluster"], row["job"]): row["window_start_count_distinct"] for row in counts}
@@ -85,30 +86,16 @@ def count_windows(lake: str, as_of: datetime) -> dict[JobKey, int]:
 
 def last_training(lake: str, as_of: datetime) -> LastTraining | None:
     """Return the newest training before a moment."""
-    import pyarrow.compute as pc
+    from include.lake_table import LakeTable, is_between
 
-    columns = ("as_of", "gate", "champion_before")
-    rows = _read(lake, MODEL_VERSIONS, columns, pc.field("as_of") <= as_of)
-    if rows is None or not rows.num_rows:
+    columns, before = ("as_of", "gate", "champion_before"), is_between("as_of", _FIRST, as_of)
+    rows = LakeTable(lake, MODEL_VERSIONS).read(columns, _FIRST.date(), as_of.date(), before).to_pylist()
+    if not rows:
         return None
-    newest: dict[str, Any] = max(rows.to_pylist(), key=lambda row: row["as_of"])
-    made: datetime = newest["as_of"].replace(tzinfo=UTC)
-    known = _read(lake, MODEL_JOBS, ("cluster", "job", "as_of"), _days(made, made) & (pc.field("as_of") == made))
-    jobs = frozenset((row["cluster"], row["job"]) for row in known.to_pylist()) if known else frozenset()
+    newest: dict[str, Any] = max(rows, key=lambda row: row["as_of"])
+    made: datetime = newest["as_of"]
+    of_it = LakeTable(lake, MODEL_JOBS).read(
+        ("cluster", "job"), made.date(), made.date(), is_between("as_of", made, made)
+    )
+    jobs = frozenset((row["cluster"], row["job"]) for row in of_it.to_pylist())
     return LastTraining(made, newest["gate"] in {"first", "passed"} or newest["champion_before"] is not None, jobs)
-
-
-def _days(since: datetime, until: datetime) -> Any:
-    import pyarrow.compute as pc
-
-    return (pc.field("date") >= since.date()) & (pc.field("date") <= until.date())
-
-
-def _read(lake: str, table: Table, columns: Iterable[str], rows: Any) -> Any:
-    """Return some columns and rows of a table as Arrow, None when there is no table."""
-    from deltalake import DeltaTable
-
-    path = f"{lake}/{table.relative_path}"
-    if not DeltaTable.is_deltatable(path):
-        return None
-    return DeltaTable(path).to_pyarrow_dataset().to_table(columns=list(columns), filter=rows)

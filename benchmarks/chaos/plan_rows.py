@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.chaos.run_settings import CLUSTER
-from controller.lake_table import LakeTable, date_of, timestamp_of
+from include.lake_table import LakeTable, date_of, timestamp_of
 from include.tables import PLANS
 
 VALID_S = 150.0

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
-from typing import Any
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from include.lake_table import LakeTable
 from include.settings import Settings
 from include.tables import CONTROL_LOG, JOB_GRAPHS, PLANS, Table
 
@@ -29,16 +28,11 @@ def read_known_jobs(settings: Settings, now_s: float) -> set[str]:
 
 def _jobs_of(lake: str, table: Table, since: date) -> set[str]:
     try:
-        delta: Any = DeltaTable(f"{lake.rstrip('/')}/{table.relative_path}")
-        found = delta.to_pyarrow_table(filters=_since(table, since), columns=["cluster", "job"])
+        found = LakeTable(lake, table).read(["cluster", "job"], since, date.max)
     except (DeltaError, OSError):  # not written yet, or not to be read: the other tables may do
         return set()
     pairs: Mapping[str, list[str]] = found.group_by(["cluster", "job"]).aggregate([]).to_pydict()
     return {f"{cluster}/{job}" for cluster, job in zip(pairs["cluster"], pairs["job"], strict=True)}
-
-
-def _since(table: Table, since: date) -> list[tuple[str, str, date]] | None:
-    return [("date", ">=", since)] if "date" in table.partition_by else None
 
 
 def check_scope(scope: str, settings: Settings, jobs: set[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from include.control.approvals import Approval, WaitingStep
@@ -23,18 +23,11 @@ def read_waiting_steps(settings: Settings, now_s: float, answers: Iterable[Appro
         now_s: epoch seconds.
         answers: that were given; a step with one waits no longer.
     """
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
+    from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 
     since = datetime.fromtimestamp(now_s, UTC) - timedelta(hours=settings.limits.approval_expires_h)
-    path = f"{settings.paths.lake.rstrip('/')}/{CONTROL_LOG.relative_path}"
-    try:
-        table: Any = DeltaTable(path)
-    except TableNotFoundError:
-        return []
-    dates = [("date", ">=", since.date())]
-    rows = table.to_pyarrow_table(filters=dates, columns=[*_ORDER, *_SHOWN]).to_pylist()
-    return find_waiting(rows, settings, now_s, answers)
+    rows = LakeTable(settings.paths.lake, CONTROL_LOG).read([*_ORDER, *_SHOWN], since.date(), date.max)
+    return find_waiting(rows.to_pylist(), settings, now_s, answers)
 
 
 def find_waiting(

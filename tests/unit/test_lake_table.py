@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from controller.lake_table import LakeTable, arrow_schema, is_between, is_in, valid_text
 from include import tables
+from include.lake_table import LakeTable, arrow_schema, is_between, is_in, valid_text
 from include.tables import CONTROL_LOG, CONTROLLED, CONTROLLER_MEMORY
 
 TODAY = date(2026, 11, 20)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.lake_table import LakeTable, date_of, timestamp_of
 from controller.memory_store import REMEMBERED_S, JobMemory, MemoryStore
 from controller.plan_rows import LoadBand
 from controller.plan_tables import PlanTables
+from include.lake_table import LakeTable, date_of, timestamp_of
 from include.tables import FORECASTS, JOB_GRAPHS, PLANS, POLICY_MEMORY, Table
 
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)

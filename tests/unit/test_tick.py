@@ -11,12 +11,12 @@ from controller_process import read_log
 from deltalake import DeltaTable
 
 from cli.history import HistoryRequest, write_history
-from controller.lake_table import LakeTable
 from controller.leases import Lease
 from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
 from controller.wiring import build_ticker
 from include.flink.raw_format import RawRecord
+from include.lake_table import LakeTable
 from include.settings import Mlflow, Paths, Settings, SettingsError
 from include.tables import CONTROLLER_MEMORY, PLANS
 

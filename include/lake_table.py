@@ -1,4 +1,4 @@
-"""One Delta table of the lake, read and appended to without Spark; every read is bounded by date."""
+"""One Delta table of the lake, read and appended to without Spark; a table in days is read bounded by date."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ class LakeTable:
     def read(self, columns: Sequence[str], since: date, until: date, where: str = "") -> pa.Table:
         """Return rows of the dates from ``since`` to ``until``, both included; files of other dates stay closed.
 
+        A table without dates is small, and read whole.
+
         Args:
             columns: to read; one that the table does not have yet is null.
             since: first value of the partition column ``date``.
@@ -75,7 +77,8 @@ class LakeTable:
             if delta is None:
                 return
             present = {field.name for field in delta.schema().fields}
-            dates = f"date >= '{since.isoformat()}' AND date <= '{until.isoformat()}'"
+            is_in_days = "date" in self._table.columns
+            dates = f"date >= '{since.isoformat()}' AND date <= '{until.isoformat()}'" if is_in_days else "true"
             # Not through pyarrow's datasets: their threads call Python to read files, also while the process ends.
             scan = delta.scan([name for name in columns if name in present], f"{dates} AND ({where or 'true'})")
         for batch in pa.RecordBatchReader.from_stream(scan):
