@@ -17,15 +17,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
-from obstore.store import LocalStore, ObjectStore, from_url
 
 from controller.control_job import LeaseLostError
+from include.object_store import open_store
 
 EXPIRY_S, MARGIN_S = 180.0, 10.0
 _KEPT = 8  # terms that are not cleaned up
@@ -74,7 +73,7 @@ class Lease:
     ) -> None:
         if not 0 <= 2 * margin_s < expiry_s:
             raise ValueError(f"a lease of {expiry_s:g} s cannot have a margin of {margin_s:g} s")
-        self._store = _open_store(lake)
+        self._store = open_store(lake)
         self._folder = f"ops/leases/cluster={quote(cluster, safe='')}"
         self._cluster, self._owner, self._clock = cluster, owner, clock
         self._expiry_s, self._margin_s = expiry_s, margin_s
@@ -194,12 +193,3 @@ class Lease:
 
     def _path(self, number: int) -> str:
         return f"{self._folder}/{number:012}.json"
-
-
-def _open_store(lake: str) -> ObjectStore:
-    """Return the store that holds the lake; credentials of an object store come from the environment."""
-    parts = urlsplit(lake)
-    if len(parts.scheme) > 1 and parts.scheme != "file":
-        return from_url(lake)
-    folder = Path(parts.path if parts.scheme == "file" else lake).absolute()
-    return LocalStore(folder, mkdir=True)

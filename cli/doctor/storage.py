@@ -12,24 +12,16 @@ from typing import Any
 import obstore
 import urllib3
 from obstore.exceptions import AlreadyExistsError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import ObjectStore
 
 from cli.doctor.findings import Finding, error, ok, warning
 from cli.doctor.machine import find_existing
+from include.object_store import open_store
 from include.settings import Settings
 
 _SQLITE = "sqlite:///"
 _TRIES: Any = {"max_retries": 1, "retry_timeout": timedelta(seconds=10)}
-_SCHEMES = {"s3a": "s3", "s3n": "s3", "wasbs": "az", "abfss": "abfss", "gs": "gs"}
 _CONTENT = b"written by make doctor; may be removed"
-
-
-def open_store(uri: str) -> ObjectStore:
-    """Return the store of a folder or URI; credentials come from where its provider's tools look for them."""
-    scheme, found, rest = uri.partition("://")
-    if not found or scheme == "file":
-        return LocalStore(rest if found else str(Path(uri).absolute()), mkdir=True)
-    return from_url(f"{_SCHEMES.get(scheme, scheme)}://{rest}", retry_config=_TRIES)
 
 
 def check_lake(settings: Settings) -> list[Finding]:
@@ -38,7 +30,7 @@ def check_lake(settings: Settings) -> list[Finding]:
     name = f"_doctor/{uuid.uuid4().hex}"
     findings: list[Finding] = []
     try:
-        store = open_store(uri)
+        store = open_store(uri, retry_config=_TRIES)
         obstore.put(store, name, _CONTENT)
     except Exception as problem:  # of the file system or of any provider's client
         return [error("lake", "write", f"{uri} cannot be written: {describe(problem)}", _remedy(uri))]

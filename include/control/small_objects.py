@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from obstore.exceptions import BaseError
-from obstore.store import LocalStore, from_url
+
+from include.object_store import local_folder, open_store
 
 _TIMEOUT_S = 10
 _CLIENT = {"timeout": f"{_TIMEOUT_S}s", "connect_timeout": "5s"}
@@ -75,13 +75,10 @@ class ObjectFolder:
             raise StoreUnreadableError(self._told(error)) from error
 
     def _open(self, *, may_create: bool = False) -> Any:
-        if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", self.root) and not self.root.startswith("file:"):
-            connect: Any = from_url  # its overloads depend on the scheme
-            return connect(self.root, client_options=_CLIENT, retry_config=_RETRY)
-        path = Path(self.root.removeprefix("file://"))
-        if not may_create and not path.is_dir():
-            raise FileNotFoundError(f"there is no folder {path}")
-        return LocalStore(path, mkdir=True)
+        folder = local_folder(self.root)
+        if folder is not None and not may_create and not folder.is_dir():
+            raise FileNotFoundError(f"there is no folder {folder}")
+        return open_store(self.root, client_options=_CLIENT, retry_config=_RETRY)
 
     def _told(self, error: Exception) -> str:
         return f"{self.root}/{self.folder}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
