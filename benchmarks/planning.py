@@ -20,12 +20,13 @@ from pyspark.sql import SparkSession
 from benchmarks.hourly import CLUSTER, END, environment, submit
 from benchmarks.measurement import Measurement
 from include import tables
+from include.model_registry import CHAMPION
 from include.settings import load_settings
 from include.stages import Stage
 from models.bundle import FleetBundle
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 from spark_jobs.lake import Lake, rows_of
-from spark_jobs.model_store import CHAMPION, ModelStore
+from spark_jobs.model_store import ModelStore
 from spark_jobs.session import start_session
 
 SIZES = (100, 300, 1_000)

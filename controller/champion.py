@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from pathlib import Path
 
 from include.settings import Mlflow
@@ -11,10 +10,7 @@ from models.bundle import BundleError, FleetBundle
 from models.job_models import RecoveryModel
 from models.recovery import UNTRAINED
 
-CHAMPION = "champion"
-BUNDLE_FILE = "bundle.npz"
 _SQLITE = "sqlite:///"
-_NOT_YET = frozenset({"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"})  # no model, or none with the alias
 log = logging.getLogger(__name__)
 
 
@@ -36,20 +32,17 @@ class ChampionReader:
         import mlflow  # takes seconds, which a controller without work need not spend
         from mlflow.exceptions import MlflowException
 
-        client = mlflow.MlflowClient(self._settings.tracking_uri)
+        from include.model_registry import CHAMPION, find_alias, read_bundle
+
+        model = self._settings.registered_model
         try:
-            found = client.get_model_version_by_alias(self._settings.registered_model, CHAMPION)
-            if found.version == self._version:
+            found = find_alias(mlflow.MlflowClient(self._settings.tracking_uri), model, CHAMPION)
+            if found is None or found.version == self._version:
                 return
             mlflow.set_tracking_uri(self._settings.tracking_uri)
-            with tempfile.TemporaryDirectory() as folder:
-                uri = f"models:/{self._settings.registered_model}/{found.version}"
-                local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=folder))
-                self.bundle = FleetBundle.from_bytes(next(local.rglob(BUNDLE_FILE)).read_bytes())
+            self.bundle = FleetBundle.from_bytes(read_bundle(model, int(found.version)))
             self._version = found.version
         except (MlflowException, BundleError, OSError, StopIteration) as error:
-            if getattr(error, "error_code", "") in _NOT_YET:
-                return
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
 
     def recovery_of(self, cluster: str, job: str) -> RecoveryModel:

@@ -20,6 +20,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, Schema
 
+from include.model_registry import BUNDLE_FILE, CHAMPION, find_alias, read_bundle
 from include.settings import Mlflow, Settings
 from models.bundle import FleetBundle
 from spark_jobs.model_database import ensure_database
@@ -30,11 +31,9 @@ KIND_TAG = (
     "mlflow.experimentKind"  # without it MLflow takes an experiment for one of language models, and shows no runs
 )
 TRAINING_KIND = "custom_model_development"
-CHAMPION, CHALLENGER = "champion", "challenger"
 MODEL_DESCRIPTION = """The models of all jobs in one bundle, a version for each training: capacity curve of every
 operator, recovery time and latency of every job. The alias `champion` names the version that plans use, `challenger`
 the newest one; the gate of the training decides whether a challenger becomes champion."""
-BUNDLE_FILE = "bundle.npz"
 REQUIREMENTS = ("mlflow", "numpy", "pandas")
 _INPUTS = (("cluster", "string"), ("job", "string"), ("operator", "string"), ("parallelism", "long"))
 _OUTPUTS = (("mean_per_s", "double"), ("sd_per_s", "double"))
@@ -142,13 +141,8 @@ class ModelStore:
 
     def aliased(self, alias: str) -> Registered | None:
         """Return the version that an alias names, None when it names none."""
-        try:
-            found = self.client.get_model_version_by_alias(self.settings.registered_model, alias)
-        except MlflowException as error:
-            if error.error_code in {"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"}:
-                return None
-            raise
-        return Registered(int(found.version), found.tags[VERSION_TAG])
+        found = find_alias(self.client, self.settings.registered_model, alias)
+        return None if found is None else Registered(int(found.version), found.tags[VERSION_TAG])
 
     def point(self, alias: str, to: Registered) -> None:
         """Let an alias name a version."""
@@ -172,10 +166,7 @@ class ModelStore:
         return self._read(registered.number)
 
     def _read(self, number: int) -> FleetBundle:
-        uri = f"models:/{self.settings.registered_model}/{number}"
-        with tempfile.TemporaryDirectory() as folder:
-            local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=folder))
-            return FleetBundle.from_bytes(next(local.rglob(BUNDLE_FILE)).read_bytes())
+        return FleetBundle.from_bytes(read_bundle(self.settings.registered_model, number))
 
 
 def load_bundle(settings: Settings, alias: str = CHAMPION) -> FleetBundle:

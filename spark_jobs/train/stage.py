@@ -16,13 +16,14 @@ from mlflow.entities import Run
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import Settings
 from include.stages import StageRequest
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 from include.utc import format_utc, parse_utc
 from models.bundle import FleetBundle
 from spark_jobs.lake import Lake, rows_of
-from spark_jobs.model_store import CHALLENGER, CHAMPION, ModelStore, Registered
+from spark_jobs.model_store import ModelStore, Registered
 from spark_jobs.timestamps import as_of_slice, timestamp_literal
 from spark_jobs.train import training_data as data
 from spark_jobs.train.forecast_scores import forecast_record

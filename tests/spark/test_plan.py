@@ -13,11 +13,12 @@ from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
 from include import tables
+from include.model_registry import CHAMPION
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.bundle import FleetBundle
 from spark_jobs.lake import Lake
-from spark_jobs.model_store import CHAMPION, ModelStore
+from spark_jobs.model_store import ModelStore
 from spark_jobs.plan import stage as plan
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from tests.spark import synthetic_fleet as fleet

@@ -21,9 +21,10 @@ from small_world import AS_OF, World, write_small_history
 from waiting import wait_until
 
 from include import tables
+from include.model_registry import CHALLENGER, CHAMPION
 from include.settings import load_settings
 from include.stages import Stage, StageRequest
-from spark_jobs.model_store import CHALLENGER, CHAMPION, VERSION_TAG, ModelStore
+from spark_jobs.model_store import VERSION_TAG, ModelStore
 
 HOURS = 3
 SHORT = 3  # points of each stage in `make test`; `make test-long` has all

@@ -10,13 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
 from include.stages import Stage, StageRequest
 from include.tables import MODEL_VERSIONS, OBSERVATIONS
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import JobModels
 from spark_jobs.lake import Lake
-from spark_jobs.model_store import BUNDLE_FILE, VERSION_TAG, ModelStore, NoModelError, load_bundle
+from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_bundle
 from spark_jobs.train import stage as train
 from spark_jobs.train import train_fleet as training_run
 from spark_jobs.train import training_log

@@ -1,0 +1,32 @@
+"""Reading from MLflow's registry: which version an alias names, and a file of that version."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import mlflow
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+
+CHAMPION, CHALLENGER = "champion", "challenger"
+BUNDLE_FILE = "bundle.npz"
+_NOT_THERE = frozenset({"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"})  # no such model, or not with the alias
+
+
+def find_alias(client: mlflow.MlflowClient, model: str, alias: str) -> ModelVersion | None:
+    """Return the version of a registered model that an alias names, None when it names none."""
+    try:
+        return client.get_model_version_by_alias(model, alias)
+    except MlflowException as error:
+        if error.error_code in _NOT_THERE:
+            return None
+        raise
+
+
+def read_bundle(model: str, number: int) -> bytes:
+    """Return the bundle of a version, from the registry that ``mlflow.set_tracking_uri`` has named."""
+    with tempfile.TemporaryDirectory() as folder:
+        uri = f"models:/{model}/{number}"
+        local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=folder))
+        return next(local.rglob(BUNDLE_FILE)).read_bytes()
