@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from benchmarks.chaos.checkpoint_watch import CheckpointTrail
 from benchmarks.chaos.jobs import Jobs
 from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import World
-from cli.local_flink.load import AGGREGATE, SOURCE, LoadOptions, daily_trace
+from cli.local_flink.load import AGGREGATE, SOURCE, LoadOptions, due_after
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError
 
@@ -23,21 +22,6 @@ _IN_A_ROW, _ADDS_UP_S, _CHECKPOINT_S = 3, 120.0, 60.0
 def find_losses(world: World) -> list[str]:
     """Return what points to lost records, one sentence each."""
     return [*find_wrong_restores(world.checkpoints.trails), *_no_checkpoints(world), *_wrong_counts(world.jobs)]
-
-
-def due_after(elapsed_s: float, options: LoadOptions) -> float:
-    """Return the records due by a trace: trapezoids between its points, cycle after cycle."""
-    points = daily_trace(options.low_per_s, options.high_per_s)
-    steps = [
-        ((right - left) / options.compression, (here + there) / 2)
-        for (left, here), (right, there) in itertools.pairwise(points)
-    ]
-    due = 0.0
-    while elapsed_s > 0:
-        for seconds, rate in steps:
-            due += rate * min(seconds, max(0.0, elapsed_s))
-            elapsed_s -= seconds
-    return due
 
 
 def find_wrong_restores(trails: Mapping[str, CheckpointTrail]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,21 @@ def daily_trace(low_per_s: float, high_per_s: float, step_s: int = 300) -> list[
         ripple = 0.12 * math.sin(11 * turn) * day
         points.append((second, low_per_s + (high_per_s - low_per_s) * max(0.0, day + ripple)))
     return points
+
+
+def due_after(elapsed_s: float, options: LoadOptions) -> float:
+    """Return the records due after a while by the daily trace: trapezoids between its points, cycle after cycle."""
+    points = daily_trace(options.low_per_s, options.high_per_s)
+    steps = [
+        ((right - left) / options.compression, (here + there) / 2)
+        for (left, here), (right, there) in itertools.pairwise(points)
+    ]
+    due = 0.0
+    while elapsed_s > 0:
+        for seconds, rate in steps:
+            due += rate * min(seconds, max(0.0, elapsed_s))
+            elapsed_s -= seconds
+    return due
 
 
 def write_trace(path: Path, points: list[tuple[int, float]]) -> None:

@@ -1,7 +1,6 @@
 """The load job on a real Flink cluster: metrics, rescale, failure, end."""
 
 import gzip
-import itertools
 import json
 import signal
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from waiting import is_running, wait_until
 
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, daily_trace
+from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, due_after
 from include.flink.client import FlinkClient, FlinkRefused, ParallelismNotReached
 from include.flink.collection import collect_for
 from include.flink.endpoints import RESTARTING_STATES
@@ -31,21 +30,6 @@ def poll(flink):
 def source_metrics(flink, records):
     (reply,) = (r for r in records if r.kind == Kind.VERTEX_METRICS and "pendingRecords" in r.endpoint)
     return {entry["id"]: entry for entry in json.loads(reply.body)}
-
-
-def due_after(elapsed_s, options):
-    """Records due by the trace: trapezoids between its points, cycle after cycle."""
-    points = daily_trace(options.low_per_s, options.high_per_s)
-    steps = [
-        ((right - left) / options.compression, (here + there) / 2)
-        for (left, here), (right, there) in itertools.pairwise(points)
-    ]
-    due = 0.0
-    while elapsed_s > 0:
-        for seconds, rate in steps:
-            due += rate * min(seconds, max(0.0, elapsed_s))
-            elapsed_s -= seconds
-    return due
 
 
 def test_a_poll_has_every_kind_as_received(flink_cluster):
