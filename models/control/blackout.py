@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -51,8 +50,3 @@ class Blackout:
         by_the_wall = local.replace(tzinfo=None) - began.replace(tzinfo=None)
         passed = at.astimezone(UTC) - began.astimezone(UTC)
         return min(by_the_wall, passed).total_seconds() < self.duration_s
-
-
-def is_blackout(blackouts: Iterable[Blackout], at: datetime) -> bool:
-    """Return whether any window is on."""
-    return any(blackout.covers(at) for blackout in blackouts)

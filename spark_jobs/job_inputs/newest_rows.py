@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from include.tables import PLANS
 from spark_jobs.timestamps import timestamp_column
 
 # A job unseen for longer has left; one seen since then, but not lately, is refused by name.
@@ -115,10 +114,3 @@ def newest_forecasts(forecasts: DataFrame, as_of: datetime) -> DataFrame:
             F.max("forecast_version").alias("forecast_version"),
         )
     )
-
-
-def newest_plans(plans: DataFrame, as_of: datetime) -> DataFrame:
-    """Return every row of each job's newest plan by ``as_of``; what an older plan says no longer holds."""
-    made = plans.where(within_lookback(as_of) & (F.col("as_of") <= timestamp_column(as_of)))
-    newest = made.groupBy(*JOB).agg(F.max("as_of").alias("as_of"))
-    return made.join(newest, [*JOB, "as_of"], how="inner").select(*PLANS.columns)

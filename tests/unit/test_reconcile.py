@@ -1,12 +1,10 @@
 """The controller's rules, one by one: what it waits for, sends, confirms, takes back and refuses."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from models.control.approval import StepApproval
-from models.control.blackout import Blackout, is_blackout
 from models.control.bounds import bound_target
 from models.control.clock_steps import bound_times
 from models.control.history import advance_history, end_refused_request
@@ -169,16 +167,6 @@ def test_of_several_levels_the_strictest_limit_holds() -> None:
     assert (both.is_held, both.pin) == (True, TWO)
     with pytest.raises(ValueError, match="slots_min = 4 is above slots_max = 2"):
         combine_limits([job, replace(fleet, slots_max=2)])
-
-
-def test_a_blackout_follows_the_wall_clock_of_its_zone() -> None:
-    nights = Blackout("0 22 * * *", 8 * 3600, "Europe/Berlin")
-    summer = [datetime(2026, 7, 1, hour, 30, tzinfo=UTC) for hour in (19, 20, 3, 4)]
-    assert [is_blackout([nights], at) for at in summer] == [False, True, True, False]
-    with pytest.raises(ValueError, match="is no cron expression"):
-        Blackout("hello", 60)
-    with pytest.raises(ValueError, match="between 0 and a week"):
-        Blackout("0 22 * * *", 0)
 
 
 BEFORE = Measurements(NOW_S, 1000.0, 1000.0, 0.1, 5.0, 0)
@@ -419,18 +407,3 @@ def test_nothing_waits_for_a_time_that_a_wrong_clock_gave() -> None:
     assert found.in_flight.deadline_s == NOW_S + AUTO.confirm_timeout_s
     assert found.blocked[0].until_s == NOW_S + AUTO.block_s
     assert bound_times(replace(KNOWN, in_flight=SENT), NOW_S, AUTO) == replace(KNOWN, in_flight=SENT)
-
-
-@pytest.mark.covers("apply_review 20")
-def test_a_blackout_lasts_the_longer_time_when_the_clocks_change() -> None:
-    nights = Blackout("0 22 * * *", 8 * 3600, "Europe/Berlin")
-    back = [datetime(2026, 10, 25, hour, minute, tzinfo=UTC) for hour, minute in ((3, 59), (4, 59), (5, 1))]
-    assert [is_blackout([nights], at) for at in back] == [True, True, False]  # from 22:00 to 06:00 by the wall
-    forward = [datetime(2026, 3, 29, hour, minute, tzinfo=UTC) for hour, minute in ((3, 59), (4, 59), (5, 1))]
-    assert [is_blackout([nights], at) for at in forward] == [True, True, False]  # eight hours
-    repeated = Blackout("30 2 * * *", 600, "Europe/Berlin")
-    assert is_blackout([repeated], datetime(2026, 10, 25, 1, 35, tzinfo=UTC))  # 02:35 for the second time
-    with pytest.raises(ValueError, match="has no times"):
-        Blackout("0 0 31 2 *", 60)
-    with pytest.raises(ValueError, match="has no times"):
-        Blackout("0 0 * * *", 60, "Mars/Olympus")
