@@ -9,7 +9,6 @@ simulated fleet, and reading them from their files.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sys
@@ -21,7 +20,7 @@ from benchmarks.measurement import Measurement
 from benchmarks.processes import measure
 from controller.tick import Ticker
 from controller.wiring import build_ticker
-from include.flink.raw_format import RawRecord, write_lines
+from include.flink.raw_format import RawRecord, read_records, write_lines
 from include.settings import load_settings
 
 EVALUATION_S, IDLE_S, MEMORY_GIB = 15.0, 3.0, 1.0  # goals,
@@ -41,8 +40,7 @@ def read_and_time(directory: Path, lake: Path) -> dict[str, float]:
     ticker = build_ticker(load_settings, names, "benchmark", lambda: now["s"], is_rehearsal=True)
     found = {"evaluation_s": 0.0, "idle_s": 0.0, "add_s": 0.0, "jobs": 0.0}
     for path in sorted(directory.glob("poll-*.jsonl.gz")):
-        with gzip.open(path, "rt") as text:
-            records = [RawRecord(**json.loads(line)) for line in text]
+        records = read_records(path)
         now["s"] = POLL_S * (max(record.observed_at_ms for record in records) // 1000 // POLL_S + 1)
         _tick(ticker, records, found)
     return found

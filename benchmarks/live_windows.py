@@ -8,7 +8,6 @@ replies of a simulated fleet, and reading them from their files.
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 import time
@@ -20,7 +19,7 @@ from benchmarks.measurement import Measurement
 from benchmarks.processes import measure
 from cli.history import JOBS_PER_FILE, HistoryRequest
 from cli.history import run as simulate
-from include.flink.raw_format import RawRecord, write_lines
+from include.flink.raw_format import RawRecord, read_records, write_lines
 from models.live.poll_history import PollHistory
 from models.simulation.fleet import pack
 from models.simulation.rest.job_timeline import Origin
@@ -69,8 +68,7 @@ def read_and_time(directory: Path) -> dict[str, float]:
     history = PollHistory({}, other_window_s=POLL_S, polls=POLLS)
     found = []
     for path in sorted(directory.glob("poll-*.jsonl.gz")):
-        with gzip.open(path, "rt") as text:
-            records = [RawRecord(**json.loads(line)) for line in text]
+        records = read_records(path)
         now_s = POLL_S * (max(record.observed_at_ms for record in records) // 1000 // POLL_S + 1)
         found.append(tick(history, records, now_s))
     last = sorted(found[-TIMED:], key=lambda one: one["add_s"] + one["windows_s"])

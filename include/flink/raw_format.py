@@ -91,3 +91,9 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
             packed.write(b"\n")
             count += 1
     return count
+
+
+def read_records(path: Path) -> list[RawRecord]:
+    """Return the records of a file that :func:`write_lines` has written; no line of it may be anything else."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [RawRecord(**json.loads(line)) for line in lines]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 import shutil
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cli.history import HistoryRequest, write_history
-from include.flink.raw_format import RawRecord
+from include.flink.raw_format import RawRecord, read_records
 from include.settings import SETTINGS_FILE_VARIABLE, Cluster
 from include.stages import Stage, StageRequest
 from include.tables import OBSERVATIONS
@@ -73,8 +71,7 @@ def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
 def records(raw: Path, cluster: str) -> list[RawRecord]:
     lines = []
     for path in sorted((raw / f"cluster={cluster}").rglob("*.jsonl.gz")):
-        with gzip.open(path, "rt") as text:
-            lines += [RawRecord(**json.loads(line)) for line in text]
+        lines += read_records(path)
     return sorted(lines, key=lambda record: record.observed_at_ms)
 
 

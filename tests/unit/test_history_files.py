@@ -16,7 +16,7 @@ import pytest
 from cli.history import HistoryRequest, main, write_history
 from cli.simulated_jobs import load_simulated_jobs
 from include.flink.endpoints import AGGREGATES
-from include.flink.raw_format import Kind, RawRecord
+from include.flink.raw_format import Kind, RawRecord, read_records
 from include.utc import IntervalError
 from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, list_hole_values
 from models.simulation.rest.job_timeline import FIRST_START_MS
@@ -43,8 +43,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def records(raw: Path) -> list[RawRecord]:
     found = []
     for path in sorted(raw.rglob("*.jsonl.gz")):
-        with gzip.open(path, "rt") as lines:
-            found += [RawRecord(**json.loads(line)) for line in lines]
+        found += read_records(path)
     return found
 
 
