@@ -5,12 +5,13 @@ import functools
 import numpy as np
 import pytest
 
-from benchmarks.papers.conttune import real_jobs, synthetic_jobs
+from benchmarks.papers.conttune import analysis_tables, real_jobs, synthetic_jobs
 from benchmarks.papers.conttune.accounting import random_search
-from benchmarks.papers.conttune.conttune_experiments import DS2, Method, Outcome, run, workload
+from benchmarks.papers.conttune.conttune_experiments import DS2, Method, run
 from benchmarks.papers.conttune.conttune_published import IDEAL_S, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.measured_curves import fit_physical, fit_relative, scaling
 from benchmarks.papers.conttune.queries import query
+from benchmarks.papers.conttune.query_runs import Outcome, workload
 from models.policies.conttune.conttune_options import Acquisition
 
 METHODS = {"DS2": DS2, "ContTune_a0": Method(alpha=0), "ContTune_a3": Method()}
@@ -62,7 +63,7 @@ def test_table_4a_and_5_without_noise(name: str) -> None:
     published = [PUBLISHED["table4a_avg_reconfigurations"][method][name] for method in METHODS]
     assert means == pytest.approx(published, rel=0.1)
     cores = PUBLISHED["table5_cores_at_10Wu_second_time"]["ContTune_a3"][name]
-    assert set(synthetic_jobs.peak_cores(found["ContTune_a3"])) == {cores}
+    assert set(analysis_tables.peak_cores(found["ContTune_a3"])) == {cores}
 
 
 @pytest.mark.parametrize("name", ["WordCount", "Q1", "Q2", "Q8"])
