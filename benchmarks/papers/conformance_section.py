@@ -12,7 +12,7 @@ FOLDER = PROJECT / "data" / "cases"
 FILES = {"ds2": "ds2.json", "flink_autoscaler": "flink_autoscaler.json", "phoebe": "phoebe.jsonl"}
 _ORIGINS = {
     "flink_autoscaler": "transcribed from the unit tests of its repository",
-    "phoebe": "decisions in the logs of its prototype; the latency classes are read from the expected output",
+    "phoebe": "decisions in the logs of its prototype",
 }
 
 

@@ -32,7 +32,7 @@ Every cell of every table and figure that a system which decides can have gets a
 - **differs**: it is not; the reason stands beside it, or that nobody knows it. These come first everywhere;
 - **input, not a result**: the figure went into the simulation, by hand or by calibration, so that it shows nothing;
 - **not attempted**: with the reason;
-- **no published figure**: ours alone, where the paper has only a plot or a claim, and rows of our own beside it.
+- **ours alone**: the paper has only a plot or a claim there, or the row is one of our own beside its rows.
 """
 _IN_WORDS = {
     Verdict.DIFFERS: "cells differ",
@@ -40,7 +40,7 @@ _IN_WORDS = {
     Verdict.AGREES: "agree",
     Verdict.INPUT: "are inputs",
     Verdict.NOT_ATTEMPTED: "not attempted",
-    Verdict.UNPUBLISHED: "without a published figure",
+    Verdict.OURS_ALONE: "ours alone",
 }
 _BEGIN, _END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
@@ -74,7 +74,7 @@ def format_section(paper: str, registry: PaperRegistry, items: Sequence[JudgedIt
     ]
     for item in sorted(counted, key=lambda one: not one.of(Verdict.DIFFERS)):
         of_each = count([item])
-        order = (Verdict.AGREES, Verdict.DIFFERS, Verdict.INPUT, Verdict.NOT_ATTEMPTED, Verdict.UNPUBLISHED)
+        order = (Verdict.AGREES, Verdict.DIFFERS, Verdict.INPUT, Verdict.NOT_ATTEMPTED, Verdict.OURS_ALONE)
         counts = " | ".join(str(of_each[verdict] or "") for verdict in order)
         tolerance = str(item.item.tolerance or "")
         lines.append(f"| {item.item.label} | {_plain(item.item.title)} | {counts} | {tolerance} |")
@@ -135,7 +135,7 @@ def _tolerances(item: JudgedItem) -> Iterable[str]:
         yield f"{item.item.tolerance}: {item.item.tolerance.reason}"
     for block in item.item.cells:
         if block.tolerance is not None:
-            names = block.columns if len(block.columns) <= len(block.rows) else block.rows
+            names = block.columns if len(block.columns) < len(block.rows) else block.rows
             yield f"of {', '.join(names)} {block.tolerance}: {block.tolerance.reason}"
 
 

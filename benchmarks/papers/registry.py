@@ -7,12 +7,11 @@ they are chosen before the figures are seen; reasons of a difference and of what
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from include.settings import PROJECT
 
@@ -142,7 +141,6 @@ class PaperRegistry(_Section):
 
     title: str
     source: str
-    missing_tolerance: Tolerance
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
     items: tuple[Item, ...]
@@ -155,14 +153,8 @@ class PaperRegistry(_Section):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryError(Exception):
-    """A registry that cannot be used; in one line."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
+class RegistryError(ValueError):
+    """A registry that cannot be used; the message is one line."""
 
 
 def read_registry(paper: str, folder: Path = FOLDER) -> PaperRegistry:
@@ -174,5 +166,8 @@ def read_registry(paper: str, folder: Path = FOLDER) -> PaperRegistry:
     path = folder / f"{paper}.toml"
     try:
         return PaperRegistry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:  # pydantic's and tomllib's errors are ValueErrors
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise RegistryError(f"{path.name}: {faults}") from error
+    except (OSError, ValueError) as error:  # tomllib's errors are ValueErrors
         raise RegistryError(f"{path.name}: {error}") from error

@@ -20,12 +20,12 @@ class Verdict(StrEnum):
     AGREES = "agrees"
     INPUT = "input, not a result"
     NOT_ATTEMPTED = "not attempted"
-    UNPUBLISHED = "no published figure"
+    OURS_ALONE = "ours alone"
 
 
 NO_CAUSE = "the cause is not known"
 NO_FIGURE = "no finite figure came out"
-NOT_REGISTERED = "not listed in the registry of the paper's tables"
+OWN_TABLE = "a table of our own, which the paper does not have"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,17 @@ class JudgedItem:
 
 
 def judge(registry: PaperRegistry, cells: Iterable[Cell]) -> list[JudgedItem]:
-    """Return every table of the registry with a verdict on each of its cells, and on those that were added to it."""
+    """Return every table of the registry with a verdict on each of its cells, and the tables of our own.
+
+    A cell that is added to a table of the paper is compared where it has a published figure beside it.
+    """
     tables: dict[str, list[Cell]] = {}
     for cell in cells:
         tables.setdefault(cell.table, []).append(cell)
-    found = [_judge_item(item, tables.pop(item.id, []), registry.missing_tolerance) for item in registry.items]
+    found = [_judge_item(item, tables.pop(item.id, [])) for item in registry.items]
     for name, left in tables.items():
-        item = Item(id=name, label=name, title="", nothing=NOT_REGISTERED)
-        found.append(_judge_item(item, left, registry.missing_tolerance))
+        item = Item(id=name, label=name, title="", nothing=OWN_TABLE)
+        found.append(_judge_item(item, left))
     return found
 
 
@@ -84,23 +87,21 @@ def missing(items: Iterable[JudgedItem]) -> list[str]:
     return [f"{item.item.label}, {cell.row}, {cell.column}" for item in items for cell in item.of(Verdict.MISSING)]
 
 
-def _judge_item(item: Item, cells: Sequence[Cell], default: Tolerance) -> JudgedItem:
+def _judge_item(item: Item, cells: Sequence[Cell]) -> JudgedItem:
     results = {(cell.row, cell.column): cell for cell in cells}
     judged = [
-        _judge_registered(item, block, name, results.pop(name, None), default)
-        for block in item.cells
-        for name in block.names()
+        _judge_registered(item, block, name, results.pop(name, None)) for block in item.cells for name in block.names()
     ]
-    judged += [_judge_result(item, cell, item.tolerance or default) for cell in results.values()]
+    judged += [_judge_result(item, cell, item.tolerance) for cell in results.values()]
     order = list(Verdict)
     return JudgedItem(item, tuple(sorted(judged, key=lambda one: order.index(one.verdict))))
 
 
-def _judge_registered(item: Item, block: Block, name: tuple[str, str], cell: Cell | None, default: Tolerance) -> Judged:
+def _judge_registered(item: Item, block: Block, name: tuple[str, str], cell: Cell | None) -> Judged:
     row, column = name
     if block.status == "result":
         if cell is not None:
-            return _judge_result(item, cell, block.tolerance or item.tolerance or default, block.at_most)
+            return _judge_result(item, cell, block.tolerance or item.tolerance, block.at_most)
         return Judged(row, column, block.unit, block.published_figure(row, column), None, None, Verdict.MISSING)
     verdict = Verdict.INPUT if block.status == "input" else Verdict.NOT_ATTEMPTED
     if cell is None:
@@ -109,15 +110,15 @@ def _judge_registered(item: Item, block: Block, name: tuple[str, str], cell: Cel
     return Judged(row, column, cell.unit, cell.published, _finite(cell.ours), cell.spread, verdict, block.reason)
 
 
-def _judge_result(item: Item, cell: Cell, tolerance: Tolerance, at_most: float | None = None) -> Judged:
+def _judge_result(item: Item, cell: Cell, tolerance: Tolerance | None, at_most: float | None = None) -> Judged:
     published: float | str | None = cell.published
     agrees = None
     if at_most is not None:
         published, agrees = f"at most {at_most:g}", cell.ours <= at_most
-    elif cell.published is not None:
+    elif cell.published is not None and tolerance is not None:
         agrees = math.isfinite(cell.ours) and tolerance.admits(cell.ours, cell.published)
     if agrees is None:
-        verdict, reason = Verdict.UNPUBLISHED, ""
+        verdict, reason = Verdict.OURS_ALONE, ""
     elif agrees:
         verdict, reason = Verdict.AGREES, ""
     else:

@@ -61,6 +61,8 @@ SYSTEMS = (
     System("Static12", 12),
     System("Static4", 4),
     System("Phoebe", make=Phoebe),
+    # The text evaluates every ten minutes; the prototype looks every minute and waits ten after a change.
+    System("Phoebe600", make=Phoebe, poll_s=600),
     System("TWRES", make=Twres),
     _reactive("Reactive", phoebe_setup.REACTIVE_TARGET),
     _reactive("Reactive80", phoebe_setup.REACTIVE_DEFAULT_TARGET),
