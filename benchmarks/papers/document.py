@@ -143,7 +143,8 @@ def _in_short(cells: Sequence[Judged]) -> str:
     """Return cells as ``row: column ours (published)``, a row once."""
     rows = groupby(cells, key=lambda one: one.row)
     return "; ".join(
-        f"{_plain(row)}: " + ", ".join(f"{_plain(one.column)} {_ours(one)} ({_shown(one.published)})" for one in of_row)
+        f"{_plain(row)}: "
+        + ", ".join(f"{_plain(one.column)} {number(one.ours)} ({_shown(one.published)})" for one in of_row)
         for row, of_row in rows
     )
 

@@ -44,8 +44,8 @@ def second_peak(found: Outcomes) -> list[Cell]:
 def latency_at_peak(found: Outcomes) -> list[Cell]:
     """Return Fig. 5 as its text puts it: ContTune's latency at the second peak over DS2's, "essentially the same".
 
-    The plot itself has no numbers in the text.  Ours is what a record waits at the slowest source once the tuning is
-    done, median over permutations and seeds: the simulator has no distribution over records.
+    The plot itself has no numbers in the text.  Ours is what a record waits at a source once the tuning is done and the
+    backlog gone, median over permutations and seeds: the simulator has no distribution over records.
     """
     cells = []
     for name in QUERIES:

@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import Query
 from models.arrays import Floats, Ints
+from models.queueing.network import fetch_wait_s
 from models.simulation.testbed import Testbed, Window
 
 PERMUTATIONS = 6
@@ -62,7 +63,8 @@ class Outcome:
         core_s: integral of the largest parallelism over the 600 s.
         backlog_s: time to process what was left after them.
         backlogged: records that waited when the job was reconfigured, over the records that arrived.
-        latency_ms: what a record waits at the slowest source when the data ends.
+        latency_ms: what a record waits at a source with the configuration that the tuning ended with, once the backlog
+            is gone.
     """
 
     reconfigurations: Ints
@@ -137,11 +139,12 @@ def _tune(bed: Testbed, rate: Floats, tuner: Tuner, into: dict[str, Floats]) -> 
                 into["reconfigurations"][job] += 1
                 into["upward"][job] += change.upward
                 bed.rescale(job, change.parallelism, downtime_s=0.0)
-    load = bed.fleet.network.compute_load(rate)
+    load, capacity = bed.fleet.network.compute_load(rate), bed.fleet.capacity(bed.state.parallelism)
     with np.errstate(divide="ignore"):
-        spare = np.where(load > 0, bed.fleet.capacity(bed.state.parallelism) / load, np.inf).min(axis=1)
+        spare = np.where(load > 0, capacity / load, np.inf).min(axis=1)
     into["backlog_s"][:] = bed.state.backlog.sum(axis=1) / (arriving * spare)
     into["cores"][:] = bed.state.parallelism.max(axis=1)
-    into["latency_ms"][:] = np.nanmax(window.latency_ms, axis=1)
+    busy = np.where(load > 0, load / capacity, 0.0)
+    into["latency_ms"][:] = 1000.0 * fetch_wait_s(bed.fleet.fetch_delay_s, busy)
     for job in range(len(arriving)):
         bed.drain(job)
