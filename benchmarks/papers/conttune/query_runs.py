@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.conttune.queries import Query
 from models.arrays import Floats, Ints
-from models.queueing.network import fetch_wait_s
+from models.policies.mdp_rl.queueing import response_s
 from models.simulation.testbed import Testbed, Window
 
 PERMUTATIONS = 6
@@ -63,8 +63,8 @@ class Outcome:
         core_s: integral of the largest parallelism over the 600 s.
         backlog_s: time to process what was left after them.
         backlogged: records that waited when the job was reconfigured, over the records that arrived.
-        latency_ms: what a record waits at a source with the configuration that the tuning ended with, once the backlog
-            is gone.
+        latency_ms: mean response time of the slowest operator, an M/D/1 queue per instance, with the configuration that
+            the tuning ended with and no backlog; infinite where that does not sustain the rate.
     """
 
     reconfigurations: Ints
@@ -144,7 +144,9 @@ def _tune(bed: Testbed, rate: Floats, tuner: Tuner, into: dict[str, Floats]) -> 
         spare = np.where(load > 0, capacity / load, np.inf).min(axis=1)
     into["backlog_s"][:] = bed.state.backlog.sum(axis=1) / (arriving * spare)
     into["cores"][:] = bed.state.parallelism.max(axis=1)
-    busy = np.where(load > 0, load / capacity, 0.0)
-    into["latency_ms"][:] = 1000.0 * fetch_wait_s(bed.fleet.fetch_delay_s, busy)
+    parallelism = np.maximum(bed.state.parallelism, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        response = np.where(load > 0, response_s(load / capacity, capacity / parallelism), 0.0)
+    into["latency_ms"][:] = 1000.0 * response.max(axis=1)
     for job in range(len(arriving)):
         bed.drain(job)
