@@ -12,10 +12,10 @@ from controller.control_job import Actuator, Controller, JobTask, LeaseLostError
 from controller.control_log import Provenance
 from controller.delta_log import DeltaControlLog
 from controller.evaluation import JobView
-from controller.flink_actuator import ObservedOnce
 from controller.leases import Lease
 from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure
+from controller.observed_once import ObservedOnce
 from controller.rescale_outcomes import RescaleOutcome
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome

@@ -9,7 +9,8 @@ import pytest
 from flink_server import FakeJob, FlinkServer, serving
 
 from controller.control_job import RequestRefusedError, RequestUnknownError
-from controller.flink_actuator import FlinkActuator, ObservedOnce, open_actuator
+from controller.flink_actuator import FlinkActuator, open_actuator
+from controller.observed_once import ObservedOnce
 from include.flink.client import FlinkClient
 from include.settings import Cluster, Settings
 from models.control.state import ObservedJob
