@@ -71,7 +71,7 @@ class OperatorActuator:
         # The resource is read first: a change of it that comes in between is then met by a conflict.
         found = _ask(lambda: self._directory.find_known(job))
         observed = self._flink.observe(job)
-        if found is None or not found.fits(observed.job_id):
+        if observed.job_id is not None and (found is None or not found.fits(observed.job_id)):
             found = _ask(lambda: self._directory.find(job, observed.job_id))
         return self._join(job, observed, found)
 

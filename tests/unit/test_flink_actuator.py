@@ -54,6 +54,7 @@ def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
         slot_sharing_group={SOURCE: "default", ENRICH: "default"},
         free_slots=5,
         cluster_slots_used=3,
+        submitted_at_s=0.005,
     )
 
 

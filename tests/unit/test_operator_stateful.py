@@ -1,0 +1,53 @@
+"""The machine of test_controller_stateful with the Kubernetes operator between the controller and Flink."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+from controller_machine import COUNTS, EXAMPLES, ControllerMachine, settings_of
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+from operator_model import AUTOSCALER, OperatorModel
+
+from controller.control_log import LogEntry
+from models.control.state import Origin
+
+
+class OperatorMachine(ControllerMachine):
+    model: ClassVar[type[OperatorModel]] = OperatorModel
+    flink: OperatorModel
+
+    def check_request(self, entry: LogEntry, target: dict[str, int], number: int) -> None:
+        super().check_request(entry, target, number)
+        assert self.flink.can_act, "a patch that is not carried out in place, or under another autoscaler"
+
+    @rule(counts=COUNTS, manner=st.sampled_from(["conflict", "edit"]), count=st.integers(0, 3))
+    def the_resource_changes_while_a_patch_is_sent(self, counts: list[int], manner: str, count: int) -> None:
+        self.flink.advance(130.0)
+        self._want(counts, Origin.PLAN, "")
+        self.flink.manner = manner
+        self.tick()
+        self.flink.manner = "accept"
+        self._go_on(count)
+
+    @rule(
+        key=st.sampled_from(["jobmanager.scheduler", AUTOSCALER, "taskmanager.numberOfTaskSlots", ""]),
+        is_on=st.booleans(),
+        is_up=st.booleans(),
+    )
+    def a_person_changes_the_resource(self, key: str, is_on: bool, is_up: bool) -> None:
+        values = {"jobmanager.scheduler": ("default", "adaptive"), AUTOSCALER: ("true", "false")}
+        name = key or "taskmanager.numberOfTaskSlots"
+        self.flink.change(name, values.get(name, ("1", "2"))[is_on], is_up=is_up)
+        self._go_on(1)
+
+    def _heal(self) -> None:
+        super()._heal()
+        self.flink.change("jobmanager.scheduler", "adaptive", is_up=True)
+        self.flink.change(AUTOSCALER, "false", is_up=True)
+
+
+TestOperator = OperatorMachine.TestCase
+TestOperator.settings = settings_of(EXAMPLES)
+pytestmark = pytest.mark.timeout(3600)
