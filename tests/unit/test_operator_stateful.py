@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -32,15 +33,38 @@ class OperatorMachine(ControllerMachine):
         self._go_on(count)
 
     @rule(
-        key=st.sampled_from(["jobmanager.scheduler", AUTOSCALER, "taskmanager.numberOfTaskSlots", ""]),
+        key=st.sampled_from(["jobmanager.scheduler", AUTOSCALER, "taskmanager.numberOfTaskSlots"]),
         is_on=st.booleans(),
         is_up=st.booleans(),
+        counts=COUNTS,
     )
-    def a_person_changes_the_resource(self, key: str, is_on: bool, is_up: bool) -> None:
+    def a_person_changes_the_resource(self, key: str, is_on: bool, is_up: bool, counts: list[int]) -> None:
         values = {"jobmanager.scheduler": ("default", "adaptive"), AUTOSCALER: ("true", "false")}
-        name = key or "taskmanager.numberOfTaskSlots"
-        self.flink.change(name, values.get(name, ("1", "2"))[is_on], is_up=is_up)
+        self.flink.change(key, values.get(key, ("1", "2"))[is_on], is_up=is_up)
+        self.flink.advance(130.0)
+        self._want(counts, Origin.PLAN, "")
+        self._go_on(2)
+
+    @rule(counts=COUNTS)
+    def a_person_edits_the_map_while_the_operator_is_down(self, counts: list[int]) -> None:
+        self._heal()
         self._go_on(1)
+        self.flink.advance(130.0)
+        self.flink.is_up = False
+        self.flink.edit_map(counts)
+        self._want([one + 1 for one in counts], Origin.PLAN, "")
+        self._go_on(2)
+
+    @rule(counts=COUNTS, is_held=st.sampled_from([False, False, True]))
+    def flink_forgets_the_map(self, counts: list[int], is_held: bool) -> None:
+        """The job is submitted again and comes back without what was asked for (FLINK-38770)."""
+        self.all_is_well_for_hours(5.0, counts, "accept")
+        self.flink.advance(130.0)
+        self.limits = replace(self.limits, is_held=is_held)
+        self.jobs += 1
+        self.flink.redeploy(self.jobs, self.flink.graph, 2)
+        self.desired = None
+        self._go_on(4)
 
     def _heal(self) -> None:
         super()._heal()
