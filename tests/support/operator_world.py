@@ -28,6 +28,7 @@ from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origi
 
 SESSION, NAME = "flink", "orders"
 JOB = f"live/{NAME}"
+LIMITS = Limits(mode=Mode.AUTO, cooldown_s=0.0, confirm_timeout_s=90.0, foreign_change_hold_s=3600.0)
 OPTIONS = LoadOptions(job_name=NAME, low_per_s=50, high_per_s=100)
 
 
@@ -65,7 +66,7 @@ class OperatorWorld:
     flink: LocalCluster
     operator_log: Path
     log: KeptLog = field(default_factory=KeptLog)
-    limits: Limits = Limits(mode=Mode.AUTO, cooldown_s=0.0, confirm_timeout_s=90.0, foreign_change_hold_s=3600.0)
+    limits: Limits = LIMITS
 
     def actuator(self, token: str = "admin-token", *, allows_upgrade: bool = False) -> OperatorActuator:
         api = self.api.resources(token)
