@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from controller.cluster_control import ClusterActuator
 from controller.control_job import RequestRefusedError, RequestUnknownError
 from controller.flink_actuator import open_actuator
+from controller.guide_actuator import GuideActuator, express_as_least
 from controller.operator_actuator import OperatorActuator
 from controller.resource_directory import ResourceDirectory
 from include.kubernetes.api import open_api
 from include.kubernetes.faults import ApiError
 from include.settings import Settings
-from models.control.state import ObservedJob, Parallelism
+from models.control.state import Intention, ObservedJob, Parallelism
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +83,13 @@ def open_cluster_actuator(settings: Settings, cluster: str) -> ClusterActuator:
     except ApiError as error:
         return ClosedActuator(f"cluster {cluster}: {error}")
     directory = ResourceDirectory(api, own.kubernetes)
-    return OperatorActuator(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade)
+    kind = GuideActuator if own.kubernetes.mode == "guide" else OperatorActuator
+    return kind(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade)
+
+
+def choose_terms(settings: Settings, cluster: str) -> Callable[[Intention, ObservedJob], Intention]:
+    """Return how an intention is put for the actuator of a cluster."""
+    own = settings.cluster(cluster)
+    if own.actuator == "kubernetes" and own.kubernetes.mode == "guide":
+        return express_as_least
+    return lambda intention, _: intention

@@ -91,12 +91,14 @@ class Controller:
         log: of decisions.
         check_lease: raises :class:`LeaseLostError` unless this controller may write.
         clock: epoch seconds.
+        express: returns an intention in the terms of what the actuator observes.
     """
 
     actuator: Actuator
     log: ControlLog
     check_lease: Callable[[], None]
     clock: Callable[[], float]
+    express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
 
     def control_job(
         self,
@@ -176,7 +178,8 @@ class Controller:
         except Exception as error:  # one job's trouble must not keep the others from their turn
             log.exception("%s is not observed", task.job)
             return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
-        return Case(self.clock(), task.desired, observed, history, limits, task.outcome), _NOTHING
+        desired = None if task.desired is None else self.express(task.desired, observed)
+        return Case(self.clock(), desired, observed, history, limits, task.outcome), _NOTHING
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
         """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""

@@ -102,7 +102,7 @@ class OperatorActuator:
             raise RequestRefusedError(f"{job}: no resource of job {job_id} was observed")
         resource = judged.resource
         try:
-            patch = form_patch(resource.configuration, parallelism, resource.resource_version, judged.vertices)
+            patch = self._form_patch(resource, parallelism, judged.vertices)
             self._api.patch_resource(resource.kind, resource.name, patch)
         except OverridesError as error:
             raise RequestRefusedError(f"{resource.title}: {error}") from error
@@ -122,37 +122,44 @@ class OperatorActuator:
         if observed.job_id is None or observed.requested is None:
             return observed
         if found is None or found.resource is None:
-            return _hinder(observed, *(("no_resource", "") if found is None else (found.obstacle, found.detail)))
-        resource = found.resource
+            return hinder(observed, *(("no_resource", "") if found is None else (found.obstacle, found.detail)))
+        with self._lock:
+            self._judged[job] = _Judged(found.resource, frozenset(observed.requested))
         try:
-            declared, autoscaler = resource.overrides, resource.autoscaler
+            return self._describe(observed, found.resource)
         except OverridesError as error:
-            return _hinder(observed, "unreadable_resource", f"{resource.title}: {error}")
-        asked = dict(observed.requested)
+            return hinder(observed, "unreadable_resource", f"{found.resource.title}: {error}")
+
+    def _form_patch(
+        self, resource: JobResource, parallelism: Parallelism, vertices: frozenset[str]
+    ) -> dict[str, object]:
+        return form_patch(resource.configuration, parallelism, resource.resource_version, vertices)
+
+    def _describe(self, observed: ObservedJob, resource: JobResource) -> ObservedJob:
+        """Return what Flink says, with what the resource adds.
+
+        Raises:
+            OverridesError: the resource cannot be read.
+        """
+        declared, asked = resource.overrides, dict(observed.requested or {})
         if resource.is_pending:  # the operator has not carried it out yet
             asked |= {vertex: count for vertex, count in declared.items() if vertex in asked}
-        with self._lock:
-            self._judged[job] = _Judged(resource, frozenset(asked))
-        joined = replace(
-            observed,
-            requested=asked,
-            declared=declared,
-            other_autoscaler=observed.other_autoscaler or autoscaler,
-        )
+        autoscaler = observed.other_autoscaler or resource.autoscaler
+        joined = replace(observed, requested=asked, declared=declared, other_autoscaler=autoscaler)
         return self._judge(joined, resource)
 
     def _judge(self, observed: ObservedJob, resource: JobResource) -> ObservedJob:
         """Return the observation with why nothing may be sent, or what it costs besides a rescale."""
         obstacle = find_obstacle(resource)
         if obstacle is not None:
-            return _hinder(observed, obstacle.name, obstacle.detail)
+            return hinder(observed, obstacle.name, obstacle.detail)
         reason = find_upgrade_reason(resource, self._flink.read_scheduler())
         if reason is None:
             return observed
         if self._allows_upgrade:
             return replace(observed, upgrade_reason=reason)
         detail = f"{resource.title}: the operator would stop and start the job: {reason}; or set full_upgrade = true"
-        return _hinder(observed, "not_in_place", detail)
+        return hinder(observed, "not_in_place", detail)
 
 
 def _ask(question: Callable[[], T]) -> T:
@@ -167,5 +174,6 @@ def _ask(question: Callable[[], T]) -> T:
         raise RequestUnknownError(str(error)) from error
 
 
-def _hinder(observed: ObservedJob, name: str, detail: str) -> ObservedJob:
+def hinder(observed: ObservedJob, name: str, detail: str) -> ObservedJob:
+    """Return an observation under which nothing is sent, and why."""
     return replace(observed, obstacle=name, obstacle_detail=detail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from controller.actuators import open_cluster_actuator
+from controller.actuators import choose_terms, open_cluster_actuator
 from controller.champion import ChampionReader
 from controller.cluster_control import ClusterActuator, ClusterControl
 from controller.delta_log import DeltaControlLog, open_control_log
@@ -72,6 +72,7 @@ def build_ticker(
             clock=clock,
             late_after_s=settings.planner.costs.late_after_s,
             is_rehearsal=is_rehearsal or settings.cluster(name).actuator == "none",
+            express=choose_terms(settings, name),
         )
 
     ticker.append(Ticker(load, history, readers, {name: control(name) for name in clusters}, clock))
