@@ -37,8 +37,13 @@ class OperatorMachine(ControllerMachine):
         is_on=st.booleans(),
         is_up=st.booleans(),
         counts=COUNTS,
+        is_healed=st.booleans(),
     )
-    def a_person_changes_the_resource(self, key: str, is_on: bool, is_up: bool, counts: list[int]) -> None:
+    def a_person_changes_the_resource(
+        self, key: str, is_on: bool, is_up: bool, counts: list[int], is_healed: bool
+    ) -> None:
+        if is_healed:
+            self.all_is_well_for_hours(5.0, counts, "accept")
         values = {"jobmanager.scheduler": ("default", "adaptive"), AUTOSCALER: ("true", "false")}
         self.flink.change(key, values.get(key, ("1", "2"))[is_on], is_up=is_up)
         self.flink.advance(130.0)
@@ -73,5 +78,5 @@ class OperatorMachine(ControllerMachine):
 
 
 TestOperator = OperatorMachine.TestCase
-TestOperator.settings = settings_of(EXAMPLES)
+TestOperator.settings = settings_of(EXAMPLES if EXAMPLES != 40 else 15)  # Flink's machine has run the shared rules
 pytestmark = pytest.mark.timeout(3600)
