@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from cli.local_flink.build import FLINK_HOME, FlinkSetupError, flink_jars, java_tool
+from cli.local_flink.build import FLINK_HOME, FlinkSetupError, flink_version, java_tool
 from cli.local_flink.configuration import (
     JOB_MANAGER,
     TASK_MANAGER,
@@ -106,13 +106,13 @@ class LocalCluster:
             FlinkSetupError: java or Flink's jars are missing.
             ClusterNotReady: it did not come up within the limit.
         """
-        flink_jars(self._home)
+        version = flink_version(self._home)
         java_tool("java")
         for name in ("tmp", "upload", "checkpoints", "log"):
             (self.work_dir / name).mkdir(parents=True, exist_ok=True)
         rest, rpc = free_ports(2)
         ports = {"rest": rest, "rpc": rpc}
-        write_configuration(self._conf_dir, flink_configuration(self.options, ports, self.work_dir))
+        write_configuration(self._conf_dir, flink_configuration(self.options, ports, self.work_dir), version)
         self._client = FlinkClient(f"http://127.0.0.1:{rest}")
         self.start_jobmanager(wait=False)
         for number in range(self.options.task_managers):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from include.flink.versions import STANDARD_YAML_SINCE, Version, rename_keys
+
 # Flink's own start scripts open and export these packages on Java 17 (env.java.opts.all of its distribution).
 _EXPORTS = (
     "java.rmi/sun.rmi.registry",
@@ -118,11 +120,12 @@ def _reporter(ports: tuple[int, ...]) -> dict[str, str]:
     }
 
 
-def write_configuration(conf_dir: Path, values: Mapping[str, str]) -> None:
-    """Write config.yaml and the logging configuration."""
+def write_configuration(conf_dir: Path, values: Mapping[str, str], version: Version) -> None:
+    """Write Flink's configuration as a version reads it, and that of logging."""
     conf_dir.mkdir(parents=True, exist_ok=True)
-    lines = [f'{key}: "{value}"' for key, value in sorted(values.items())]
-    (conf_dir / "config.yaml").write_text("\n".join(lines) + "\n")
+    is_yaml, known = version >= STANDARD_YAML_SINCE, sorted(rename_keys(values, version).items())
+    lines = [f'{key}: "{value}"' if is_yaml else f"{key}: {value}" for key, value in known]
+    (conf_dir / ("config.yaml" if is_yaml else "flink-conf.yaml")).write_text("\n".join(lines) + "\n")
     (conf_dir / "log4j.properties").write_text(
         "rootLogger.level = INFO\n"
         "rootLogger.appenderRef.file.ref = File\n"

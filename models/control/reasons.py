@@ -14,6 +14,7 @@ REASONS: Final = frozenset(
         *("mode_off", "on_hold", "held", "foreign_change", "other_autoscaler", "needs_approval", "denied"),
         # the job
         *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),
+        *("reactive_mode", "flink_too_old", "default_scheduler"),
         *("missing_requirement", "unknown_operator", "no_reply", "not_observed", "not_recorded"),
         # the intention
         *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),

@@ -44,7 +44,8 @@ def _check_job(case: Case) -> Action | None:
         was = f"was {history.job_id}, is {observed.job_id}" if history.job_id else f"is {observed.job_id}"
         return Action(Verb.WAIT, "new_job_id", f"the job {was}; its state is taken over as it is")
     if observed.requested is None:
-        return Action(Verb.REFUSE, "no_requirements", "without the adaptive scheduler nothing can be sent")
+        detail = observed.problem_detail or "without the adaptive scheduler nothing can be sent"
+        return Action(Verb.REFUSE, observed.cannot_rescale or "no_requirements", detail)
     return None
 
 

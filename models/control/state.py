@@ -51,6 +51,8 @@ class ObservedJob:
         problem: name of what makes the job one that nothing may be sent to (``ambiguous_name``, ``unreadable_reply``,
             ``missing_requirement``); empty when there is none.
         problem_detail: one sentence for a person.
+        cannot_rescale: name of the reason why the scheduler has no requirements (``reactive_mode``, ``flink_too_old``,
+            ``default_scheduler``); empty where nobody knows, or where it has some.
     """
 
     job_id: str | None
@@ -65,6 +67,7 @@ class ObservedJob:
     cluster_slots_used: int | None = None
     problem: str = ""
     problem_detail: str = ""
+    cannot_rescale: str = ""
 
     @property
     def is_restarting(self) -> bool:
