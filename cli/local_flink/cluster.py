@@ -11,6 +11,7 @@ from types import TracebackType
 
 from cli.local_flink.build import FLINK_HOME, FlinkSetupError, flink_version, java_tool
 from cli.local_flink.configuration import (
+    APPLICATION,
     JOB_MANAGER,
     TASK_MANAGER,
     ClusterOptions,
@@ -163,7 +164,15 @@ class LocalCluster:
 
     def _launch(self, entry_point: str, name: str) -> subprocess.Popen[bytes]:
         logs = self.work_dir / "log"
-        command = java_command(java_tool("java"), self._home, self._conf_dir, logs / f"{name}.log", entry_point)
+        application = self.options.application if entry_point == JOB_MANAGER else None
+        command = java_command(
+            java_tool("java"),
+            self._home,
+            self._conf_dir,
+            logs / f"{name}.log",
+            entry_point if application is None else APPLICATION,
+            application=application,
+        )
         return start_process(command, logs / f"{name}.out", {"FLINK_PLUGINS_DIR": str(self._home / "plugins")})
 
     def _processes(self) -> list[tuple[str, subprocess.Popen[bytes]]]:

@@ -18,11 +18,13 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkUnreachable
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.flink.transport import Reply
+from include.flink.versions import RESCALE_HISTORY_SINCE, read_version
 
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]  # epoch seconds
 _HEX_ID = re.compile(r"[0-9a-f]{32}")
+_ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
 _MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
@@ -67,9 +69,10 @@ class Poll:
 class RestSource:
     """Polls one cluster; the replies are kept as received, errors included.
 
-    The plan of a job is requested at the first poll of each hour and when the job's start changed; everything else at
-    every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is unknown.
-    A reply that does not come is named among the poll's faults; all others are kept.
+    The plan of a job is requested at the first poll of each hour and when the job's start changed; its rescales, where
+    Flink keeps them (from 2.3 on), at the first poll of each hour and at two after it came to run again; everything
+    else at every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is
+    unknown.  A reply that does not come is named among the poll's faults; all others are kept.
 
     The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
@@ -101,7 +104,9 @@ class RestSource:
         self._sleep = sleep
         self._at_once = at_once
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
+        self._told_rescales: dict[str, tuple[int, int, int]] = {}  # job id -> (hour, RUNNING time, times asked)
         self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
+        self._keeps_rescales = False
 
     def poll(self) -> Poll:
         """Return one record per endpoint: cluster, then each job that has not ended.
@@ -112,7 +117,9 @@ class RestSource:
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
         cluster_wide = _Requests(self._client, self._cluster, self._clock)
-        cluster_wide.keep(Kind.OVERVIEW, "/overview")
+        overview = _object(_parse(cluster_wide.keep(Kind.OVERVIEW, "/overview"), "", []))
+        version = read_version(overview.get("flink-version"))
+        self._keeps_rescales = version is not None and version >= RESCALE_HISTORY_SINCE
         job_ids = list(dict.fromkeys(_job_ids(cluster_wide.ask("/jobs/overview"), cluster_wide.faults)))
         if not cluster_wide.faults:
             self._forget(job_ids)
@@ -148,6 +155,8 @@ class RestSource:
         requests.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
         requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
         requests.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
+        if self._keeps_rescales:
+            self._ask_for_rescales(requests, job_id, job)
         sources = endpoints.sources_of(job)
         for vertex in _objects(job.get("vertices")):
             vertex_id = vertex.get("id")
@@ -156,6 +165,20 @@ class RestSource:
             names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
+
+    def _ask_for_rescales(self, requests: _Requests, job_id: str, job: dict[str, Any]) -> None:
+        """Keep the history of a job's rescales when something new may be in it; a cluster may keep none."""
+        running_ms = _object(job.get("timestamps")).get("RUNNING")
+        now = (int(self._clock() // 3600), running_ms if isinstance(running_ms, int) else -1)
+        told = self._told_rescales.get(job_id)
+        asked = told[2] if told is not None and told[:2] == now else 0
+        if asked >= _ASKED_FOR_RESCALES:
+            return
+        self._told_rescales[job_id] = (*now, asked + 1)
+        path = endpoints.job_path(job_id, "rescales/history")
+        reply = requests.ask(path)
+        if reply is not None and reply.ok:
+            requests.add(Kind.RESCALES, reply, job_id)
 
     def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
@@ -174,6 +197,8 @@ class RestSource:
         known = set(job_ids)
         for job_id in [one for one in self._planned if one not in known]:
             del self._planned[job_id]
+        for job_id in [one for one in self._told_rescales if one not in known]:
+            del self._told_rescales[job_id]
         for key in [one for one in self._names if one[0] not in known]:
             del self._names[key]
 
@@ -203,10 +228,14 @@ class _Requests:
         """Ask, and keep the reply as a record."""
         reply = self.ask(path)
         if reply is not None:
-            at_ms = round(self._clock() * 1000)
-            record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
-            self.records.append(record)
+            self.add(kind, reply, job_id, vertex_id)
         return reply
+
+    def add(self, kind: Kind, reply: Reply, job_id: str | None = None, vertex_id: str | None = None) -> None:
+        """Keep a reply as a record."""
+        at_ms = round(self._clock() * 1000)
+        record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
+        self.records.append(record)
 
 
 def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
-from include.flink.raw_format import Kind
+from include.flink.raw_format import LISTS, Kind
 from include.raw_files import CORRUPT, UNREADABLE
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.arrow_json import read_arrays, read_objects
@@ -137,20 +137,20 @@ def read_columns(
     kind, status, body = (pc.struct_field(envelope, name) for name in ("kind", "status", "body"))
     successful = pc.fill_null(pc.equal(status, _HTTP_OK), False)
     is_metrics = pc.fill_null(pc.equal(kind, str(Kind.VERTEX_METRICS)), False)
-    is_list = pc.fill_null(pc.equal(kind, str(Kind.JOB_METRICS)), False)
+    is_list = pc.fill_null(pc.is_in(kind, pa.array(sorted(LISTS))), False)
     of_vertex = pc.and_(successful, is_metrics)
-    of_job = pc.and_(successful, is_list)
+    of_list = pc.and_(successful, is_list)
     of_event = pc.and_not(pc.and_not(successful, is_metrics), is_list)
     metrics = read_arrays(body, schema.field("metrics").type, of_vertex)
     metrics = pc.if_else(find_usable_rows(metrics, limits.max_value), metrics, pa.scalar(None, metrics.type))
     event = read_objects(body, schema.field("event").type, of_event)
-    listed = read_arrays(body, _LISTED, of_job)
+    listed = read_arrays(body, _LISTED, of_list)
     event, body_fault = _read_left_bodies(
         body,
         event,
         schema.field("body_fault").type,
         is_left_metrics=pc.and_(of_vertex, pc.is_null(metrics)),
-        is_left_list=pc.and_(of_job, pc.is_null(listed)),
+        is_left_list=pc.and_(of_list, pc.is_null(listed)),
         is_left_event=pc.and_(of_event, pc.is_null(event)),
     )
     observed_at_ms, job_id = (pc.struct_field(envelope, name) for name in ("observed_at_ms", "job_id"))
