@@ -137,7 +137,7 @@ def _note_collected(version: str, settings: VersionSettings, rest_url: str, resu
     files = sorted((settings.out / "raw" / f"cluster={cluster_name(version)}").rglob("*.jsonl.gz"))
     records = [record for file in files for record in read_records(file)]
     kinds = {record.kind for record in records if record.status == 200}
-    needed = {str(kind) for kind in Kind} - {str(Kind.KAFKA_OFFSETS), str(Kind.RESCALES)}
+    needed = {str(kind) for kind in Kind} - {str(Kind.KAFKA_OFFSETS), str(Kind.RESCALE)}
     findings = check_cluster(cluster_name(version), Cluster(rest_url=rest_url, slots_max=SLOTS), Settings())
     errors = [f"{one.check}: {one.text}" for one in findings if one.level is Level.ERROR]
     said = f"doctor: {'; '.join(errors)}" if errors else f"doctor: {len(findings)} checks without an error"

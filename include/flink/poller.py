@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]  # epoch seconds
 _HEX_ID = re.compile(r"[0-9a-f]{32}")
+_RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
+_MOST_RESCALES = 20  # in one poll, the newest
 _ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
 _MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
@@ -104,7 +106,8 @@ class RestSource:
         self._sleep = sleep
         self._at_once = at_once
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
-        self._told_rescales: dict[str, tuple[int, int, int]] = {}  # job id -> (hour, RUNNING time, times asked)
+        # job id -> (hour, RUNNING time), how often asked since, ids of the rescales that were listed
+        self._rescales: dict[str, tuple[tuple[int, int], int, frozenset[str]]] = {}
         self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
         self._keeps_rescales = False
 
@@ -156,7 +159,7 @@ class RestSource:
         requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
         requests.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
         if self._keeps_rescales:
-            self._ask_for_rescales(requests, job_id, job)
+            self._keep_rescales(requests, job_id, job)
         sources = endpoints.sources_of(job)
         for vertex in _objects(job.get("vertices")):
             vertex_id = vertex.get("id")
@@ -166,19 +169,20 @@ class RestSource:
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
 
-    def _ask_for_rescales(self, requests: _Requests, job_id: str, job: dict[str, Any]) -> None:
-        """Keep the history of a job's rescales when something new may be in it; a cluster may keep none."""
+    def _keep_rescales(self, requests: _Requests, job_id: str, job: dict[str, Any]) -> None:
+        """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
         running_ms = _object(job.get("timestamps")).get("RUNNING")
         now = (int(self._clock() // 3600), running_ms if isinstance(running_ms, int) else -1)
-        told = self._told_rescales.get(job_id)
-        asked = told[2] if told is not None and told[:2] == now else 0
+        asked_at, asked, kept = self._rescales.get(job_id, (now, 0, frozenset[str]()))
+        asked = asked if asked_at == now else 0
         if asked >= _ASKED_FOR_RESCALES:
             return
-        self._told_rescales[job_id] = (*now, asked + 1)
-        path = endpoints.job_path(job_id, "rescales/history")
-        reply = requests.ask(path)
-        if reply is not None and reply.ok:
-            requests.add(Kind.RESCALES, reply, job_id)
+        history = requests.try_to_ask(endpoints.job_path(job_id, "rescales/history"))
+        ended = [one for one in _objects(_parse(history, "", [])) if one.get("terminalState")]
+        ids = [one["rescaleUuid"] for one in ended if _RESCALE_ID.fullmatch(str(one.get("rescaleUuid")))]
+        for rescale_id in [one for one in ids if one not in kept][-_MOST_RESCALES:]:
+            requests.keep(Kind.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
+        self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
     def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
@@ -197,8 +201,8 @@ class RestSource:
         known = set(job_ids)
         for job_id in [one for one in self._planned if one not in known]:
             del self._planned[job_id]
-        for job_id in [one for one in self._told_rescales if one not in known]:
-            del self._told_rescales[job_id]
+        for job_id in [one for one in self._rescales if one not in known]:
+            del self._rescales[job_id]
         for key in [one for one in self._names if one[0] not in known]:
             del self._names[key]
 
@@ -228,14 +232,17 @@ class _Requests:
         """Ask, and keep the reply as a record."""
         reply = self.ask(path)
         if reply is not None:
-            self.add(kind, reply, job_id, vertex_id)
+            at_ms = round(self._clock() * 1000)
+            record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
+            self.records.append(record)
         return reply
 
-    def add(self, kind: Kind, reply: Reply, job_id: str | None = None, vertex_id: str | None = None) -> None:
-        """Keep a reply as a record."""
-        at_ms = round(self._clock() * 1000)
-        record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
-        self.records.append(record)
+    def try_to_ask(self, path: str) -> Reply | None:
+        """Return a reply to what not every cluster can be asked; None, and no fault, when there is none."""
+        before = len(self.faults)
+        reply = self.ask(path)
+        del self.faults[before:]
+        return reply
 
 
 def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:

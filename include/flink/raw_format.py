@@ -30,13 +30,11 @@ class Kind(StrEnum):
     JOB_METRICS = "job_metrics"  # /jobs/:jobid/metrics?get=...
     CHECKPOINTS = "checkpoints"  # /jobs/:jobid/checkpoints
     EXCEPTIONS = "exceptions"  # /jobs/:jobid/exceptions
-    RESCALES = "rescales"  # /jobs/:jobid/rescales/history, from Flink 2.3 on
+    RESCALE = "rescale"  # /jobs/:jobid/rescales/details/:uuid, from Flink 2.3 on
     VERTEX_METRICS = "vertex_metrics"  # /jobs/:jobid/vertices/:vertexid/subtasks/metrics?get=...&agg=...
     KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/kafka), of no job
 
 
-LISTS = frozenset({Kind.JOB_METRICS, Kind.RESCALES})
-"""Kinds of which a successful reply is a list."""
 CLUSTER_WIDE = frozenset({Kind.OVERVIEW, Kind.KAFKA_OFFSETS})
 
 

@@ -22,7 +22,7 @@ from models.live.windows import row_windows
 _HEX_ID = re.compile(r"[0-9a-f]{32}\Z")
 _KINDS = frozenset(Kind)
 _FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
-_OF_INGESTION = frozenset({Kind.KAFKA_OFFSETS, Kind.RESCALES})  # read by ingestion alone
+_OF_INGESTION = frozenset({Kind.KAFKA_OFFSETS, Kind.RESCALE})  # read by ingestion alone
 _HTTP_OK = 200
 JobKey = tuple[str, str]
 """Cluster and Flink's job id."""
