@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", nargs="*", default=list(VERSIONS), choices=VERSIONS, help="default: all")
     parser.add_argument("--situation", nargs="*", default=list(SITUATIONS), choices=SITUATIONS, help="default: all")
     parser.add_argument("--out", type=Path, default=Path("out/versions"))
+    parser.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables are written")
     options = parser.parse_args(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "results.json"
@@ -48,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (FlinkError, SetupError, NotReachedError) as error:
             failed.append(f"{name}: {error}")
         save_results(results, kept)
-    write_text(DOCUMENT, print_tables(results))
+    write_text(options.document, print_tables(results))
     wrong = [*failed, *results.wrong()]
-    print("\n".join([f"written: {DOCUMENT}", *(f"wrong: {one}" for one in wrong)]))
+    print("\n".join([f"written: {options.document}", *(f"wrong: {one}" for one in wrong)]))
     return 1 if wrong else 0
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
+from spark_jobs.raw_parsing.event_rules import EARLIEST_MS
 
 _SPAN = "STRUCT<state: STRING, enterTimestampInMillis: BIGINT, leaveTimestampInMillis: BIGINT>"
 _RESCALE = f"""STRUCT<rescaleUuid: STRING, endTimestampInMillis: BIGINT, terminalState: STRING, triggerCause: STRING,
@@ -14,6 +15,7 @@ _RESCALE = f"""STRUCT<rescaleUuid: STRING, endTimestampInMillis: BIGINT, termina
 _COMPLETED, _STOPPED = "COMPLETED", "Restarting"
 # From the end of a rescale to the time of RUNNING in the job's own reply.
 _APART_S = 2.0
+_SKEW_MS = 60_000
 _TOLD = ("stopped_at", "ran_at", "flink_trigger")
 
 
@@ -24,17 +26,23 @@ def select_told_rescales(events: DataFrame) -> DataFrame:
         events: rows of bronze.job_events.
     """
     body = F.from_json("body", _RESCALE).alias("told")
-    read = events.where(F.col("kind") == Kind.RESCALE).select("cluster", "job_id", body)
+    observed_ms = F.unix_millis("observed_at").alias("observed_ms")
+    read = events.where(F.col("kind") == Kind.RESCALE).select("cluster", "job_id", observed_ms, body)
     stops = F.filter("told.schedulerStates", lambda span: span["state"] == _STOPPED)
     stopped_ms = F.array_min(F.transform(stops, lambda span: span["enterTimestampInMillis"]))
     completed = read.where(F.col("told.terminalState") == _COMPLETED)
     return completed.select(
         "cluster",
         "job_id",
-        timestamp_of_ms(stopped_ms).alias("stopped_at"),
-        timestamp_of_ms(F.col("told.endTimestampInMillis")).alias("ran_at"),
+        _past_time(stopped_ms).alias("stopped_at"),
+        _past_time(F.col("told.endTimestampInMillis")).alias("ran_at"),
         F.col("told.triggerCause").alias("flink_trigger"),
     ).distinct()
+
+
+def _past_time(at_ms: Column) -> Column:
+    """Return a time; null for one that cannot be: after the reply, or before there was any Flink."""
+    return F.when(at_ms.between(F.lit(EARLIEST_MS), F.col("observed_ms") + _SKEW_MS), timestamp_of_ms(at_ms))
 
 
 def date_stops(stops: DataFrame, told: DataFrame) -> DataFrame:

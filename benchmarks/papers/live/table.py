@@ -26,13 +26,15 @@ from include.settings import PROJECT
 DOCUMENT = PROJECT / "docs" / "papers_live.md"
 
 
-def run_live(out: Path, console: Console, papers: Sequence[PaperPolicy] = PAPERS) -> dict[str, tuple[Trial, Trial]]:
+def run_live(
+    out: Path, console: Console, document: Path = DOCUMENT, papers: Sequence[PaperPolicy] = PAPERS
+) -> dict[str, tuple[Trial, Trial]]:
     """Run the experiment, real and simulated, and write the table; returns paper -> both."""
     console.print(f"{len(papers)} jobs on a real Flink cluster, {sum(seconds for _, seconds in STEPS)} s ...")
     real = run_real(papers, out / "papers_live")
     found = {paper.paper: (real[paper.paper], run_simulated(paper)) for paper in papers}
-    write_text(DOCUMENT, print_table(found))
-    console.print(f"written: {DOCUMENT}")
+    write_text(document, print_table(found))
+    console.print(f"written: {document}")
     return found
 
 
