@@ -23,6 +23,7 @@ from cli.arguments import CommandParser
 from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.releases import install_release
 from cli.setup import FLINK_REQUIREMENTS, SetupError, pinned
+from cli.spark_application import ApplicationError
 from include.atomic_write import write_text
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
@@ -74,7 +75,11 @@ def _try_versions(versions: Sequence[str], out: Path, results: Results, kept: Pa
             failed.append(f"{version}: {error}")
             results.note(version, "collect", f"failed: {error}", is_right=False)
         save_results(results, kept)
-    plan_versions(settings, done, began, results)
+    try:
+        if done:
+            plan_versions(settings, done, began, results)
+    except ApplicationError as error:
+        failed.append(str(error))
     save_results(results, kept)
     if not failed:
         shutil.rmtree(work)

@@ -50,7 +50,7 @@ def try_version(version: str, flink_home: Path, settings: VersionSettings, resul
             _watch_refused(version, log, results)
             settings.write(name, cluster.rest_url)
             _lose_task_manager(version, cluster, job_id, results)
-        results.note(version, "refused by Flink", *_refuse(client, job_id))
+        _note_flinks_refusal(version, client, job_id, results)
         _note_collected(version, settings, cluster.rest_url, results)
         _note_history(version, client, job_id, results)
     settings.write()
@@ -95,13 +95,15 @@ def _watch_refused(version: str, log: LogRows, results: Results) -> None:
     results.note(version, "refused", f"`{row.reason}`: {row.detail}", is_right=row.reason == "no_free_slots")
 
 
-def _refuse(client: FlinkClient, job_id: str) -> tuple[str]:
-    """Return what Flink says to a request that leaves out vertices."""
+def _note_flinks_refusal(version: str, client: FlinkClient, job_id: str, results: Results) -> None:
+    """Send a request that leaves out vertices, which Flink has to refuse."""
     try:
         client.put_resource_requirements(job_id, dict(list(client.upper_bounds(job_id).items())[:1]))
+        status = 200
     except FlinkRefused as error:
-        return (f"{error.status} to a request without all vertices",)
-    return ("200 to a request without all vertices",)
+        status = error.status
+    text = f"{status} to a request without all vertices"
+    results.note(version, "refused by Flink", text, is_right=status == 400)
 
 
 def _lose_task_manager(version: str, cluster: LocalCluster, job_id: str, results: Results) -> None:

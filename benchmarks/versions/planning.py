@@ -45,7 +45,8 @@ def plan_versions(settings: VersionSettings, versions: Sequence[str], began: dat
         planned = [row for row in plans if row["cluster"] == name]
         state = _describe_plan(planned)
         text = f"{len(windows)} undisturbed windows; {kinds}; plan: {state}"
-        is_right = bool(windows) and {row["kind"] for row in stops} == {"rescale", "restart"} and bool(planned)
+        is_planned = bool(planned) and planned[0]["status"] != "refused"
+        is_right = bool(windows) and {row["kind"] for row in stops} == {"rescale", "restart"} and is_planned
         results.note(version, "plan", text, is_right=is_right)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,8 +33,9 @@ _LIGHT = LoadOptions(low_per_s=50.0, high_per_s=100.0, cost_us=5, wait_us=10)
 def try_situation(name: str, find_flink: FindFlink, out: Path, results: Results) -> None:
     """Run one of the situations; what is seen goes to the results."""
     version, scene = SITUATIONS[name]
-    folder = out / name.replace(" ", "_").replace(",", "")
-    results.situations[name] = (version, scene(find_flink(version), folder.resolve()))
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix="cluster-", ignore_cleanup_errors=True) as folder:
+        results.situations[name] = (version, scene(find_flink(version), Path(folder).resolve()))
 
 
 def _try_many_jobs(flink_home: Path, folder: Path) -> Seen:

@@ -101,7 +101,7 @@ def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
     set_to = configuration.get("web.timeout")
     if set_to is None:
         text = "web.timeout is 10 min: for so long Flink repeats old metrics after it lost a TaskManager"
-        return warning(part, "web.timeout", text, "set web.timeout: 20 s in Flink's configuration")
+        return warning(part, "web.timeout", text, "set web.timeout: 20000 (milliseconds) in Flink's configuration")
     return ok(part, "web.timeout", set_to)
 
 

@@ -108,14 +108,15 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "web.refresh-interval": str(metrics_ms),  # GET /jobs/:id is cached this long
         "metrics.fetcher.update-interval": str(metrics_ms),
         # A TaskManager lost while the JobManager asks it for metrics holds up all metrics this long (10 min unset).
-        "web.timeout": "20 s",
+        # Without a unit: before Flink 1.20 times of the web interface and of heartbeats are bare milliseconds.
+        "web.timeout": "20000",
         "jobmanager.scheduler": "adaptive",
         "jobmanager.adaptive-scheduler.submission.resource-wait-timeout": "120 s",
         "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": stabilisation,
         "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": cooldown,
         "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": stabilisation,
-        "heartbeat.interval": "2 s",
-        "heartbeat.timeout": "10 s",
+        "heartbeat.interval": "2000",
+        "heartbeat.timeout": "10000",
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": "1000",
         "restart-strategy.fixed-delay.delay": "1 s",
