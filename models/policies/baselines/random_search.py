@@ -69,7 +69,7 @@ class RandomSearch:
         )
         known = replace(memory, seen_until_s=until_s)
         running = {name: situation.parallelism[name] for name in graph.names}
-        reading = read_windows(graph, fresh, running)
+        reading = read_windows(graph, fresh, running, headroom=self._options.headroom)
         if reading is None:
             return hold(situation, "Random search has no new undisturbed window of the running parallelism."), known
         misfits = [name for name in graph.names if not _is_fitting(reading, name, running[name])]

@@ -12,10 +12,11 @@ from models.policies.conttune.controller import Provision, is_worth_restart, pro
 from models.policies.conttune.conttune_options import Options
 from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.conttune.small import OperatorProblem, propose
+from models.policies.delayed_fall import Recent, delay_fall
 from models.policies.observations import Observations
 
 Phase = Literal["idle", "big", "small"]
-Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "limit"]
+Outcome = Literal["big", "small", "no window", "balanced", "settled", "gate", "limit", "delayed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,14 @@ class Memory:
         histories: operator -> what was observed of it.
         p_max: reached by the Big phase; the histories may hold larger ones.
         phase: of the tuning that has not settled yet; "idle" between tunings.
+        recommended: within the delay of scale-downs.
     """
 
     seen_until_s: float | None = None
     histories: Mapping[str, History] = field(default_factory=dict)
     p_max: int = 0
     phase: Phase = "idle"
+    recommended: Recent = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ def advance(
         limits: operator -> highest admissible parallelism.
         memory: of the job.
     """
+    if _is_early(options, observations, memory):
+        return Step("no window"), memory
     fresh = select_new_windows(observations, memory.seen_until_s)
     histories = learn_histories(memory.histories, graph, fresh, options.keep)
     p_max = max(memory.p_max, largest(histories.values()), *running.values())
@@ -76,17 +81,51 @@ def advance(
         float(observations.window_start_s[-1] + observations.window_s) if len(observations) else memory.seen_until_s
     )
     known = replace(memory, seen_until_s=until_s, histories=histories, p_max=p_max)
-    reading = read_windows(graph, fresh, running)
+    reading = read_windows(graph, fresh, running, headroom=options.headroom, catch_up_s=options.catch_up_s)
     if reading is None:
         return Step("no window"), known
+    step, after = _tune(options, reading, running, limits, known)
+    return _delay(options, step, running, after)
+
+
+def _is_early(options: Options, observations: Observations, memory: Memory) -> bool:
+    """Whether the interval since the last decision is not over; its windows are read when it is."""
+    if memory.seen_until_s is None or not len(observations):
+        return False
+    end_s = float(observations.window_start_s[-1] + observations.window_s)
+    return end_s - memory.seen_until_s < options.interval_s
+
+
+def _tune(
+    options: Options, reading: Reading, running: Mapping[str, int], limits: Mapping[str, int], known: Memory
+) -> tuple[Step, Memory]:
     state = _state(options, reading)
-    if state is Provision.BALANCED and memory.phase == "idle":
+    if state is Provision.BALANCED and known.phase == "idle":
         return Step("balanced"), known
     # Rates that the Big phase has shown once stay known for the rest of the tuning.
-    hidden = not reading.arrivals_known or (options.always_big and memory.phase != "small")
+    hidden = not reading.arrivals_known or (options.always_big and known.phase != "small")
     if state is Provision.UNDER and hidden:
         return _big(running, limits, known)
     return _small(options, reading, running, limits, known)
+
+
+def _delay(options: Options, step: Step, running: Mapping[str, int], known: Memory) -> tuple[Step, Memory]:
+    """Let the falls of a step wait, where the settings say so."""
+    if not options.scale_down_delay_s:
+        return step, known
+    wanted, recent = delay_fall(
+        known.recommended,
+        known.seen_until_s or 0.0,
+        running,
+        step.parallelism or running,
+        options.scale_down_delay_s,
+    )
+    after = replace(known, recommended=recent)
+    if step.parallelism is None or wanted == dict(step.parallelism):
+        return step, after
+    if wanted == dict(running):
+        return Step("delayed"), replace(after, phase="idle")
+    return replace(step, parallelism=wanted), after
 
 
 def _state(options: Options, reading: Reading) -> Provision:

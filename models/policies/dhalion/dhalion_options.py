@@ -56,6 +56,13 @@ class Options:
     wait_s: Annotated[
         float, Field(ge=0, le=DAY_S, description="s; from one action to the next, while queues drain")
     ] = 300.0
+    # Deviation: Dhalion has neither of these; 0 is its form.
+    headroom: Annotated[
+        float, Field(ge=0, le=100, description="a scaled-up operator gets so much more: 0.2 for 20%; 0 as in Dhalion")
+    ] = 0.0
+    scale_down_delay_s: Annotated[
+        float, Field(ge=0, le=7 * DAY_S, description="s; an operator has to be idle for so long; 0 as in Dhalion")
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.backpressured_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
+
+from include.settings.section import DAY_S
 
 
 class Aggregation(StrEnum):
@@ -22,8 +24,14 @@ class Aggregation(StrEnum):
 class ManagerOptions:
     """Settings."""
 
-    # s; metrics window, and time between two calls.  Over observed windows their length stands for it: no setting.
-    policy_interval_s: float = field(default=60.0, metadata={"setting": False})
+    policy_interval_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=DAY_S,
+            description="s; metrics are averaged over so long, or over a window if that is longer",
+        ),
+    ] = 60.0
     warm_up_intervals: Annotated[int, Field(ge=0, le=1000, description="intervals ignored after a reconfiguration")] = 0
     activation_intervals: Annotated[
         int, Field(ge=1, le=1000, description="decisions considered before one is applied")
@@ -34,7 +42,9 @@ class ManagerOptions:
     target_rate_ratio: Annotated[
         float,
         Field(
-            ge=1, le=1e6, description="target / achieved source rate above which resources are raised by it; inf: off"
+            ge=1,
+            le=1e6,
+            description="target / achieved source rate above which resources grow by it; 1 in the paper, 1e6: off",
         ),
     ] = math.inf
     scaling_factor: Annotated[float, Field(ge=0, le=100, description="headroom: 0.2 for 20% more than needed")] = 0.0
@@ -55,6 +65,13 @@ class ManagerOptions:
     shared_workers: Annotated[
         bool, Field(description="Timely's execution model: every worker runs every operator, all get the rounded sum")
     ] = False
+    # Deviation: the paper has neither of these; as they are by default they change nothing.
+    catch_up_s: Annotated[
+        float | None, Field(gt=0, le=7 * DAY_S, description="s; targets hold what works a backlog off in so long")
+    ] = None
+    scale_down_delay_s: Annotated[
+        float, Field(ge=0, le=7 * DAY_S, description="s; a scale-down waits for so long; 0 as in the paper")
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if not self.policy_interval_s > 0 or self.warm_up_intervals < 0 or self.activation_intervals < 1:
