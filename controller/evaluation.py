@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from controller.plan_rows import JobPlan, LoadBand
+from controller.policy_evaluation import Remembered, decide, decides_at_evaluations
 from include.domain.graph import JobGraph
 from include.settings import Settings
 from models.control.state import Intention, Origin
-from models.job_models import RecoveryModel
+from models.job_models import JobModels, RecoveryModel
 from models.live.seen_job import SeenJob
 from models.policies.observations import Observations
 from models.policies.tidewise.pending_steps import PendingStep
@@ -28,7 +29,10 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveD
 from models.recovery import UNTRAINED
 
 EVALUATED = "planner"
-"""The policy whose jobs are evaluated between plans; the steps of other policies go out as planned."""
+"""The policy whose plans the reactive controller corrects at every evaluation.
+
+A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
+"""
 FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
 LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean over at least this long
 HOUR_S = 3600.0
@@ -63,11 +67,13 @@ class Kept:
         memory: of the reactive controller; None before the first evaluation.
         plan_as_of_s: the newest plan that the memory knows.
         standing: None to leave the job as it is.
+        remembered: of a policy that reacts; None before its first evaluation.
     """
 
     memory: ControllerMemory | None = None
     plan_as_of_s: float | None = None
     standing: Standing | None = None
+    remembered: Remembered | None = None
 
     def is_changed_from(self, before: Kept) -> bool:
         """Whether something differs that a controller which starts again cannot find out from windows and plans."""
@@ -93,6 +99,8 @@ class JobView:
         plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
             policy that is not evaluated.
         recovery: how long its rescales take.
+        models: of the job; None without a champion that knows it.
+        left: what the policy of the newest plan remembered, where that is a policy that reacts.
     """
 
     cluster: str
@@ -103,6 +111,8 @@ class JobView:
     plan: JobPlan | None = None
     plan_memory: ControllerMemory | None = None
     recovery: RecoveryModel = field(default=UNTRAINED)
+    models: JobModels | None = None
+    left: Remembered | None = None
 
 
 def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
@@ -110,7 +120,10 @@ def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
 
     One job's trouble is one job's: where its evaluation fails, the plan's due step stands as planned.
     """
-    if settings.planner.policy_of(view.cluster, view.job) != EVALUATED:
+    chosen = settings.planner.policy_of(view.cluster, view.job)
+    if decides_at_evaluations(chosen):
+        return _let_policy_decide(chosen, view, kept, settings, now_s)
+    if chosen != EVALUATED:
         return _follow_plan(view, kept, now_s)
     memory = _meet_plan(view, kept, settings, now_s)
     try:
@@ -237,6 +250,28 @@ def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], va
         return None
     step_id = name_step(view, running, told.wanted)
     return Standing(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
+
+
+def _let_policy_decide(name: str, view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
+    """Return what a policy that reacts wants now; nothing of a job that is not seen or where the policy fails."""
+    remembered = kept.remembered if kept.remembered is not None else view.left
+    unchanged = replace(kept, plan_as_of_s=_plan_as_of_s(view), standing=None, remembered=remembered)
+    try:
+        snapshot = take_snapshot(view, settings, now_s)
+        seed_text = f"{view.cluster}/{view.job}"
+        wanted, reason, after = decide(name, snapshot, remembered, settings, models=view.models, seed_text=seed_text)
+    except NotSeenError as error:
+        log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
+        return unchanged
+    except Exception:
+        log.exception("policy %s of %s/%s", name, view.cluster, view.job)
+        return unchanged
+    standing = None
+    if wanted != dict(snapshot.running):
+        step_id = name_step(view, snapshot.running, wanted)
+        valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
+        standing = Standing(wanted, Origin.REACTIVE, step_id, reason, valid_until_s)
+    return replace(unchanged, standing=standing, remembered=after)
 
 
 def _follow_plan(view: JobView, kept: Kept, now_s: int) -> Kept:
