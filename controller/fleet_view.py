@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.champion import ChampionReader
-from controller.evaluation import EVALUATED, JobView
+from controller.evaluation import EVALUATED
+from controller.job_view import JobView
 from controller.plan_rows import JobGraphRow, PlanMemory
 from controller.plan_tables import PlanTables
 from controller.policy_evaluation import Remembered

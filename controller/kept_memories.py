@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 
-from controller.evaluation import Kept, Standing
 from controller.fleet_view import JobName
+from controller.job_view import Kept, Standing
 from controller.memory_store import JobMemory, MemoryStore
 from controller.policy_evaluation import Remembered
 from models.policies.memory import dump, load

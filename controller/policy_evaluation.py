@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from models.policies.live_situation import build_live_situation
 from models.policies.protocol import Policy, Schedule
 from models.policies.registry import memory_codec, policy
 from models.policies.tidewise.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,11 @@ def _recall(chosen: Policy[Any], name: str, remembered: Remembered | None) -> An
     first = chosen.first_memory()
     if remembered is None or remembered.policy != name or not remembered.memory:
         return first
-    return memory_codec(name).load(type(first), remembered.memory)
+    try:
+        return memory_codec(name).load(type(first), remembered.memory)
+    except ValueError as error:  # written by another release
+        log.warning("policy %s starts afresh: its memory cannot be read: %s", name, error)
+        return first
 
 
 def _first_step(schedule: Schedule) -> dict[str, int]:

@@ -53,7 +53,7 @@ class WindowFlows:
         backpressured = np.where(held_up, np.maximum(up - busy, 0.0), 0.0)
         self.load_per_s[rows], self.busy[rows] = load.mean(axis=1), busy.mean(axis=1)
         self.backpressured[rows], self.up[rows, 0] = backpressured.mean(axis=1), path.up.mean(axis=1)
-        ran = (path.up >= 1.0).reshape(len(rows), -1, steps_per_poll).all(axis=2)
+        ran: Bools = np.asarray((path.up >= 1.0).reshape(len(rows), -1, steps_per_poll).all(axis=2), bool)
         for place in np.flatnonzero(ran.any(axis=1) & ~ran.all(axis=1)).tolist():
             measured, row = np.repeat(ran[place], steps_per_poll), rows[place]
             self.load_per_s[row], self.busy[row] = (

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.evaluation import JobView, Kept, evaluate
+from controller.evaluation import evaluate
+from controller.job_view import JobView, Kept
 from include.flink.raw_format import Kind, RawRecord
 from include.settings import Settings
 from models.arrays import Floats, Ints

@@ -27,7 +27,7 @@ from models.evaluation.workload import Workload
 from models.simulation.spec import JobSpec, OperatorSpec
 
 START_S = 1_709_510_400 + 3600  # Monday 2024-03-04 01:00 UTC
-HOURS = 8
+HOURS = 5
 STEPS = 30  # of the replay in a window
 JOB = "line-0"  # a replay adds the seed to the name of a job; both names draw the same random numbers
 SPEC = JobSpec(

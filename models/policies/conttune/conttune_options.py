@@ -59,6 +59,14 @@ class Options:
     always_big: Annotated[
         bool, Field(description="go through the Big phase even though the rates at which records arrive are known")
     ] = False
+    settle_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=DAY_S,
+            description="s; so long after a change of the Small phase backpressure counts as catching up",
+        ),
+    ] = 900.0
     # Deviation: the paper has none of the next four; as they are by default they change nothing.
     headroom: Annotated[
         float, Field(ge=0, le=100, description="lambda counts as so much higher: 0.2 for 20%; 0 as in the paper")

@@ -16,6 +16,8 @@ from models.policies.observations import Observations
 from models.policies.window_means import hides_demand
 from models.topology import required_rates
 
+NO_RATES: Mapping[str, float] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -26,6 +28,7 @@ class Reading:
         required_per_s: operator -> lambda; NaN when it is not known.
         arrivals_known: whether lambda comes from the rates at which records arrive; else from what was processed,
             which is the real rate only without backpressure.
+        emitted_per_s: source -> records/s.
         backlog: source -> records that wait there at the end of the last window; 0 where that is not measured.
         backpressured: largest share of backpressure of the operators.
         cpu_usage: 0..1.
@@ -36,6 +39,7 @@ class Reading:
     arrivals_known: bool
     backpressured: float
     cpu_usage: float
+    emitted_per_s: Mapping[str, float] = field(default_factory=dict)
     backlog: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -69,6 +73,7 @@ def read_windows(
     *,
     headroom: float = 0.0,
     catch_up_s: float | None = None,
+    at_least_per_s: Mapping[str, float] = NO_RATES,
 ) -> Reading | None:
     """Return the means over the windows of the running configuration; None when there is none.
 
@@ -84,6 +89,7 @@ def read_windows(
         running: operator -> parallelism.
         headroom: by which share the rates of the sources count as higher.
         catch_up_s: within which the backlogs are to be worked off, which counts as demand; None for no such demand.
+        at_least_per_s: source -> records/s that are known to arrive at least.
     """
     if not len(fresh):
         return None
@@ -100,7 +106,8 @@ def read_windows(
     known = all(math.isfinite(arriving[place]) for place in sources) and not hides_demand(now, graph)[-1]
     backlog = {graph.names[place]: _finite_or_zero(now.pending_records[-1, place]) for place in sources}
     rates = {
-        graph.names[place]: (1.0 + headroom) * float((arriving if known else emitted)[place])
+        graph.names[place]: (1.0 + headroom)
+        * float(np.fmax((arriving if known else emitted)[place], at_least_per_s.get(graph.names[place], 0.0)))
         + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
         for place in sources
     }
@@ -112,6 +119,7 @@ def read_windows(
         arrivals_known=known,
         backpressured=max(shares),
         cpu_usage=max(map(_finite_or_zero, busy)),
+        emitted_per_s={graph.names[place]: _finite_or_zero(emitted[place]) for place in sources},
         backlog=backlog,
     )
 
