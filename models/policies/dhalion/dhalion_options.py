@@ -41,7 +41,8 @@ class Options:
         Change.FACTOR
     )
     backpressured_min: Annotated[
-        float, Field(gt=0, le=1, description="backpressured share from which that is a symptom (ContTune's threshold)")
+        float,
+        Field(gt=0, le=1, description="bp: backpressured share from which that is a symptom (ContTune's threshold)"),
     ] = 0.1
     idle_utilisation: Annotated[
         float,

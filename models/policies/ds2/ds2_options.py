@@ -29,12 +29,14 @@ class ManagerOptions:
         Field(
             gt=0,
             le=DAY_S,
-            description="s; metrics are averaged over so long, or over a window if that is longer",
+            description="s; policy_interval: metrics are averaged over so long; at least a window",
         ),
     ] = 60.0
-    warm_up_intervals: Annotated[int, Field(ge=0, le=1000, description="intervals ignored after a reconfiguration")] = 0
+    warm_up_intervals: Annotated[
+        int, Field(ge=0, le=1000, description="warm_up_time: intervals ignored after a reconfiguration")
+    ] = 0
     activation_intervals: Annotated[
-        int, Field(ge=1, le=1000, description="decisions considered before one is applied")
+        int, Field(ge=1, le=1000, description="activation_time: decisions considered before one is applied")
     ] = 1
     aggregation: Annotated[
         Aggregation, Field(description="how several decisions become one; median for bursts, such as windows")
@@ -44,10 +46,12 @@ class ManagerOptions:
         Field(
             ge=1,
             le=1e6,
-            description="target / achieved source rate above which resources grow by it; 1 in the paper, 1e6: off",
+            description="ratio of target to achieved source rate above which resources grow by it; 1e6: off",
         ),
     ] = math.inf
-    scaling_factor: Annotated[float, Field(ge=0, le=100, description="headroom: 0.2 for 20% more than needed")] = 0.0
+    scaling_factor: Annotated[
+        float, Field(ge=0, le=100, description="scaling_factor, headroom: 0.2 for 20% more than needed")
+    ] = 0.0
     minor_up: Annotated[int, Field(ge=0, le=10_000, description="instances more, not worth a reconfiguration")] = 0
     minor_down: Annotated[int, Field(ge=0, le=10_000, description="instances less, not worth a reconfiguration")] = 1
     degradation: Annotated[
