@@ -111,7 +111,7 @@ def pipeline(name: str, first: tuple[int, ...], inputs: Mapping[int, PlanInputs]
     planning = Planning(run, name, catalogue()[name].learns_nightly)
     load = rates()
     for rate in load:
-        now_s = run.run_window(np.array([rate, 0.0, 0.0]))
+        now_s = run.run_window(np.array([rate, *np.zeros(len(first) - 1)]))
         if now_s < START_S + WINDOW_S * (len(load) - 1):  # of the last change a replay shows nothing
             if now_s in inputs:
                 planning.make(now_s, inputs[now_s])
