@@ -80,7 +80,7 @@ SINGLE = [
     ("policies>conttune_a3>thresholds", {"core_min": 0.9, "core_max": 0.5}, "core_min <= core_max"),
     ("policies>conttune", {"alpha": 3}, "conttune_a3"),
     ("policies>planner", {"alpha": 3}, "no parameters"),
-    ("policies>ds2>policy_interval_s", 60, "no setting"),
+    ("policies>ds2>policy_interval_s", 0, "greater than 0"),
     ("policies>flink_autoscaler>utilization_max", 0.5, "utilization.max"),
     ("policies>flink_autoscaler>excluded_periods", ["nonsense"], "excluded period"),
     ("policies>mdp>weights", {"resources": 0.9}, "sum to 1"),
