@@ -103,6 +103,10 @@ class Refusing:
 
     def __init__(self) -> None:
         self.stopped: set[int] = set()
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
 
     def deploy(self, scale_outs: Sequence[int]) -> None:
         self.deployed = tuple(scale_outs)
@@ -122,6 +126,18 @@ def test_a_cluster_that_measures_nothing_ends_the_phase_with_every_deployment_st
     found = profile(cluster, OPTIONS)
     assert (found.rows, found.capacity) == ((), ())
     assert cluster.stopped == set(OPTIONS.samples())
+    assert cluster.closed
+
+
+def test_deployments_are_closed_however_the_phase_ends() -> None:
+    class Broken(Refusing):
+        def replay(self, rate_per_s: float, settle_s: int, window_s: int) -> Mapping[int, Measurement]:
+            raise ConnectionError("gone")
+
+    cluster = Broken()
+    with pytest.raises(ConnectionError):
+        profile(cluster, OPTIONS)
+    assert cluster.closed
 
 
 def test_simulated_phase_finds_the_capacity_and_where_each_scale_out_saturates() -> None:
