@@ -165,11 +165,12 @@ class FlinkDeployments:
     def _latency(self, job_id: str) -> tuple[float, Latency]:
         """Return a latency in ms and what it is of; NaN when neither markers nor a backlog are shown."""
         listed = self._client.transport.get_json(f"{endpoints.job_path(job_id)}/metrics")
-        names = find_p95_names(str(one.get("id")) for one in listed)
-        if names:
-            end_to_end = mean_of_slowest_ms(self._client.job_metrics(job_id, names))
-            if math.isfinite(end_to_end):
-                return end_to_end, Latency.END_TO_END
+        markers: dict[str, str] = {}
+        for names in find_p95_names(str(one.get("id")) for one in listed):
+            markers |= self._client.job_metrics(job_id, names)
+        end_to_end = mean_of_slowest_ms(markers)
+        if math.isfinite(end_to_end):
+            return end_to_end, Latency.END_TO_END
         ages = [0.0]
         for source in endpoints.sources_of(self._client.job(job_id)):
             pending = self._source_sum(job_id, source, "pendingRecords")

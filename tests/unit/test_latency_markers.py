@@ -16,7 +16,15 @@ def name(operator: str, subtask: int, quantile: str = "p95", source: str = "c" *
 def test_percentiles_are_found_among_all_metrics_of_a_job() -> None:
     plain = f"latency.operator_id.{MAP}.operator_subtask_index.0.latency_p95"  # granularity single
     listed = ["uptime", name(MAP, 0), name(MAP, 0, "p99"), name(SINK, 1), name(SINK, 1, "mean"), plain, "latency.other"]
-    assert find_p95_names(listed) == sorted([name(MAP, 0), name(SINK, 1), plain])
+    assert find_p95_names(listed) == [sorted([name(MAP, 0), name(SINK, 1), plain])]
+    assert find_p95_names(["uptime"]) == []
+
+
+def test_a_request_asks_for_no_more_names_than_its_line_can_hold() -> None:
+    many = [name(MAP, subtask) for subtask in range(500)]
+    requests = find_p95_names(many)
+    assert sum(map(len, requests)) == 400
+    assert all(len(",".join(one)) < 3900 for one in requests)
 
 
 def test_the_latency_is_that_of_the_operator_that_markers_reach_last() -> None:
