@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from include.settings import Planner, Profiling
+from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe import latency_model
 from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.profiling import (
@@ -26,6 +28,7 @@ from models.policies.phoebe.rows import Measurement
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.profiling_adapter import SimulatedProfiling
 from models.simulation.spec import JobSpec, OperatorSpec
+from spark_jobs.profiling.adapters import Subject, adapter
 
 OPTIONS = ProfilingOptions()
 SHORT = ProfilingOptions(settle_s=120, window_s=60)
@@ -183,3 +186,13 @@ def test_nothing_can_be_measured_before_deploying() -> None:
 def test_settings_that_cannot_be_profiled_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"needed|must be"):
         ProfilingOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_job_whose_side_deployments_are_not_described_is_refused_before_any_request() -> None:
+    """Nothing listens at that address: a request would fail with another error."""
+    settings = Profiling(adapter="flink", rest_url="http://127.0.0.1:9")
+    graph = job().graph()
+    models = JobModels({}, {}, RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5), LatencyModel(np.zeros(0), np.zeros(0)))
+    subject = Subject("prod", "orders", graph, models, 8, Planner(), settings, 0)
+    with pytest.raises(ValueError, match=r'profiling.jobs."prod/orders"'):
+        adapter("flink")(subject)

@@ -51,7 +51,7 @@ def measure_utilisation(observations: Observations, graph: JobGraph, offered: Ma
     """
     rates = np.stack([np.broadcast_to(offered[name], len(observations)) for name in graph.names], axis=1)
     capacity = observations.true_processing_rate_per_s
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(np.where(capacity > 0, rates / capacity, observations.busy_share), float)
 
 
