@@ -13,12 +13,13 @@ from benchmarks.papers.dragster.dragster_experiments import (
     DHALION,
     DHALION_BACKPRESSURE,
     Progress,
+    Tuner,
     make_dhalions,
     make_dragsters,
     play,
 )
 from benchmarks.papers.dragster.dragster_jobs import Application
-from benchmarks.papers.dragster.dragster_measures import SLOT_MIN, Interval, cell, read_published
+from benchmarks.papers.dragster.dragster_measures import SLOT_MIN, Interval, cell, read_published, runs_of
 from benchmarks.papers.dragster.workloads import MEASURES, list_workloads
 from models.arrays import Floats
 from models.policies.dhalion import dhalion_options as dhalion
@@ -91,14 +92,16 @@ Minutes = Mapping[tuple[str, str, str], Floats]
 def _measure(assumption: Assumption, apps: list[Application]) -> Minutes:
     found = {}
     for app in apps:
-        offered = np.full(_SLOTS, app.source_per_s)
-        keeps = assumption.keeps_backlog
+        offered, keeps = np.full(_SLOTS, app.source_per_s), assumption.keeps_backlog
         rules = make_dhalions(app, assumption.dhalion)
         played = {"Dhalion": play(app, offered, rules, noise=0.0, keeps_backlog=keeps)}
-        for target, scheme in _SCHEMES.items():
+        tuners: list[Tuner] = []
+        for target in _SCHEMES:
             options = replace(assumption.options, target=target)
-            tuners = make_dragsters(app, options, RUNS, learns=assumption.learns)
-            played[scheme] = play(app, offered, tuners, seed=3, noise=assumption.noise, keeps_backlog=keeps)
+            tuners += make_dragsters(app, options, RUNS, learns=assumption.learns)
+        both = play(app, offered, tuners, seed=3, noise=assumption.noise, keeps_backlog=keeps)
+        for place, scheme in enumerate(_SCHEMES.values()):
+            played[scheme] = runs_of(both, place * RUNS, (place + 1) * RUNS)
         for scheme, record in played.items():
             for reading, minutes in MEASURES.items():
                 found[scheme, app.name, reading] = minutes(Interval(record))
