@@ -13,7 +13,7 @@ from models.evaluation.rivals.rival_catalogue import FORMED
 from models.evaluation.rivals.rival_options import CandidateForm
 
 BEST_FORMS = Path(__file__).parent / "best_forms.toml"
-_HEADER = """# Written by `python -m benchmarks.replay.tuning`: the best of the trials of each rival on the tuning pieces of
+_HEADER = """# Written by `python -m benchmarks.replay.tuning`: the best of each rival's trials on the tuning pieces of
 # split.toml.  cost_own and cost_best: cost over the clairvoyant's there, of its own form and of this one.
 """
 

@@ -1,8 +1,8 @@
 """``python -m benchmarks.replay.tuning``: the best form of every rival, and of our own constants, on the tuning pieces.
 
-Each candidate gets the same number of trials of Optuna's TPE with the same seed; the first is its own form.  A trial costs
-what the candidate costs over the clairvoyant, after the first day, mean of the pieces and seeds.  All trials go to
-``published/tuning_trials.csv``, the best forms to ``best_forms.toml``, candidate by candidate.
+Each candidate gets the same number of trials of Optuna's TPE with the same seed; the first is its own form.  A trial
+costs what the candidate costs over the clairvoyant, after the first day, mean of the pieces and seeds.  All trials go
+to ``published/tuning_trials.csv``, the best forms to ``best_forms.toml``, candidate by candidate.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class TickSnapshot:
 
     @property
     def running_since_s(self) -> float:
-        """Epoch seconds since when the job runs, or at which it will run again; the beginning of the replay at first."""
+        """Epoch seconds since when the job runs, or at which it will run again; at first the replay's beginning."""
         downtimes = self._state.engine.downtimes[self._row]
         up_s = downtimes[-1].at_s + downtimes[-1].downtime_s if downtimes else 0.0
         return self._state.start_s + up_s

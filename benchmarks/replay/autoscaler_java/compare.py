@@ -1,4 +1,4 @@
-"""``python -m benchmarks.replay.autoscaler_java.compare``: our rules beside Flink's autoscaler itself, decision by decision.
+"""``python -m benchmarks.replay.autoscaler_java.compare``: our rules beside Flink's autoscaler, decisions paired.
 
 Both get the same metrics at the same times along the jobs that our rules run on the tuning pieces of ``split.toml``.  A
 decision is what a cycle asks for, or that it asks for nothing.
@@ -29,7 +29,8 @@ from models.evaluation.conditions import Conditions
 from models.evaluation.drivers import ReactiveDriver, ReactiveMemory
 from models.evaluation.replay_run import ReplayRun
 from models.evaluation.tick_snapshot import TickSnapshot
-from models.policies.registry import policy
+from models.policies.flink_autoscaler.autoscaler_policy import FlinkAutoscaler
+from models.policies.flink_autoscaler.config import AutoscalerConfig, Release
 
 Asked = Mapping[str, int] | None
 
@@ -70,15 +71,21 @@ class PairDriver:
     Args:
         trace: name of the load.
         parameters: of our rules.
+        release: whose rules ours are to be.
         process: the other's program.
         pairs: where decisions go.
     """
 
     def __init__(
-        self, trace: str, parameters: Mapping[str, object], process: AutoscalerProcess, pairs: list[DecisionPair]
+        self,
+        trace: str,
+        parameters: Mapping[str, Any],
+        release: Release,
+        process: AutoscalerProcess,
+        pairs: list[DecisionPair],
     ) -> None:
         self._trace, self._process, self._pairs = trace, process, pairs
-        self._ours = ReactiveDriver(policy("flink_autoscaler", parameters))
+        self._ours = ReactiveDriver(FlinkAutoscaler(AutoscalerConfig(**parameters, release=release)))
         self._count = 0
 
     def first_memory(self) -> PairMemory:
@@ -101,13 +108,20 @@ class PairDriver:
 
 
 def compare_decisions(
-    parameters: Mapping[str, object], options: Mapping[str, str], unseen: Path, seeds: Sequence[int], job: str
+    parameters: Mapping[str, Any],
+    options: Mapping[str, str],
+    release: Release,
+    *,
+    unseen: Path,
+    seeds: Sequence[int],
+    job: str,
 ) -> list[DecisionPair]:
     """Return all pairs of decisions on the tuning pieces.
 
     Args:
         parameters: of our rules.
         options: keys of the autoscaler's configuration, beside its defaults.
+        release: whose rules ours are to be.
         unseen: folder of the traces that are not shipped.
         seeds: of the runs.
         job: of the replay.
@@ -119,13 +133,13 @@ def compare_decisions(
         for piece in read_split("tuning").pieces:
             trace = read_piece(piece, (TRACES, unseen))
             workload = made.build_workload(trace, conditions.cadence.step_s)
-            driver: Any = PairDriver(trace.name, parameters, process, pairs)
+            driver: Any = PairDriver(trace.name, parameters, release, process, pairs)
             ReplayRun(workload, [CandidatePolicy("pair", driver)], seeds, conditions).run()
     return pairs
 
 
 # Settings under which both are compared: ours by field, the other's by key of its release 1.10.0.
-SETTINGS: Mapping[str, tuple[Mapping[str, object], Mapping[str, str]]] = {
+SETTINGS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "defaults": ({}, {}),
     "tuned": (
         {"utilization_target": 0.8, "target_utilization_boundary": 0.1},
@@ -148,11 +162,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--unseen", type=Path, default=UNSEEN, metavar="DIR", help="traces of replay.unseen")
     parser.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per piece (default: 3)")
     parser.add_argument("--job", default="wordcount", help="default: wordcount")
+    parser.add_argument(
+        "--release",
+        type=Release,
+        choices=list(Release),
+        default=Release.V1_10,
+        help="whose rules ours follow; the jar is 1.10.0 (default)",
+    )
     parser.add_argument("--differences", type=Path, metavar="CSV", help="where each difference goes")
     options = parser.parse_args(argv)
     alike, total, differing = 0, 0, []
     for name, (ours, theirs) in SETTINGS.items():
-        pairs = compare_decisions(ours, theirs, options.unseen, range(options.seeds), options.job)
+        pairs = compare_decisions(
+            ours, theirs, options.release, unseen=options.unseen, seeds=range(options.seeds), job=options.job
+        )
         kinds = Counter(pair.kind for pair in pairs)
         asking = sum(pair.ours is not None or pair.theirs is not None for pair in pairs)
         alike, total = alike + kinds["same"], total + len(pairs)

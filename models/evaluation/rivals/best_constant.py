@@ -16,7 +16,7 @@ SEED = 0
 
 
 def list_constants(workload: Workload) -> Ints:
-    """Return (n, O) configurations: the least for each of some levels up to the highest load, and the largest of all."""
+    """Return (n, O) configurations: the least for each of some levels up to the highest load, and the largest."""
     spec = workload.spec
     highest = workload.rates_per_s.max(axis=0)
     shares = np.linspace(1.0 / LEVELS, 1.0, LEVELS)

@@ -11,6 +11,6 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 class ControllerAlone(PlannerDriver):
     """The planner's driver without its plans."""
 
-    def plan(self, snapshot: TickSnapshot, memory: ControllerMemory) -> ControllerMemory:
+    def plan(self, snapshot: TickSnapshot, memory: ControllerMemory) -> ControllerMemory:  # noqa: ARG002
         """Return the memory without a plan."""
         return drop_plan(memory)

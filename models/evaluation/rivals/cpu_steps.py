@@ -1,6 +1,6 @@
 """The CPU rule of AWS' Managed Service for Apache Flink: doubles a busy job's parallelism, halves an idle one's.
 
-Source: its documentation of automatic scaling: at or above 75% CPU for 15 minutes doubles, below 10% for 6 hours halves.
+Source: its documentation of automatic scaling: 75% CPU or more for 15 minutes doubles, below 10% for 6 hours halves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Predictive scaling in the manner of AWS Auto Scaling, with target tracking beside it.
 
 Source: its documentation.  A forecast, renewed every six hours, sets the least capacity of each hour, some minutes
-ahead; it needs 24 hours of history and never scales in.  Target tracking scales out at once and in after a quarter of an
-hour below its target.
+ahead; it needs 24 hours of history and never scales in.  Target tracking scales out at once, and in after a quarter of
+an hour below its target.
 """
 
 from __future__ import annotations
