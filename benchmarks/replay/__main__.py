@@ -14,8 +14,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.best_forms import read_forms
-from benchmarks.replay.replay_cases import JAR, ReplayCase, Row, count_windows, replay_in_processes
+from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
 from benchmarks.replay.replay_traces import DAY_BINS, TraceError, read_trace

@@ -1,8 +1,8 @@
 """``python -m benchmarks.replay.best_form_table``: rivals in their own and in their best form on the test traces.
 
-It replays the pieces of ``split.toml``'s side ``test``, writes the rows, and publishes the table: a row per candidate with
-its cost over the clairvoyant's and over the planner's after the first day, the latter with a paired interval over traces
-and seeds.  ``--rows`` publishes rows that were written before.
+It replays the test pieces of ``split.toml``, writes the rows, and publishes the table: a row per candidate with
+its cost over the clairvoyant's and over the planner's after the first day, the latter with a paired interval over the
+traces and seeds.  ``--rows`` publishes rows that were written before.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _form(
 
 
 def _share(trial: Trial, name: str, low: float, high: float) -> float:
-    return round(trial.suggest_float(name, low, high), 3)
+    return round(float(trial.suggest_float(name, low, high)), 3)
 
 
 def _suggest_ds2(trial: Trial) -> CandidateForm:
@@ -174,20 +174,20 @@ def _suggest_planner(trial: Trial) -> CandidateForm:
 
 SPACES: Mapping[str, Suggest] = {
     "planner": _suggest_planner,
-    "controller_alone": _suggest_controller,
-    "conttune_a3": _suggest_conttune("conttune_a3"),
-    "big_ds2": _suggest_conttune("big_ds2"),
-    "dragster_saddle": _suggest_dragster,
-    "mdp": _suggest_mdp,
     "ds2": _suggest_ds2,
+    "conttune_a3": _suggest_conttune("conttune_a3"),
     "flink_autoscaler": _suggest_autoscaler,
-    "dhalion": _suggest_dhalion,
-    "predictive_scaling": _suggest_predictive,
-    "reactive": _suggest_reactive,
+    "controller_alone": _suggest_controller,
     "weekly_schedule": _suggest_schedule,
+    "predictive_scaling": _suggest_predictive,
     "cpu_steps": _suggest_cpu_steps,
+    "reactive": _suggest_reactive,
     "need_vector": _suggest_need_vector,
-    "phoebe": _suggest_phoebe,
     "twres": _suggest_twres,
+    "big_ds2": _suggest_conttune("big_ds2"),
+    "dhalion": _suggest_dhalion,
+    "phoebe": _suggest_phoebe,
+    "mdp": _suggest_mdp,
+    "dragster_saddle": _suggest_dragster,
 }
-"""Candidate -> how a trial's form is drawn; the slowest first, so that processes end together."""
+"""Candidate -> how a trial's form is drawn."""
