@@ -173,7 +173,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
         for job, scenario in itertools.product(jobs, options.scenario or [None]):
             case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions)
-            case = case if scenario is None else apply_scenario(case, scenario, SCENARIOS[scenario])
+            if scenario is not None:
+                case = apply_scenario(case, scenario, SCENARIOS[scenario])
+                console.print(f"{scenario}: {SCENARIOS[scenario].about}", highlight=False)
             try:
                 rows += replay(case, options, console)
             except CandidateError as error:
