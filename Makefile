@@ -113,7 +113,8 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
 .PHONY: test-long
-test-long: setup  ## kills at random moments, two hours of Flink beside Prometheus, a job on Kafka (3 hours)
+test-long: setup  ## 100,000 transitions of the controller, kills at random moments, real parts for hours (4 hours)
+	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py --timeout 3600 $(ARGS)
 	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check

@@ -45,11 +45,8 @@ def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:
     if not request.is_rollback:
         good = request.running_before or history.last_good
         return replace(after, last_good=good)
-    taken_back = history.in_flight or history.unfilled or history.to_judge
-    if taken_back is None:
-        return after
-    given_up = _give_up(replace(after, unfilled=None), taken_back.target)
-    return _block(given_up, taken_back.target, case.now_s, case.limits.block_s)
+    given_up = _give_up(replace(after, unfilled=None), request.before)
+    return _block(given_up, request.before, case.now_s, case.limits.block_s)
 
 
 def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
@@ -58,6 +55,7 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
         in_flight=None,
         known_requested=request.target,
         last_change_at_s=now_s,
+        unfilled=None,
         to_judge=None if request.is_rollback else request,
         confirmed_at_s=now_s,
     )
