@@ -30,7 +30,7 @@ from models.capacity.capacity_samples import Samples
 from models.capacity.gp import kernel
 from models.capacity.scaling_shapes import LOG_PRIOR, log_shapes
 
-RATIOS: Final = np.geomspace(1e-2, 1e3, 7)
+RATIOS: Final = np.geomspace(1e-2, 1e3, 6)
 _LOG_RATIO_SD: Final = 4.0  # prior of ln r, around 0
 LENGTHS: Final = 3
 SHORTEST: Final = 1.0
@@ -96,12 +96,13 @@ def window_noise(samples: Samples) -> Floats:
     return np.asarray((relative + prior) / (freedom + NOISE_PRIOR_WEIGHT), float)
 
 
-def fit_averaged(samples: Samples, lengths: Floats, key_groups: Floats, query: Ints) -> Averaged:
+def fit_averaged(samples: Samples, lengths: Floats, ratios: Floats, *, key_groups: Floats, query: Ints) -> Averaged:
     """Fit a batch of operators and predict their capacities.
 
     Args:
         samples: of B operators, each with at least one point.
         lengths: (B, L) length scales to try.
+        ratios: (B, G) values of r to try.
         key_groups: (B,) NaN where not known.
         query: (B, n) parallelisms to predict, at least 1; (1, n) when they are the same for all.
     """
@@ -117,7 +118,7 @@ def fit_averaged(samples: Samples, lengths: Floats, key_groups: Floats, query: I
     length, evidence = lengths[:, 0], np.full(len(samples), -np.inf)
     for column in lengths.T:
         tried = _whiten(samples, at, away, column)
-        scores = _score(samples, tried, noise)
+        scores = _score(samples, tried, ratios, noise)
         value = _log_mean(scores.log_likelihood).max(axis=1)
         wins = value > evidence
         length, evidence = np.where(wins, column, length), np.where(wins, value, evidence)
@@ -126,7 +127,7 @@ def fit_averaged(samples: Samples, lengths: Floats, key_groups: Floats, query: I
         raise ValueError("there is no length scale to try")
     distance = np.asarray(query[:, :, None] - at[:, None, :], float)
     cross = kernel(distance, length[:, None, None]) @ best[0].basis.transpose(0, 2, 1)  # (B, n, m)
-    found = _predict(*best, cross, _look_up(tables, table, query))
+    found = _predict(*best, ratios, cross, _look_up(tables, table, query))
     return Averaged(
         median_per_s=np.exp(found.mean + centre[:, None]),
         log_sd=np.minimum(np.sqrt(found.variance), _MAX_LOG_SD),
@@ -159,9 +160,9 @@ def _whiten(samples: Samples, at: Floats, away: Floats, length_scale: Floats) ->
     return _Whitened(np.maximum(eigenvalues, 0.0), basis, basis.sum(axis=2), away @ basis.transpose(0, 2, 1))
 
 
-def _score(samples: Samples, white: _Whitened, noise: Floats) -> _Scores:
+def _score(samples: Samples, white: _Whitened, ratios: Floats, noise: Floats) -> _Scores:
     """Return the restricted likelihood of every r and shape, with level and noise at their best values."""
-    shrink = RATIOS[None, :, None] * white.eigenvalues[:, None, :] + 1.0  # (B, G, m)
+    shrink = ratios[:, :, None] * white.eigenvalues[:, None, :] + 1.0  # (B, G, m)
     inverse = 1.0 / shrink
     precision = (inverse * white.one[:, None, :] ** 2).sum(axis=2)
     by_shape = white.residual.transpose(0, 2, 1)  # (B, m, S)
@@ -169,7 +170,7 @@ def _score(samples: Samples, white: _Whitened, noise: Floats) -> _Scores:
     squares = np.maximum(inverse @ by_shape**2 - product**2 / precision[:, :, None], 0.0)
     freedom = (samples.points - 1.0 + BETWEEN_PRIOR_WEIGHT)[:, None, None]
     variance = (squares + BETWEEN_PRIOR_WEIGHT * noise[:, None, None]) / freedom
-    constant = np.log(shrink).sum(axis=2) + np.log(precision) + (np.log(RATIOS) / _LOG_RATIO_SD) ** 2
+    constant = np.log(shrink).sum(axis=2) + np.log(precision) + (np.log(ratios) / _LOG_RATIO_SD) ** 2
     likelihood = -0.5 * (freedom * np.log(variance) + constant[:, :, None]) + LOG_PRIOR
     return _Scores(likelihood, product / precision[:, :, None], variance, precision)
 
@@ -196,17 +197,18 @@ class _Predicted:
     ratio: Floats  # (B,) r
 
 
-def _predict(white: _Whitened, scores: _Scores, cross: Floats, shapes: Floats) -> _Predicted:
+def _predict(white: _Whitened, scores: _Scores, ratios: Floats, cross: Floats, shapes: Floats) -> _Predicted:
     """Average the shapes' predictions.
 
     Args:
         white: the points at the best length scale.
         scores: of the shapes.
+        ratios: (B, G) values of r that they are for.
         cross: (B, n, m) kernel between the query and the points, in the basis of the points.
         shapes: (B, S, n) ln h at the query.
     """
     place = (np.arange(len(cross)), _log_mean(scores.log_likelihood).argmax(axis=1))
-    ratio = RATIOS[place[1]]
+    ratio = ratios[place]
     likelihood, level, noise = scores.log_likelihood[place], scores.level[place], scores.noise_variance[place]
     weights = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)  # (B, S)

@@ -54,10 +54,12 @@ def fit_operator_curves(
         top: P, the largest parallelism of the grid.
         leaves_out: whether to try curves on points that were hidden from them.
     """
-    found = fit_averaged(samples, length_scales(largest), key_groups, np.arange(1, top + 1)[None])
+    ratios = np.broadcast_to(RATIOS, (len(samples), len(RATIOS)))
+    grid = np.arange(1, top + 1)[None]
+    found = fit_averaged(samples, length_scales(largest), ratios, key_groups=key_groups, query=grid)
     line_only = samples.points < 2
     if leaves_out:
-        left_out, place = leave_out(samples, found.length_scale, key_groups)
+        left_out, place = leave_out(samples, found.length_scale, found.signal_ratio, key_groups)
     else:
         left_out, place = np.full(samples.count.shape, np.nan), np.zeros(samples.count.shape, np.int64)
     last = samples.points - 1
@@ -75,11 +77,11 @@ def fit_operator_curves(
     )
 
 
-def leave_out(samples: Samples, length_scale: Floats, key_groups: Floats) -> tuple[Floats, Ints]:
+def leave_out(samples: Samples, length_scale: Floats, ratio: Floats, key_groups: Floats) -> tuple[Floats, Ints]:
     """Return standardised residuals, (B, m), of points hidden from a fit, NaN elsewhere, and the place they had.
 
     Twice some points are hidden: every other one between the smallest and the largest, and all beyond half of the
-    largest.  Length scales stay those of the fit to all points.
+    largest.  Length scales and ratios stay those of the fit to all points, (B,) each.
     """
     present, at = samples.present, samples.parallelism
     number = np.arange(at.shape[1])[None]
@@ -92,7 +94,9 @@ def leave_out(samples: Samples, length_scale: Floats, key_groups: Floats) -> tup
         rows = np.flatnonzero(hidden.any(axis=1) & ((present & ~hidden).sum(axis=1) >= MIN_POINTS_LEFT))
         if not len(rows):
             continue
-        taken = _standardise(samples.take(rows), hidden[rows], length_scale[rows], key_groups[rows])
+        taken = _standardise(
+            samples.take(rows), hidden[rows], length_scale[rows], ratio[rows], key_groups=key_groups[rows]
+        )
         block = residuals[rows]
         # Beyond is rarer: a point that was hidden in both ways tells of that.
         fresh = np.isfinite(taken)
@@ -104,13 +108,13 @@ def leave_out(samples: Samples, length_scale: Floats, key_groups: Floats) -> tup
     return residuals, place
 
 
-def _standardise(samples: Samples, hidden: Bools, length_scale: Floats, key_groups: Floats) -> Floats:
+def _standardise(samples: Samples, hidden: Bools, length_scale: Floats, ratio: Floats, *, key_groups: Floats) -> Floats:
     def keep(values: Floats) -> Floats:
         return np.where(hidden, 0.0, values)
 
     kept = Samples(samples.parallelism, keep(samples.count), keep(samples.mean_per_s), keep(samples.squares))
     query = np.maximum(samples.parallelism, 1.0).astype(np.int64)
-    found = fit_averaged(kept, length_scale[:, None], key_groups, query)
+    found = fit_averaged(kept, length_scale[:, None], ratio[:, None], key_groups=key_groups, query=query)
     noise = found.noise_share[:, None] / np.sqrt(np.maximum(samples.count, 1.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (samples.mean_per_s / found.median_per_s - 1.0) / np.hypot(found.log_sd, noise)

@@ -18,15 +18,16 @@ import numpy as np
 
 from models.arrays import Floats
 
-_CONTENTION: Final = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-_COHERENCY: Final = {0.0: 0.4, 3e-4: 0.25, 1e-3: 0.2, 4e-3: 0.15}  # value: prior probability
-_PLAIN: Final = [(c, b, 0.5 * prior / len(_CONTENTION)) for c in _CONTENTION for b, prior in _COHERENCY.items()]
-_STAIRS: Final = [(c, 0.0, 0.5 / len(_CONTENTION)) for c in _CONTENTION]
+# Values and their prior probability.
+_CONTENTION: Final = {0.0: 0.14, 0.005: 0.16, 0.01: 0.17, 0.02: 0.18, 0.04: 0.16, 0.08: 0.11, 0.16: 0.06, 0.32: 0.02}
+_COHERENCY: Final = {0.0: 0.5, 3e-4: 0.2, 1e-3: 0.2, 4e-3: 0.1}
+_PLAIN: Final = [(c, b, 0.5 * at * then) for c, at in _CONTENTION.items() for b, then in _COHERENCY.items()]
+_STAIRS: Final = [(c, 0.0, 0.5 * at) for c, at in _CONTENTION.items()]
 _CONTENTIONS, _COHERENCIES, _PRIOR = (np.array(column) for column in zip(*_PLAIN, *_STAIRS, strict=True))
 _BY_KEY_GROUPS: Final = np.arange(len(_PRIOR)) >= len(_PLAIN)
 
 LOG_PRIOR: Final = np.log(_PRIOR)
-"""(S,) log of the prior probability of each shape; the same for all contentions, and for u = p and by key groups."""
+"""(S,) log of the prior probability of each shape; u = p and u by key groups are equally probable."""
 
 
 def log_shapes(top: int, key_groups: float) -> Floats:

@@ -24,7 +24,7 @@ from spark_jobs.train.build_bundle import Assembled
 from spark_jobs.train.holdout_scores import bundle_rows, capacity_at
 from spark_jobs.train.training_data import POINT, with_idle
 
-WINDOWS_PER_POINT = 10
+WINDOWS_PER_POINT = 3
 """Windows of one parallelism resemble each other: so many of each are enough, and none decides alone."""
 _RESIDUAL_COLUMNS = "window_start TIMESTAMP, place INT, residual DOUBLE"
 _MIN_ROWS = 30  # of both halves of the hours ahead

@@ -46,12 +46,12 @@ def test_learns_the_stairs_of_key_groups_only_where_there_are_some() -> None:
 
 def test_is_wide_where_data_do_not_tell_how_it_goes_on() -> None:
     one = fit(np.array([3000.0]), [3], np.nan)
-    several = fit(gunther(np.array([1.0, 2, 4, 8, 16]), 0.03), [1, 2, 4, 8, 16])
+    several = fit(gunther(np.array([1.0, 2, 4, 8, 16]), 0.03), [1, 2, 4, 8, 16], np.nan)
     share = one.sd_per_s[0] / one.mean_per_s[0]
     assert share[2] == share.min() < 0.06
     assert share[5] > 0.1
     assert (np.diff(share[3:]) >= 0).all()
-    assert (several.sd_per_s[0, 16:32] / several.mean_per_s[0, 16:32] < 0.12).all()
+    assert (several.sd_per_s[0, 16:32] / several.mean_per_s[0, 16:32] < 0.2).all()
     assert np.isnan(one.length_scale[0])
     assert not np.isfinite(one.left_out).any()
 
