@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.papers.live.experiment import SLOTS_MAX, PaperPolicy, assume_models, describe_job, set_planner
 from include.domain.graph import JobGraph
-from models.evaluation.pipeline_state import assume_untrained
+from models.policies.live_situation import assume_untrained
 from models.policies.observations import Observations
 from models.policies.protocol import Policy, Situation
 from models.policies.registry import policy
