@@ -39,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=chosen_outside,
         help=f"one of {', '.join(PAPERS)}, or several with commas between (default: ${CHOICE}, else all)",
     )
+    parser.add_argument("--live", action="store_true", help="one experiment per paper on a real Flink cluster")
     parser.add_argument("--out", type=Path, default=Path("out"), help=f"folder of {RESULTS} and the plots")
     parser.add_argument("--docs", type=Path, default=PROJECT / "docs", help="folder of papers.md (default: docs)")
     options = parser.parse_args(argv)
@@ -57,6 +58,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    if options.live:
+        from benchmarks.papers.live.table import run_live
+
+        options.out.mkdir(parents=True, exist_ok=True)
+        run_live(options.out, console)
+        return 0
     began, before = time.monotonic(), _plots(options.out)
     cells = run(papers, options.out, console)
     console.print(f"written: {options.out / RESULTS}, {len(cells)} figures in {time.monotonic() - began:.0f} s")
