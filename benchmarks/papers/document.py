@@ -23,8 +23,9 @@ _HEAD = f"""# The five papers, rerun
 
 `make papers` reruns the papers' experiments on the project's simulator, prints every table with the published figure
 beside ours, and writes `out/papers.json`, the plots, this page and one page per paper. `make papers PAPER=conttune`
-runs one and writes its part. Nothing on these pages was run on the papers' clusters. Each system is also a policy that
-can drive a real job (see [Choosing a policy](runbook.md#choosing-a-policy)).
+runs one and writes its part. Nothing on these pages was run on the papers' clusters; `make papers ARGS="--live"` runs
+one experiment per paper on a real Flink cluster. Each system is also a policy that can drive a real job (see
+[Choosing a policy](runbook.md#choosing-a-policy)).
 
 Every cell of every table and figure that a system which decides can have gets a verdict:
 
