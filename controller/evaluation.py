@@ -147,8 +147,8 @@ def _let_policy_decide(name: str, view: JobView, kept: Kept, settings: Settings,
     unchanged = replace(kept, plan_as_of_s=_plan_as_of_s(view), standing=None, remembered=remembered)
     try:
         snapshot = take_snapshot(view, settings, now_s)
-        seed_text = f"{view.cluster}/{view.job}"
-        wanted, reason, after = decide(name, snapshot, remembered, settings, models=view.models, seed_text=seed_text)
+        of_job = f"{view.cluster}/{view.job}"
+        wanted, reason, after = decide(name, snapshot, remembered, settings, models=view.models, job=of_job)
     except NotSeenError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
         return unchanged

@@ -40,7 +40,7 @@ def decide(
     settings: Settings,
     *,
     models: JobModels | None,
-    seed_text: str,
+    job: str,
 ) -> tuple[dict[str, int], str, Remembered | None]:
     """Return operator -> parallelism that a policy wants, why, and what it remembers.
 
@@ -52,7 +52,7 @@ def decide(
         remembered: by the last evaluation; that of another policy counts as none.
         settings: of the run.
         models: of the job; None when there are none.
-        seed_text: names the job, for a policy that draws random numbers.
+        job: ``cluster/job``.
     """
     running = dict(snapshot.running)
     if not snapshot.up:
@@ -60,7 +60,7 @@ def decide(
     within = snapshot.observations.since(snapshot.now_s - 3600.0 * settings.planner.observed_h)
     if not len(within):
         return running, "no window of it was seen lately", remembered
-    chosen = policy(name, settings.parameters_of(name))
+    chosen = policy(name, settings.parameters_of(name, job))
     situation = build_live_situation(
         snapshot.now_s,
         snapshot.graph,
@@ -69,7 +69,7 @@ def decide(
         models=models if entry_of(name).reads_models else None,
         slots_max=snapshot.slots_max,
         options=settings.planner,
-        seed=zlib.crc32(f"{seed_text}/{snapshot.now_s}".encode()),
+        seed=zlib.crc32(f"{job}/{snapshot.now_s}".encode()),
     )
     schedule, memory = chosen.decide(situation, _recall(chosen, name, remembered))
     text = "" if memory is None else memory_codec(name).dump(memory)

@@ -56,6 +56,13 @@ class TickSnapshot:
         return bool(self._state.engine.is_up[self._row])
 
     @property
+    def running_since_s(self) -> float:
+        """Epoch seconds since when the job runs, or at which it will run again; at first the replay's beginning."""
+        downtimes = self._state.engine.downtimes[self._row]
+        up_s = downtimes[-1].at_s + downtimes[-1].downtime_s if downtimes else 0.0
+        return self._state.start_s + up_s
+
+    @property
     def is_restarting(self) -> bool:
         """Whether the job failed and Flink has noticed: its adaptive scheduler takes new requirements meanwhile."""
         return self._state.engine.is_restarting(self._row)
