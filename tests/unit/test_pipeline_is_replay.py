@@ -29,13 +29,15 @@ from models.simulation.spec import JobSpec, OperatorSpec
 START_S = 1_709_510_400 + 3600  # Monday 2024-03-04 01:00 UTC
 HOURS = 5
 STEPS = 30  # of the replay in a window
-JOB = "line-0"  # a replay adds the seed to the name of a job; both names draw the same random numbers
+JOB = "branches-0"  # a replay adds the seed to the name of a job; both names draw the same random numbers
 SPEC = JobSpec(
-    f"{CLUSTER}/line",
+    f"{CLUSTER}/branches",
     (
         OperatorSpec("in", (), 4000.0, contention=0.0),
-        OperatorSpec("work", ("in",), 100.0, contention=0.02, selectivity=0.5),
-        OperatorSpec("out", ("work",), 130.0, contention=0.01, selectivity=0.0),
+        OperatorSpec("a", ("in",), 180.0, contention=0.03, selectivity=1.5),
+        OperatorSpec("b", ("in",), 90.0, contention=0.01, selectivity=0.2),
+        OperatorSpec("join", ("a", "b"), 250.0, contention=0.02, selectivity=0.1),
+        OperatorSpec("out", ("join",), 60.0, contention=0.0, selectivity=0.0),
     ),
     slots_max=32,
     capacity_noise=0.0,
@@ -43,7 +45,7 @@ SPEC = JobSpec(
     failures_per_week=0.0,
 )
 QUIET = Disturbances(rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
-HOURLY_S, AFTER_S = 3600, 900  # a plan is made so long after each full hour
+CONDITIONS = Conditions(disturbances=QUIET)
 REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is Decides.REACTS)
 
 
@@ -53,10 +55,6 @@ def rates() -> np.ndarray:
     load = 500.0 + 230.0 * np.sin(2 * np.pi * window / 60)
     load[12:24] *= 1.9
     return load
-
-
-def conditions(name: str) -> Conditions:
-    return Conditions(disturbances=QUIET)
 
 
 def settings_for(name: str) -> Settings:
@@ -89,9 +87,9 @@ def replay(name: str) -> tuple[list[Decided], tuple[int, ...], dict[int, PlanInp
     """Return the changes that a replay made, the parallelism that it began with, and what was known at its plans."""
     load = np.repeat(rates(), STEPS)[:, None]
     workload = Workload(SPEC, START_S, 10, load)
-    (candidate,) = build_candidates([name], workload, conditions(name))
+    (candidate,) = build_candidates([name], workload, CONDITIONS)
     recorded = Recorded(candidate.driver, name not in REACTS)
-    ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], conditions(name)).run()
+    ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
     seen = recorded.running
     changes = [
         Decided(before.at_s, after.parallelism)
@@ -107,7 +105,7 @@ def pipeline(name: str, first: tuple[int, ...], inputs: Mapping[int, PlanInputs]
     Models and forecasts are those of the replay, in which they come from the same functions as in the stages.
     """
     job = SimulatedJob(replace(SPEC, name=JOB), np.array(first), START_S)
-    run = Pipeline(job, settings_for(name), cooldown_s=conditions(name).limits.cooldown_s)
+    run = Pipeline(job, settings_for(name), cooldown_s=CONDITIONS.limits.cooldown_s)
     planning = Planning(run, name, catalogue()[name].learns_nightly)
     load = rates()
     for rate in load:
