@@ -1,7 +1,7 @@
 """What differs between Flink's versions: names of configuration keys, and what can be asked over REST.
 
-Read in the option classes of 1.17.2, 1.18.1, 1.20.5, 2.0.2, 2.1.3, 2.2.1 and 2.3.0, and seen on clusters of them
-(``docs/versions.md``). Keys are called as in Flink 2.0 and later.
+Read in the option classes of 1.18.1, 1.20.5, 2.1.3 and 2.3.0 and in Flink's own notes on renames; ``python -m
+benchmarks.versions`` tries it on clusters. Keys are called as in Flink 2.0 and later.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.papers.live.experiment import PAPERS, STEPS, TOTAL_S, find_step, find_sufficient
+from benchmarks.papers.live.experiment import PAPERS, STEPS, TOTAL_S, Change, Trial, find_step, find_sufficient
 from benchmarks.papers.live.simulated import run_simulated
 from benchmarks.papers.live.table import print_table
 
@@ -21,8 +21,8 @@ def test_a_policy_rises_with_the_load(paper):
 
 
 def test_the_table_names_what_differs():
-    ds2, other = run_simulated(PAPERS[0]), run_simulated(PAPERS[1])
-    other.ends = [1, 2, 1]
-    text = print_table({"DS2": (ds2, ds2), "ContTune": (ds2, other)})
+    real, other = Trial(ends=[1, 3, 1]), Trial(changes=[Change(1, (2, 2))], ends=[1, 2, 1], decisions=4)
+    text = print_table({"DS2": (real, real), "ContTune": (real, other)})
+    assert "|  | simulated | -; 2; - | 1, 2, 1 | 4 | 1 |" in text
     assert "same parallelism for 1 of 2 papers" in text
     assert "- ContTune: real 1, 3, 1, simulated 1, 2, 1" in text
