@@ -11,7 +11,7 @@ from typing import Protocol
 from controller.control_job import Actuator, Controller, JobTask, LeaseLostError, RequestUnknownError
 from controller.control_log import Provenance
 from controller.delta_log import DeltaControlLog
-from controller.evaluation import JobView
+from controller.job_view import JobView
 from controller.leases import Lease
 from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure

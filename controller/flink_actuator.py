@@ -16,6 +16,7 @@ from include.flink.client import FlinkClient
 from include.flink.collection import open_client
 from include.flink.endpoints import TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused
+from include.flink.versions import explain_no_requirements, read_version
 from include.settings import Settings
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies
@@ -175,6 +176,7 @@ class FlinkActuator:
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _troubled("missing_requirement", f"Flink tells no resource requirement of {named}")
+        cannot_rescale, detail = ("", "") if requested is not None else self._explain_no_requirements(facts)
         return ObservedJob(
             job_id=job_id,
             state=reply.state,
@@ -187,6 +189,8 @@ class FlinkActuator:
             is_elastic=facts.is_elastic if self._is_elastic is None else self._is_elastic,
             other_autoscaler=facts.autoscaler or self._autoscaler_of(job_id),
             submitted_at_s=None if reply.submitted_ms is None else reply.submitted_ms / 1000,
+            problem_detail=detail,
+            cannot_rescale=cannot_rescale,
         )
 
     def _requested(self, job_id: str) -> dict[str, int] | None:
@@ -198,6 +202,15 @@ class FlinkActuator:
             if error.status == _NOT_FOUND or _NO_REQUIREMENTS in error.message:
                 return None
             raise
+
+    def _explain_no_requirements(self, facts: _ClusterFacts) -> tuple[str, str]:
+        """Return why there are no requirements: the name of a reason, and a sentence for a person."""
+        try:
+            overview = self._client.transport.get_json("/overview")
+        except FlinkRefused:
+            overview = None
+        told = overview.get("flink-version") if isinstance(overview, dict) else None
+        return explain_no_requirements(read_version(told), is_reactive=facts.is_reactive)
 
     def _cluster_facts(self) -> _ClusterFacts:
         """Return what the cluster's configuration tells; it is kept for a while."""

@@ -24,6 +24,7 @@ REASONS: Final = frozenset(
         *("mode_off", "on_hold", "held", "foreign_change", "other_autoscaler", "needs_approval", "denied"),
         # the job
         *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),
+        *("reactive_mode", "flink_too_old", "default_scheduler"),
         *("missing_requirement", "unknown_operator", "no_reply", "not_observed", "not_recorded"),
         # the resource of its deployment
         *("no_resource", "ambiguous_resource", "no_rights", "operator_busy", "job_ended", "not_in_place"),

@@ -59,6 +59,8 @@ class ObservedJob:
         obstacle: name of why nothing may be sent to the job now; empty when there is none.
         obstacle_detail: one sentence for a person.
         upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
+        cannot_rescale: name of the reason why the scheduler has no requirements (``reactive_mode``, ``flink_too_old``,
+            ``default_scheduler``); empty where nobody knows, or where it has some.
     """
 
     job_id: str | None
@@ -78,6 +80,7 @@ class ObservedJob:
     obstacle: str = ""
     obstacle_detail: str = ""
     upgrade_reason: str = ""
+    cannot_rescale: str = ""
 
     @property
     def is_restarting(self) -> bool:
