@@ -68,7 +68,7 @@ def check_autoscaler(
     findings = [ok(part, "autoscaler", "none can be seen; the operator's hides its keys from release 1.8 on")]
     if any(OVERRIDES in one or any(key.startswith("kubernetes.operator.") for key in one) for one in every.values()):
         text = "the Kubernetes operator manages it: what is set through REST is lost with the next upgrade of the job"
-        remedy = f"after an upgrade Tidewise asks again; keep {OVERRIDES} out of the deployment's own configuration"
+        remedy = 'write actuator = "kubernetes" (docs/kubernetes.md): requests then go through its resources'
         findings.append(warning(part, "operator", text, remedy))
     return findings
 
