@@ -13,6 +13,7 @@ from spark_jobs.train.gate import Criterion, compare
 CHAMPION, LINEAR = "champion", "linear model"
 NAIVE_FORECAST = "seasonal_naive"
 COVERAGE = 0.8
+COVERAGE_Q90 = 0.9
 # Absolute, as training.gate_tolerance is of the capacity error; these vary more from night to night.
 COVERAGE_TOLERANCE = 0.1
 RECOVERY_TOLERANCE = 0.1
@@ -70,7 +71,8 @@ def list_criteria(
                 tolerance=tolerance if place == "seen" else 2.0 * tolerance,
             )
         )
-    found.append(_coverage(held, against, has_champion=has_champion))
+    band = "distance of the coverage of the 80% band from 80%"
+    found.append(_coverage("coverage", band, held, against, has_champion=has_champion))
     found.append(
         compare(
             "recovery",
@@ -81,6 +83,8 @@ def list_criteria(
             against=against,
         )
     )
+    interval = "distance of the coverage of recovery's 80% interval from 80%"
+    found.append(_coverage("recovery_coverage", interval, forward.recovery, against, has_champion=has_champion))
     found.append(
         compare(
             "latency",
@@ -91,41 +95,45 @@ def list_criteria(
             against=against,
         )
     )
-    found.append(_forecast(forecasts))
-    return found
+    return [*found, *_forecast(forecasts)]
 
 
 def _floats(rows: pd.DataFrame, column: str) -> Floats:
     return rows[column].to_numpy(float) if column in rows else np.full(len(rows), np.nan)
 
 
-def _coverage(held: pd.DataFrame, against: str, *, has_champion: bool) -> Criterion:
-    """Compare how far the share of windows inside the 80% band is from 80%."""
+def _coverage(name: str, meaning: str, held: pd.DataFrame, against: str, *, has_champion: bool) -> Criterion:
+    """Compare how far the share of rows inside an interval of 80% is from 80%."""
     inside, reference = _floats(held, "inside"), _floats(held, "champion_inside")
     both = np.isfinite(inside) & np.isfinite(reference) if has_champion else np.isfinite(inside)
     count = int(both.sum()) if has_champion else 0
-    meaning = "distance of the coverage of the 80% band from 80%"
     off = abs(float(inside[both].mean()) - COVERAGE) if both.any() else float("nan")
     other = abs(float(reference[both].mean()) - COVERAGE) if count else float("nan")
     chance = 2.0 * np.sqrt(COVERAGE * (1.0 - COVERAGE) / count) if count else 0.0
-    return Criterion("coverage", meaning, off, other, against, count, COVERAGE_TOLERANCE, float(chance))
+    return Criterion(name, meaning, off, other, against, count, COVERAGE_TOLERANCE, float(chance))
 
 
-def _forecast(record: pd.DataFrame) -> Criterion:
+def _forecast(record: pd.DataFrame) -> list[Criterion]:
     """Compare the newest forecasts with the season before; a model is not refused for them, it has no part in them."""
+    measures = {"forecast": "pinball loss of q90 over the mean rate", "forecast_coverage": "distance of q90 from 90%"}
     newest = record[record["as_of"] == record["as_of"].max()] if len(record) else record
-    loss = {
-        method: newest.loc[newest["method"] == method, "pinball_q90"].to_numpy(float)
-        for method in (CHAMPIONS, NAIVE_FORECAST)
-    }
-    if not all(map(len, loss.values())):
-        loss = dict.fromkeys(loss, np.zeros(0))
-    return compare(
-        "forecast",
-        "pinball loss of q90 over the mean rate",
-        loss[CHAMPIONS],
-        loss[NAIVE_FORECAST],
-        against="season before",
-        tolerance=FORECAST_TOLERANCE,
-        decides=False,
-    )
+    found = []
+    for name, meaning in measures.items():
+        column = "pinball_q90" if name == "forecast" else "coverage_q90"
+        loss = {method: _floats(newest[newest["method"] == method], column) for method in (CHAMPIONS, NAIVE_FORECAST)}
+        if name == "forecast_coverage":
+            loss = {method: np.abs(share - COVERAGE_Q90) for method, share in loss.items()}
+        if not all(map(len, loss.values())):
+            loss = dict.fromkeys(loss, np.zeros(0))
+        found.append(
+            compare(
+                name,
+                meaning,
+                loss[CHAMPIONS],
+                loss[NAIVE_FORECAST],
+                against="season before",
+                tolerance=FORECAST_TOLERANCE,
+                decides=False,
+            )
+        )
+    return found
