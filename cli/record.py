@@ -15,50 +15,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, whole_number
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import AGGREGATE, ENRICH, SOURCE, LoadOptions, submit_load
+from cli.local_flink.load import LoadOptions, submit_load
 from cli.out_lock import hold_folder
+from cli.record_script import DAY_SCRIPT, Action, Event, recovery_script
 from include.flink.client import FlinkError, FlinkUnreachable
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
 from include.utc import DAY_S, format_utc
 
 BATCH_S = 60.0  # a file per minute: a stop at any time loses little
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What happens at a share of the recording's length: a rescale, or the TaskManager's death and return."""
-
-    share: float
-    rescale: dict[str, int] | None = None
-    taskmanager: str = ""
-
-    @property
-    def text(self) -> str:
-        """The event in words."""
-        if self.rescale is not None:
-            return "PUT resource-requirements: " + ", ".join(f"{name} -> {p}" for name, p in self.rescale.items())
-        return "TaskManager killed (SIGKILL)" if self.taskmanager == "kill" else "TaskManager started again"
-
-
-# The day's load rises until the middle and falls again. Scaling up comes late, so that lag builds up first; the death
-# falls on the way down from the peak, so that the job catches up under load.
-SCRIPT = (
-    Event(0.29, rescale={ENRICH: 2}),
-    Event(0.38, rescale={ENRICH: 3, AGGREGATE: 2}),
-    Event(0.47, rescale={SOURCE: 2}),
-    Event(0.56, taskmanager="kill"),
-    Event(0.57, taskmanager="start"),
-    Event(0.68, rescale={SOURCE: 1, ENRICH: 2}),
-    Event(0.78, rescale={ENRICH: 1, AGGREGATE: 1}),
-)
 
 
 @dataclass(slots=True)
@@ -101,14 +74,18 @@ class Recorder:
         self.pending.clear()
 
 
-def carry_out(event: Event, cluster: LocalCluster, job_id: str) -> None:
-    """Do what the script says; returns at once."""
+def carry_out(event: Event, cluster: LocalCluster, job_id: str, submit: Callable[[], str]) -> str:
+    """Do what the script says; returns the id of the job that runs then, at once but for an upgrade."""
     if event.rescale is not None:
         cluster.client.set_parallelism(job_id, event.rescale)
-    elif event.taskmanager == "kill":
+    elif event.action is Action.KILL:
         cluster.kill_taskmanager()
-    else:
+    elif event.action is Action.START:
         cluster.start_taskmanager(wait=False)
+    else:
+        cluster.client.cancel(job_id)
+        return submit()
+    return job_id
 
 
 def record(args: argparse.Namespace, work_dir: Path, console: Console) -> int:
@@ -123,7 +100,8 @@ def record(args: argparse.Namespace, work_dir: Path, console: Console) -> int:
         console.print(f"recording {cluster.rest_url} for {args.minutes:g} minutes")
         code = 0
         try:
-            run_script(recorder, cluster, job_id, args, console)
+            submit = partial(submit_load, cluster.client, work_dir, options)
+            run_script(recorder, cluster, job_id, args, console, submit=submit)
         except KeyboardInterrupt:
             recorder.note("ended early by Ctrl-C")
             code = 130
@@ -136,11 +114,17 @@ def record(args: argparse.Namespace, work_dir: Path, console: Console) -> int:
 
 
 def run_script(
-    recorder: Recorder, cluster: LocalCluster, job_id: str, args: argparse.Namespace, console: Console
+    recorder: Recorder,
+    cluster: LocalCluster,
+    job_id: str,
+    args: argparse.Namespace,
+    console: Console,
+    *,
+    submit: Callable[[], str],
 ) -> None:
     """Poll at a steady pace for the length of the recording and carry out each event when its time has come."""
     length_s = args.minutes * 60
-    waiting = list(SCRIPT)
+    waiting = list(recovery_script(args.recoveries) if args.recoveries else DAY_SCRIPT)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     started = time.monotonic()
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
@@ -151,7 +135,7 @@ def run_script(
                 event = waiting.pop(0)
                 recorder.note(event.text)
                 progress.console.print(f"{elapsed_s:6.0f} s  {event.text}")
-                carry_out(event, cluster, job_id)
+                job_id = carry_out(event, cluster, job_id, submit)
             if elapsed_s >= next_poll_s:
                 recorder.poll()
                 next_poll_s += args.poll_every_s
@@ -162,11 +146,12 @@ def run_script(
 def write_readme(args: argparse.Namespace, options: LoadOptions, recorder: Recorder) -> None:
     """Write how the recording was made and what happened when."""
     rows = [f"| {format_utc(datetime.fromtimestamp(round(at, 1), UTC))} | {what} |" for at, what in recorder.happened]
+    extra = f" --recoveries {args.recoveries}" if args.recoveries else ""
     text = f"""# A recorded Flink cluster
 
-Made by `python -m cli.record --minutes {args.minutes:g}` (`make record`): a real Flink cluster, one JobManager and one
-TaskManager with 8 slots on one machine, adaptive scheduler, a checkpoint every 3 s. The load job of `flink_job/`:
-`Source: orders` -> `enrich` -> `aggregate` -> `sink: Writer`.
+Made by `python -m cli.record --minutes {args.minutes:g}{extra}` (`make record`): a real Flink cluster, one
+JobManager and one TaskManager with 8 slots on one machine, adaptive scheduler, a checkpoint every 3 s. The load job
+of `flink_job/`: `Source: orders` -> `enrich` -> `aggregate` -> `sink: Writer`.
 
 - load: {options.low_per_s:g} to {options.high_per_s:g} records/s over one day, compressed {options.compression:g} times
 - `enrich` burns {options.cost_us} us of processor time and waits {options.wait_us} us per record
@@ -207,6 +192,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("data/recording"))
     parser.add_argument("--cluster", default="recorded", help="name under which the replies are kept")
     parser.add_argument("--poll-every-s", type=number(0, 3600, above=True), default=5.0)
+    parser.add_argument(
+        "--recoveries",
+        type=whole_number(0, 500),
+        default=0,
+        help="instead of the day's script, this many rescales, losses of the TaskManager and upgrades in turn",
+    )
     args = parser.parse_args(argv)
     final = args.out
     try:

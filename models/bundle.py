@@ -5,7 +5,7 @@ Ragged parts (grids, observed points, knots) lie end to end; counts per operator
 | array | shape | content |
 | --- | --- | --- |
 | operator_count, knot_count | (jobs,) | operators and latency knots of each job |
-| recovery | (jobs, 6) | the fields of RecoveryModel in their order |
+| recovery | (jobs, 14) | the fields of RecoveryModel in their order |
 | knots, latency_at_knots_ms | (all knots,) | |
 | grid_count, observed_count | (operators,) | 0: the operator has no capacity curve |
 | scalars | (operators, 5) | slope_per_s, length_scale, signal_ratio, noise_share, selectivity |
@@ -21,7 +21,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from models.capacity.interval_calibration import LEVELS, Place, find_places, fin
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 JobKey = tuple[str, str]
+_RECOVERY = len(fields(RecoveryModel))
 COUNTS = ("operator_count", "knot_count", "grid_count", "observed_count")
 ARRAYS = (*COUNTS, "recovery", "knots", "latency_at_knots_ms", "scalars", "mean_per_s", "sd_per_s", "observed")
 
@@ -90,8 +91,7 @@ class FleetBundle:
         rows = range(begin, begin + len(names))
         curves = {name: self._curve(row) for name, row in zip(names, rows, strict=True) if self._has_curve(row)}
         selectivity = {name: float(self.arrays["scalars"][row, 4]) for name, row in zip(names, rows, strict=True)}
-        *seconds, events = map(float, self.arrays["recovery"][at])
-        recovery = RecoveryModel(seconds[0], seconds[1], seconds[2], seconds[3], seconds[4], int(events))
+        recovery = _read_recovery(self.arrays["recovery"][at])
         span = self._span("knot_count", at)
         latency = LatencyModel(self.arrays["knots"][span], self.arrays["latency_at_knots_ms"][span])
         return JobModels(curves, selectivity, recovery, latency)
@@ -180,7 +180,7 @@ class FleetBundle:
             "knot_count": np.array([len(latency.knots) for latency in latencies], np.int64),
             "grid_count": np.array([len(curve.parallelism) if curve else 0 for curve in curves], np.int64),
             "observed_count": np.array([len(curve.observed) if curve else 0 for curve in curves], np.int64),
-            "recovery": np.array([astuple(found.recovery) for found in models.values()], float).reshape(-1, 6),
+            "recovery": np.array([astuple(found.recovery) for found in models.values()], float).reshape(-1, _RECOVERY),
             "knots": _concatenate(latency.knots for latency in latencies),
             "latency_at_knots_ms": _concatenate(latency.latency_at_knots_ms for latency in latencies),
             "scalars": np.array([_scalars(*pair) for pair in zip(curves, selectivity, strict=True)]).reshape(-1, 5),
@@ -190,6 +190,12 @@ class FleetBundle:
             "observed_per_s": _concatenate(curve.observed_per_s for curve in present),
         }
         return cls(model_version, index, arrays)
+
+
+def _read_recovery(row: Floats) -> RecoveryModel:
+    """Return the recovery model of a row; one that was made with fewer fields has the others' defaults."""
+    values = dict(zip((each.name for each in fields(RecoveryModel)), row.tolist(), strict=False))
+    return RecoveryModel(**{**values, "events": int(values["events"])})
 
 
 def _concatenate(parts: Iterable[np.ndarray]) -> Floats:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -18,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from models.arrays import Floats, Ints
+from models.downtime import state_factor
 
 EventKind = Literal["rescale", "restart"]
+CauseKind = Literal["rescale", "upgrade", "taskmanager_lost", "job_failure"]
+"""Of silver.rescales; the last two are restarts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,11 @@ class RecoveryModel:
         checkpoint_interval_s: I of Phoebe: age of the last checkpoint that a failure is expected to find; the input
             of that time is processed twice.
         events: how many events of this job the model was learned from (0: it is the fleet's).
+        upgrade_s, taskmanager_lost_s, job_failure_s: expected downtimes of these kinds apart; 0 in a model that was
+            made before they were told apart.
+        rescale_slope, restart_slope: relative change of a downtime per relative change of the state's size.
+        state_bytes: size of the state that the expected downtimes are for; 0 where it is not known.
+        factor_80, factor_95: of the intervals of recovery times, see models/recovery_intervals.py.
     """
 
     downtime_rescale_s: float
@@ -77,10 +86,27 @@ class RecoveryModel:
     downtime_restart_sd_s: float
     checkpoint_interval_s: float
     events: int
+    upgrade_s: float = 0.0
+    taskmanager_lost_s: float = 0.0
+    job_failure_s: float = 0.0
+    rescale_slope: float = 0.0
+    restart_slope: float = 0.0
+    state_bytes: float = 0.0
+    factor_80: float = 1.2816
+    factor_95: float = 1.96
 
-    def downtime_s(self, kind: EventKind) -> float:
-        """Return the expected downtime of an event."""
-        return self.downtime_rescale_s if kind == "rescale" else self.downtime_restart_s
+    def downtime_s(self, kind: EventKind | CauseKind, state_bytes: float = math.nan) -> float:
+        """Return the expected downtime of an event, for the usual size of the state or for another one."""
+        usual_s = self.downtime_rescale_s if kind == "rescale" else self.downtime_restart_s
+        known_s = {
+            "upgrade": self.upgrade_s,
+            "taskmanager_lost": self.taskmanager_lost_s,
+            "job_failure": self.job_failure_s,
+        }
+        centre_s = known_s.get(kind, usual_s)
+        slope = self.rescale_slope if kind == "rescale" else self.restart_slope
+        factor = state_factor(np.array([slope]), np.array([state_bytes]), np.array([self.state_bytes]))
+        return (centre_s if centre_s > 0 else usual_s) * float(factor[0])
 
     def recovery_s(self, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike, *, kind: EventKind) -> Floats:
         """Return the seconds until the backlog of an event is worked off, for constant load.

@@ -16,10 +16,17 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.job_models import EventKind, RecoveryModel
+from models.job_models import CauseKind, EventKind, RecoveryModel
 
 # What is known before any event: DS2 reports 30-50 s for a redeployment, Phoebe 90-130 s for a failure.
 DOWNTIME_PRIOR_S: Final[dict[EventKind, float]] = {"rescale": 40.0, "restart": 90.0}
+# A TaskManager's loss is noticed late; an upgrade is a savepoint, a stop and a submission.
+CAUSE_PRIOR_S: Final[dict[CauseKind, float]] = {
+    "rescale": 40.0,
+    "upgrade": 60.0,
+    "taskmanager_lost": 90.0,
+    "job_failure": 60.0,
+}
 DOWNTIME_PRIOR_LOG_SD = 0.5
 CHECKPOINT_AGE_PRIOR_S = 30.0
 PRIOR_EVENTS = 2.0

@@ -90,11 +90,16 @@ RESCALES = Table(
         "caught_up_at": "TIMESTAMP",  # backlog below ingest.caught_up_lag_s; null when not observed within two windows
         "kind": "STRING",  # rescale (parallelism changed) or restart
         "cause": "STRING",  # the exception's first line for a restart; null otherwise
+        "cause_kind": "STRING",  # rescale, upgrade (another job id), taskmanager_lost or job_failure
         "parallelism_before": PARALLELISM,
         "parallelism_after": PARALLELISM,
         "downtime_s": "DOUBLE",  # null when the job was not observed running before it failed again
         "catch_up_s": "DOUBLE",
-        "load_per_s": "DOUBLE",  # target data rate of all sources around the event
+        "unseen_s": "DOUBLE",  # the catch-up ended at most so long before caught_up_at: between two polls
+        "emitted_records": "DOUBLE",  # by all sources from running_at until caught_up_at
+        "pending_records": "DOUBLE",  # of all sources at caught_up_at
+        "load_per_s": "DOUBLE",  # target data rate of all sources before the event
+        "load_after_per_s": "DOUBLE",  # the same in the windows after it
         "checkpoint_age_s": "DOUBLE",  # since the last checkpoint when it stopped: replayed after a failure
         "state_size_bytes": "DOUBLE",
         "flink_trigger": "STRING",  # why, by Flink's history (2.3 on): then started_at is exact; null otherwise

@@ -170,14 +170,15 @@ def backtest(methods: Registry, history: History, settings: ForecastSettings) ->
 
 
 def _fill_with_fallback(batch: ForecastBatch, history: History, horizon: int) -> None:
-    """Give the series without a complete forecast their recent level, and a reason when they have none yet."""
+    """Give the series without a complete forecast the fallback, and a reason when they have none yet."""
     rest = np.asarray(~np.isfinite(batch.quantiles).all(axis=(0, 2)), bool)
     if not rest.any():
         return
-    batch.quantiles[:, rest] = fallback.hold_level(_select_rows(history, rest), np.array(QUANTILES), horizon)
+    made, names = fallback.forecast_without_scores(_select_rows(history, rest), np.array(QUANTILES), horizon)
+    batch.quantiles[:, rest] = made
     batch.champion[rest] = -1
-    for at in np.flatnonzero(rest):
-        batch.method[at] = fallback.NAME
+    for at, name in zip(np.flatnonzero(rest), names, strict=True):
+        batch.method[at] = name
         batch.reason[at] = batch.reason[at] or fallback.UNSCORED
 
 

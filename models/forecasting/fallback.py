@@ -1,4 +1,7 @@
-"""The fallback for a series that is too short or has too many gaps: its recent level, wide quantiles, a reason."""
+"""The fallback for a series that is too short or has too many gaps: wide quantiles and a reason.
+
+After one season the day before is repeated, until there are errors to learn from; before, the recent level is held.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.rate_history import History
 
 NAME = "recent_level"
+SEASON_NAME = "day_before"
 UNSCORED = "no past day could be scored, too much is missing; holding the recent level"
 NO_RATE = "no usable rate in the history"
 MIN_HISTORY_DAYS = 2.0
 LOOK_BACK_DAYS = 7.0
 MIN_MEASURED_SHARE = 0.5
 LEVEL_S = 3600
+SEASON_DAYS = 1.0
+SEASON_WIDTH_SHARE = 0.12
+"""sd of a day's differences from the day before, as a share of the mean rate; chosen on the traces of data/traces."""
 MIN_WIDTH_SHARE = 0.1
 MAX_WIDTH_SHARE = 1.0
 
@@ -38,7 +45,8 @@ def _reason(length: int, share: float, calendar: Calendar) -> str | None:
     if length == 0:
         return NO_RATE
     if length < MIN_HISTORY_DAYS * calendar.day:
-        return f"only {_duration(length * calendar.bin_s)} of history; holding the recent level"
+        held = "the recent level" if length < SEASON_DAYS * calendar.day else "the day before"
+        return f"only {_duration(length * calendar.bin_s)} of history; holding {held}"
     if share < MIN_MEASURED_SHARE:
         return f"only {share:.0%} of the last {LOOK_BACK_DAYS:.0f} days was measured; holding the recent level"
     return None
@@ -49,6 +57,25 @@ def _duration(seconds: int) -> str:
     if seconds < 2 * 3600:
         return f"{max(1, seconds // 60)} minutes"
     return f"{seconds // 3600} hours" if seconds < 2 * DAY_S else f"{seconds / DAY_S:.0f} days"
+
+
+def forecast_without_scores(history: History, levels: Floats, horizon: int) -> tuple[Floats, list[str]]:
+    """Return quantiles, shape (len(levels), n, horizon), and the name of the method of each series."""
+    day = history.calendar.day
+    quantiles = hold_level(history, levels, horizon)
+    names = [NAME] * quantiles.shape[1]
+    if history.bins < SEASON_DAYS * day:
+        return quantiles, names
+    last = history.observed[:, -day:]
+    has_season = (history.bins - history.begin >= SEASON_DAYS * day) & (
+        np.isfinite(last).sum(axis=1) >= MIN_MEASURED_SHARE * day
+    )
+    repeated = history.filled[:, history.bins - day + np.arange(horizon) % day]
+    width = SEASON_WIDTH_SHARE * np.nanmean(np.where(has_season[:, None], last, 0.0), axis=1)
+    season = np.maximum(repeated[None] + ndtri(levels)[:, None, None] * width[None, :, None], 0.0)
+    has_season &= np.isfinite(season).all(axis=(0, 2))
+    found = np.where(has_season[None, :, None], season, quantiles)
+    return found, [SEASON_NAME if chosen else NAME for chosen in has_season]
 
 
 def hold_level(history: History, levels: Floats, horizon: int) -> Floats:

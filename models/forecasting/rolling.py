@@ -189,5 +189,5 @@ class _ContestForecaster:
         made = contest.quantiles(place, np.array([champion]))[:, 0]
         if reason is None and np.isfinite(made).all():
             return made, contest.names[champion], None
-        held = fallback.hold_level(known, np.array(QUANTILES), horizon)[:, 0]
-        return held, fallback.NAME, reason or fallback.UNSCORED
+        held, names = fallback.forecast_without_scores(known, np.array(QUANTILES), horizon)
+        return held[:, 0], names[0], reason or fallback.UNSCORED

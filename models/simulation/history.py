@@ -71,7 +71,7 @@ def simulate(
             snapshot = _observe(state, busy / per_decision, rates_per_s[step - 1], options.week_s)
             restarts.ask(state, controller(snapshot), snapshot.up)
             busy[:] = 0.0
-        restarts.begin(state, options.step_s)
+        restarts.begin(state, options.step_s, rates_per_s[step], noise[step])
         began = state.time_s
         flow = advance(fleet, state, rates_per_s[step], noise[step], options.step_s)
         busy += flow.busy

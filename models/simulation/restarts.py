@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Bools, Ints
+from models.arrays import Bools, Floats, Ints
 from models.simulation.fleet import Fleet
 from models.simulation.randomness import failure_times_s, job_generator
 from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
+from models.simulation.step import work_until
 
 TURN_S = 240.0
 
@@ -48,17 +49,29 @@ class RestartSchedule:
                 wait_s = float(self._draws[job].uniform(1.0, self._fleet.interval_s[job]))
                 self._asked[job] = (state.time_s + self._turn_s[job] + wait_s, wanted[job])
 
-    def begin(self, state: FleetState, step_s: float) -> None:
-        """Begin what falls into the next step; a job that is down does not fail again."""
+    def begin(self, state: FleetState, step_s: float, rate_per_s: Floats, noise: Floats) -> None:
+        """Begin what falls into the next step; a job that is down does not fail again.
+
+        Args:
+            state: a job that stops has worked until then.
+            step_s: length of the step.
+            rate_per_s: (J, O) of the step, as of :func:`models.simulation.step.advance`.
+            noise: (J, O) the same.
+        """
         end = state.time_s + step_s
+        due: list[tuple[int, RestartKind, float, Ints]] = []
         while self._failures and self._failures[-1][0] < end:
             at, job = self._failures.pop()
             if state.time_s >= state.down_until[job]:
                 self._asked.pop(job, None)
-                self._begin(state, job, RestartKind.FAILURE, at, state.parallelism[job].copy())
+                due.append((job, RestartKind.FAILURE, max(at, state.time_s), state.parallelism[job].copy()))
         for job in [job for job, (at, _) in self._asked.items() if at < end]:
             at, target = self._asked.pop(job)
-            self._begin(state, job, RestartKind.RESCALE, at, target)
+            due.append((job, RestartKind.RESCALE, max(at, state.time_s), target))
+        if due:
+            work_until(self._fleet, state, {job: at for job, _, at, _ in due}, rate_per_s, noise)
+        for job, kind, at, target in due:
+            self._begin(state, job, kind, at, target)
 
     def _begin(self, state: FleetState, job: int, kind: RestartKind, at_s: float, target: Ints) -> None:
         noise = float(self._draws[job].normal(0.0, self._fleet.specs[job].downtime_noise))

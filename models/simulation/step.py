@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,11 +54,36 @@ def _complete_checkpoints(state: FleetState, end_s: float) -> None:
         state.pending_done[done] = np.inf
 
 
+def work_until(
+    fleet: Fleet, state: FleetState, stop_at_s: Mapping[int, float], rate_per_s: Floats, noise: Floats
+) -> None:
+    """Let jobs that stop within the step that comes work until they do; :func:`advance` does the rest of it.
+
+    Otherwise a job could process before its stop what arrives after it.  What it counts until then is gone with it.
+
+    Args:
+        fleet: the jobs.
+        state: updated in place, but for its time.
+        stop_at_s: job -> time at which it stops.
+        rate_per_s: (J, O) of the step, as of :func:`advance`.
+        noise: (J, O) the same.
+    """
+    span_s = np.zeros((len(state.down_from), 1))
+    for job, at_s in stop_at_s.items():
+        span_s[job] = at_s - state.time_s
+    backlog_per_s = np.divide(state.backlog, span_s, out=np.zeros_like(state.backlog), where=span_s > 0.0)
+    emit = fleet.network.allocate(backlog_per_s + rate_per_s, fleet.capacity(state.parallelism) * noise)
+    arrived, emitted = rate_per_s * span_s, emit * span_s
+    state.due_records += arrived
+    state.emitted += emitted
+    state.backlog = np.maximum(state.backlog + arrived - emitted, 0.0)
+
+
 def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, step_s: float) -> Flow:
     """Advance the state in place by one step.
 
-    The update is exact for rates that are constant within the step, except that the order of running and standing still
-    inside one step is not resolved.
+    The update is exact for rates that are constant within the step, except that the order of standing still and running
+    again inside one step is not resolved; a job that stops within it has worked until then (:func:`work_until`).
 
     Args:
         fleet: the jobs.
@@ -68,12 +94,14 @@ def advance(fleet: Fleet, state: FleetState, rate_per_s: Floats, noise: Floats, 
     """
     start, end = state.time_s, state.time_s + step_s
     down_s = np.clip(np.minimum(state.down_until, end) - np.maximum(state.down_from, start), 0.0, step_s)
-    up = (1.0 - down_s / step_s)[:, None]
+    worked_s = np.where(state.down_from < end, np.clip(state.down_from - start, 0.0, step_s), 0.0)
+    rest = (1.0 - worked_s / step_s)[:, None]
+    up = rest - (down_s / step_s)[:, None]
     capacity = fleet.capacity(state.parallelism) * noise
-    wanted = state.backlog / step_s + rate_per_s
+    wanted = state.backlog / step_s + rate_per_s * rest
     emit = fleet.network.allocate(wanted, capacity * up)
     load = fleet.network.compute_load(emit)
-    arrived, emitted = rate_per_s * step_s, emit * step_s
+    arrived, emitted = rate_per_s * rest * step_s, emit * step_s
     _take_checkpoints(fleet, state, emitted, step_s)
     state.due_records += arrived
     state.emitted += emitted

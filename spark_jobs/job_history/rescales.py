@@ -22,6 +22,9 @@ _STALE_REPLY_S = 2.0
 _LOAD_WINDOWS = 2
 # A job that came to run this shortly before its first reply started then.
 _FRESH_START_S = 60
+# Windows after a job runs again over which the load is averaged; the first difference of its counters needs a second.
+_LOAD_AFTER_WINDOWS = 3
+_EFFECTS = ("caught_up_at", "unseen_s", "emitted_records", "pending_records", "load_per_s", "load_after_per_s")
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,12 +39,9 @@ def build_rescales(events: DataFrame, sources: DataFrame, earlier: DataFrame, ru
         rules: the settings of ingestion.
     """
     found = _with_effects(events, sources, rules)
-    kept = earlier.select(*_EVENT_KEY, *[F.col(c).alias(f"earlier_{c}") for c in ("caught_up_at", "load_per_s")])
+    kept = earlier.select(*_EVENT_KEY, *[F.col(c).alias(f"earlier_{c}") for c in _EFFECTS])
     known = found.join(F.broadcast(kept), list(_EVENT_KEY), "left")
-    caught_up_at = F.coalesce("earlier_caught_up_at", "caught_up_at")
-    completed = known.withColumns(
-        {"caught_up_at": caught_up_at, "load_per_s": F.coalesce("earlier_load_per_s", "load_per_s")}
-    ).withColumns(_durations())
+    completed = known.withColumns({c: F.coalesce(f"earlier_{c}", c) for c in _EFFECTS}).withColumns(_durations())
     named = completed.withColumns(
         {f"parallelism_{side}": _by_operator(f"vector_{side}") for side in ("before", "after")}
     )
@@ -124,10 +124,12 @@ def _durations() -> dict[str, Column]:
 
 
 def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataFrame:
-    """Add ``load_per_s`` (before the stop) and ``caught_up_at`` (the last source below the lag) to closed events.
+    """Add the _EFFECTS to closed events: loads before the stop and after it, and when the last source has caught up.
 
     A catch-up is looked for until ``late_allowance_h`` hours after the event's hour: so far do later runs look back.
-    One that came while a running job was not measured has no known time and is left out.
+    One that came while a running job was not measured has no known time and is left out.  It ended at most
+    ``unseen_s`` before the sample that shows it; what was emitted since the job ran and was pending at that sample
+    tells more (models/recovery_labels.py).
     """
     last_hour = F.date_trunc("hour", "started_at") + F.make_dt_interval(hours=F.lit(rules.late_allowance_h + 1))
     closed = events.where("NOT is_open").withColumn("until", F.least("next_started_at", last_hour))
@@ -144,17 +146,33 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     dated = sources.withColumn("seen_hour", F.date_trunc("hour", "observed_at"))
     near = dated.join(F.broadcast(spans), ["cluster", "job", "seen_hour"]).where(in_reach)
     running_for_s = (micros - F.unix_micros("running_at")) / F.lit(1e6)
-    has_caught_up = (running_for_s > _STALE_REPLY_S) & (F.col("lag_s") < rules.caught_up_lag_s)
-    is_dated = F.least("since_last_s", running_for_s) <= LONGEST_GAP_WINDOWS * F.col("window_s")
-    timestamp = F.struct("observed_at", is_dated.alias("is_dated"))
+    # The first sample of a run has none before it: its counter began with the run, and tells the mean rate since.
+    mean_per_s = F.col("out_total") / running_for_s
+    lag_s = F.coalesce("lag_s", F.when((running_for_s > 0) & (mean_per_s > 0), F.col("pending") / mean_per_s))
+    has_caught_up = (running_for_s > _STALE_REPLY_S) & (lag_s < rules.caught_up_lag_s)
+    unseen_s = F.least("since_last_s", running_for_s)
+    is_dated = unseen_s <= LONGEST_GAP_WINDOWS * F.col("window_s")
+    shown = F.struct("observed_at", is_dated.alias("is_dated"), unseen_s.alias("unseen_s"), "out_total", "pending")
+    is_after = (running_for_s > F.col("since_last_s")) & (running_for_s <= F.col("window_s") * _LOAD_AFTER_WINDOWS)
     first = near.groupBy(*_EVENT_KEY, "operator").agg(
         F.avg(F.when(F.col("observed_at") <= F.col("started_at"), F.col("target_per_s"))).alias("load_per_s"),
-        F.min(F.when(has_caught_up, timestamp)).alias("first"),
+        F.avg(F.when(is_after, F.col("target_per_s"))).alias("load_after_per_s"),
+        F.min(F.when(has_caught_up, shown)).alias("first"),
     )
-    per_source = first.withColumn("caught_up_at", F.when(F.col("first.is_dated"), F.col("first.observed_at")))
-    all_caught_up = F.count("caught_up_at") == F.count(F.lit(1))
+    caught_up_at = F.when(F.col("first.is_dated"), F.col("first.observed_at"))
+    per_source = first.withColumns({"caught_up_at": caught_up_at, "source_count": F.lit(1)})
+    all_caught_up = F.count("caught_up_at") == F.count("source_count")
+    # What all sources did until one moment can be added up; where they were shown at several, it is not known.
+    at_once = all_caught_up & (F.min("caught_up_at") == F.max("caught_up_at"))
     effects = per_source.groupBy(*_EVENT_KEY).agg(
-        F.sum("load_per_s").alias("load_per_s"), F.when(all_caught_up, F.max("caught_up_at")).alias("caught_up_at")
+        F.sum("load_per_s").alias("load_per_s"),
+        F.when(F.count("load_after_per_s") == F.count("source_count"), F.sum("load_after_per_s")).alias(
+            "load_after_per_s"
+        ),
+        F.when(all_caught_up, F.max("caught_up_at")).alias("caught_up_at"),
+        F.when(all_caught_up, F.max("first.unseen_s")).alias("unseen_s"),
+        F.when(at_once, F.sum("first.out_total")).alias("emitted_records"),
+        F.when(at_once, F.sum("first.pending")).alias("pending_records"),
     )
     return closed.join(effects, list(_EVENT_KEY), "left")
 

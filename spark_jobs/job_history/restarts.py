@@ -16,6 +16,10 @@ from spark_jobs.raw_parsing.reply_schema import RUNNING
 _STALE_REPLY_S = 10
 # Flink's default `web.refresh-interval`: a reply of the former run that came after the new one ran was as old as this.
 _REFRESH_S = 3
+# How Flink words the loss of a TaskManager: by its heartbeat, its connections or the resource manager.
+_LOST_TASK_MANAGER = (
+    "no longer reachable|task ?manager.*(lost|closed|timed out|terminat|fail)|heartbeat of task ?manager"
+)
 _TRANSITION_KEY = ("cluster", "job", "running_at")
 _TRANSITION = (
     *_TRANSITION_KEY,
@@ -34,8 +38,8 @@ def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame) ->
 
     Columns: ``cluster, job, job_id, job_id_before, started_at``; ``running_at`` (null when the job failed again before
     it was seen running); ``ended_at`` (the same, or the next stop; null while it is down); ``is_open`` (not running
-    yet); ``detected_at`` (the reply that showed it); ``kind, cause``; ``vector_before, vector_after``; ``checkpoint_at,
-    state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
+    yet); ``detected_at`` (the reply that showed it); ``kind, cause, cause_kind``; ``vector_before, vector_after``;
+    ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
     """
     changes = _transitions(polls).localCheckpoint()  # few, of many replies, and used twice
     stops = _stops(polls, failures)
@@ -142,11 +146,23 @@ def _event_columns() -> list[Column | str]:
         "detected_at",
         kind.alias("kind"),
         "cause",
+        _cause_kind(kind).alias("cause_kind"),
         "vector_before",
         F.when(is_last, F.col("vector_after")).otherwise(F.col("vector_before")).alias("vector_after"),
         F.col("checkpoint.triggered_at").alias("checkpoint_at"),
         F.col("checkpoint.state_size_bytes").alias("state_size_bytes"),
     ]
+
+
+def _cause_kind(kind: Column) -> Column:
+    """Return the kind of event, finer than ``kind``: which part of a recovery takes how long depends on it."""
+    is_other_job = F.coalesce(F.col("job_id") != F.col("job_id_before"), F.lit(False))
+    return (
+        F.when(is_other_job, "upgrade")
+        .when(kind == "rescale", "rescale")
+        .when(F.lower("cause").rlike(_LOST_TASK_MANAGER), "taskmanager_lost")
+        .otherwise("job_failure")
+    )
 
 
 def _levels(vector: str) -> Column:

@@ -88,7 +88,7 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     # In the order that the next window needs, so that nothing is sorted twice.
     moved = _drop_stale(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
-    return _with_differences(moved.withColumn("before", before)).drop("before", *COUNTERS)
+    return _with_differences(moved.withColumn("before", before)).drop("before", *(set(COUNTERS) - {"out_total"}))
 
 
 def _has_several(column: str, *of: str) -> Column:
@@ -97,7 +97,10 @@ def _has_several(column: str, *of: str) -> Column:
 
 
 def select_source_samples(samples: DataFrame) -> DataFrame:
-    """Return the samples of sources that show their backlog, with ``lag_s`` (of input) and ``target_per_s``."""
+    """Return the samples of sources that show their backlog, with ``lag_s`` (of input) and ``target_per_s``.
+
+    Both are null where no rate is known; ``out_total`` (records since the job runs) and ``pending`` are as read.
+    """
     emitted = F.coalesce(F.when(F.col("dt_s") > 0, F.col("d_out_total") / F.col("dt_s")), "out_gauge_per_s")
     growth = F.when(F.col("dt_s") > 0, F.col("d_pending") / F.col("dt_s"))
     pending = F.col("pending")
@@ -111,6 +114,8 @@ def select_source_samples(samples: DataFrame) -> DataFrame:
         "since_last_s",
         F.when(pending == 0, F.lit(0.0)).when(emitted > 0, pending / emitted).alias("lag_s"),
         F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0))).alias("target_per_s"),
+        "out_total",
+        "pending",
     )
 
 

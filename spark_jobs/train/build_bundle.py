@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from models.bundle import FleetBundle
 from models.capacity.kinds import KINDS
 from models.capacity.prior_learning import learn_prior
 from models.latency import pool_latency
-from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
+from spark_jobs.train.build_recovery import build_recovery
 from spark_jobs.train.training_data import JOB, OPERATOR
 
 _RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_count", "left_out", "left_out_place")
@@ -26,9 +26,10 @@ class Assembled:
     Attributes:
         bundle: the models.
         operators: one row per operator, sorted; scalar columns of the fits.
-        events: the events with ``downtime_without_s``, the downtime that a model without the event expects.
+        events: the events with ``downtime_before_s``, the downtime that was to be expected before each.
         left_out: (k,) standardised residuals of points hidden from their operator's fit.
         left_out_place: (k,) models.capacity.interval_calibration.Place of each.
+        recoveries: what was expected of each event before it, and what was seen: rows of recovery_scores.
     """
 
     bundle: FleetBundle
@@ -36,6 +37,7 @@ class Assembled:
     events: pd.DataFrame
     left_out: Floats
     left_out_place: Ints
+    recoveries: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def assemble(
@@ -55,7 +57,7 @@ def assemble(
         selectivities: OPERATOR columns and ``selectivity``.
         capacities: rows of fits.fit_capacities.
         latencies: rows of training_fits.fit_latencies.
-        events: rows of training_data.recent_events.
+        events: rows of Inputs.events.
     """
     keys = list(OPERATOR)
     names = pd.concat([known[keys], selectivities[keys], capacities[keys]]).drop_duplicates()
@@ -65,7 +67,7 @@ def assemble(
     # An operator through which nothing flowed yet: one record out per record in is assumed until it is measured.
     operators["selectivity"] = operators["selectivity"].astype(float).fillna(1.0)
     jobs = operators[list(JOB)].drop_duplicates(ignore_index=True)
-    recovery, scored = _recovery(jobs, events)
+    recovery, scored = build_recovery(jobs, events)
     arrays = {**_curves(operators), **_latency(jobs, latencies), "recovery": recovery}
     arrays["operator_count"] = operators.groupby(list(JOB), sort=True).size().to_numpy(np.int64)
     by_job = operators.groupby(list(JOB), sort=True)["operator"].agg(tuple).reset_index()
@@ -125,23 +127,3 @@ def _latency(jobs: pd.DataFrame, latencies: pd.DataFrame) -> dict[str, np.ndarra
         for gap, own in zip(missing, found["latency_at_knots_ms"], strict=True)
     ]
     return {"knot_count": _counts(knots), "knots": _flat(knots), "latency_at_knots_ms": _flat(values)}
-
-
-def _recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd.DataFrame]:
-    """Return the (J, 6) recovery array and the events of known jobs with their left-out predictions."""
-    numbered = jobs.assign(number=np.arange(len(jobs)))
-    scored = events.merge(numbered, how="inner", on=list(JOB)).sort_values([*JOB, "started_at"], ignore_index=True)
-    cluster = jobs["cluster"].astype("category").cat.codes.to_numpy().astype(np.int64)
-    number = scored["number"].to_numpy(np.int64)
-    without, columns = np.zeros(len(scored)), []
-    for kind, prior_s in DOWNTIME_PRIOR_S.items():
-        mine = (scored["kind"] == kind).to_numpy()
-        typical = typical_duration(scored["downtime_s"].to_numpy(float)[mine], number[mine], cluster, prior_s)
-        without[mine] = typical.without_s
-        columns += [typical.centre_s, typical.sd_s]
-    age = scored["checkpoint_age_s"].to_numpy(float)
-    aged = np.isfinite(age)
-    checkpoint = typical_duration(age[aged], number[aged], cluster, CHECKPOINT_AGE_PRIOR_S)
-    counts = np.bincount(number, minlength=len(jobs)).astype(float)
-    recovery = np.column_stack([*columns, checkpoint.centre_s, counts])
-    return recovery, scored.assign(downtime_without_s=without).drop(columns="number")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from include.settings import Training
 from include.utc import format_utc
@@ -11,7 +11,7 @@ from spark_jobs.train.training_data import Inputs
 
 COVERAGE_PLOT = "coverage.png"
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
-GATE_PLOT, GATE_TABLE = "gate.png", "gate.json"
+GATE_PLOT, GATE_TABLE, LATENCY_PLOT = "gate.png", "gate.json", "latency.png"
 OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
 
 
@@ -23,6 +23,7 @@ def describe_training(
     *,
     gate: Gate,
     source: str,
+    changes: Sequence[str] = (),
 ) -> str:
     """Return a training's description in Markdown.
 
@@ -33,14 +34,19 @@ def describe_training(
         measured: metrics by name; NaN where there was nothing to measure.
         gate: the verdict with its criteria.
         source: path and Delta version of the observations.
+        changes: of changes.describe_changes.
     """
     held = f"{training.holdout_share:.0%}"
+    since = "".join(f"- {line}\n" for line in changes) or "- nothing is known of a champion\n"
     return f"""Models of {result["jobs"]} jobs in one bundle: a capacity curve for {result["curves"]} of
 {result["operators"]} operators, and each job's recovery time and latency.
 
 **Trained on** {result["observations"]:,} undisturbed observation windows from {result["trained_from"]} UTC up to
 {format_utc(inputs.as_of)}, from `{source}`; {held} of them were held back for the scores.
 
+**Since the champion**:
+
+{since}
 **Gate**: {gate.verdict}; {gate.detail}. What it compared, challenger (this model) against the reference:
 
 {_criteria(gate)}
@@ -49,16 +55,17 @@ def describe_training(
 
 **Errors on what was held back** (mean, relative): capacity {_percent(measured["capacity_mape"])} of
 {measured["capacity_held"]:,.0f} observations, {_percent(measured["capacity_coverage_80"])} of them inside the 80% band;
-recovery time {_percent(measured["recovery_mape"])} of {measured["recovery_events"]:,.0f} events; latency
+recovery time {_percent(measured["recovery_mape"])} of {measured["recovery_events"]:,.0f} events, each predicted from
+those before it, {_percent(measured.get("recovery_coverage_80", float("nan")))} of them inside the 80% interval; latency
 {_percent(measured["latency_mape"])}.
 
 **Intervals**, calibrated on hours ahead of a trial and checked on later ones: the 80% interval held
 {_percent(measured["coverage_80_all"])}, that of 95% {_percent(measured["coverage_95_all"])} (`{COVERAGE_PLOT}`).
 
 **Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
-(predicted against seen), `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts),
-`{GATE_PLOT}` and `{GATE_TABLE}` (the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for each operator),
-`{PRIOR_TABLE}` (what operators of one kind share).
+(predicted against seen), `{LATENCY_PLOT}` (latency over utilisation), `{FORECAST_PLOT}` (the forecast's methods, once
+there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}` (the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for
+each operator), `{PRIOR_TABLE}` (what operators of one kind share).
 """
 
 

@@ -19,20 +19,21 @@ from pyspark.sql import functions as F
 from include.settings import Training
 from models.arrays import Floats
 from models.bundle import FleetBundle
+from models.recovery_intervals import LEVELS
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.holdout_scores import (
     bundle_rows,
     capacity_at,
-    event_predictions,
     linear_capacity_at,
-    recovery_errors,
 )
+from spark_jobs.train.recovery_scores import is_inside, recovery_errors
 from spark_jobs.train.training_data import POINT, Inputs, with_idle
 
 HISTORY_SHARE = 0.25
 """Of a short history the last part of this share is predicted."""
 LEAST = timedelta(minutes=10)
 """With less time than this after the moment nothing is judged."""
+RECOVERY_COLUMNS = ("cause_kind", "error", "champion_error", "inside", "champion_inside")
 _ERROR_COLUMNS = "hour TIMESTAMP, idle BOOLEAN, place STRING, error DOUBLE, champion_error DOUBLE, linear_error DOUBLE"
 
 
@@ -44,7 +45,7 @@ class ForwardScores:
         since: first moment that is predicted; None when the history is too short.
         capacity: one row per operator, parallelism and hour: ``hour``, ``idle``, ``place`` (``seen``: the parallelism
             was observed before; ``unseen``: by neither model), relative errors of trial, champion and linear model.
-        recovery: one row per event: ``error`` and ``champion_error``.
+        recovery: one row per event: RECOVERY_COLUMNS; ``inside``: of the 80% interval.
         residuals: rows of interval_scores.forward_residuals, of the trial.
     """
 
@@ -57,7 +58,7 @@ class ForwardScores:
     def none(cls) -> ForwardScores:
         """Return the scores of a history that is too short."""
         columns = [column.split()[0] for column in _ERROR_COLUMNS.split(", ")]
-        return cls(None, pd.DataFrame(columns=columns), pd.DataFrame(columns=["error", "champion_error"]))
+        return cls(None, pd.DataFrame(columns=columns), pd.DataFrame(columns=list(RECOVERY_COLUMNS)))
 
 
 def forward_since(
@@ -139,16 +140,15 @@ def was_observed(bundle: FleetBundle, rows: pd.DataFrame) -> npt.NDArray[np.bool
     return np.asarray(np.isin(row * wide + parallelism, owner * wide + arrays["observed"]) & (row >= 0))
 
 
-def score_recoveries_forward(
-    events: DataFrame, graphs: DataFrame, shares: DataFrame, trial: FleetBundle, champion: FleetBundle | None
-) -> pd.DataFrame:
-    """Return the errors of events that both were trained before; each predicts with its own downtimes."""
-    ours = event_predictions(events, graphs, shares, trial).toPandas()
-    if champion is None or ours.empty:
-        return pd.DataFrame({"error": recovery_errors(ours), "champion_error": np.nan})
+def score_recoveries_forward(ours: pd.DataFrame, theirs: pd.DataFrame | None) -> pd.DataFrame:
+    """Return RECOVERY_COLUMNS of events that trial and champion were both trained before.
+
+    Both frames are of recovery_scores.predict_recoveries; each model predicts with its own downtimes.
+    """
+    mine = ours.assign(error=recovery_errors(ours), inside=is_inside(ours, LEVELS[0]))
+    if theirs is None or mine.empty:
+        return mine.assign(champion_error=np.nan, champion_inside=np.nan)[list(RECOVERY_COLUMNS)]
     keys = ["cluster", "job", "kind", "started_at"]
-    theirs = event_predictions(events, graphs, shares, champion).toPandas()
-    both = ours.assign(error=recovery_errors(ours)).merge(
-        theirs.assign(champion_error=recovery_errors(theirs))[[*keys, "champion_error"]], on=keys
-    )
-    return both[["error", "champion_error"]]
+    other = theirs.assign(champion_error=recovery_errors(theirs), champion_inside=is_inside(theirs, LEVELS[0]))
+    both = mine.merge(other[[*keys, "champion_error", "champion_inside"]], on=keys)
+    return both[list(RECOVERY_COLUMNS)]

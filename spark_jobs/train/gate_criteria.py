@@ -14,6 +14,7 @@ from spark_jobs.train.holdout_scores import INSIDE
 
 CHAMPION, LINEAR = "champion", "linear model"
 NAIVE_FORECAST = "seasonal_naive"
+COVERAGE_Q90 = 0.9
 # Absolute, as training.gate_tolerance is of the capacity error; these vary more from night to night.
 COVERAGE_TOLERANCE = 0.1
 RECOVERY_TOLERANCE = 0.1
@@ -72,7 +73,7 @@ def list_criteria(
             )
         )
     found += [
-        _coverage(held, against, name, inside, level, has_champion=has_champion)
+        _coverage(name, _of_band(level), held, against, column=inside, level=level, has_champion=has_champion)
         for name, inside, level in zip(("coverage", "coverage_95"), INSIDE, LEVELS, strict=True)
     ]
     found.append(
@@ -85,6 +86,8 @@ def list_criteria(
             against=against,
         )
     )
+    interval = "distance of the coverage of recovery's 80% interval from 80%"
+    found.append(_coverage("recovery_coverage", interval, forward.recovery, against, has_champion=has_champion))
     found.append(
         compare(
             "latency",
@@ -95,43 +98,58 @@ def list_criteria(
             against=against,
         )
     )
-    found.append(_forecast(forecasts))
-    return found
+    return [*found, *_forecast(forecasts)]
 
 
 def _floats(rows: pd.DataFrame, column: str) -> Floats:
     return rows[column].to_numpy(float) if column in rows else np.full(len(rows), np.nan)
 
 
+def _of_band(level: float) -> str:
+    return f"distance of the coverage of the {level:.0%} band from {level:.0%}"
+
+
 def _coverage(
-    held: pd.DataFrame, against: str, name: str, column: str, level: float, *, has_champion: bool
+    name: str,
+    meaning: str,
+    held: pd.DataFrame,
+    against: str,
+    *,
+    column: str = "inside",
+    level: float = LEVELS[0],
+    has_champion: bool,
 ) -> Criterion:
-    """Compare how far the share of windows inside a band is from the share that it promises."""
+    """Compare how far the share of rows inside an interval is from the share that it promises."""
     inside, reference = _floats(held, column), _floats(held, f"champion_{column}")
     both = np.isfinite(inside) & np.isfinite(reference) if has_champion else np.isfinite(inside)
     count = int(both.sum()) if has_champion else 0
-    meaning = f"distance of the coverage of the {level:.0%} band from {level:.0%}"
     off = abs(float(inside[both].mean()) - level) if both.any() else float("nan")
     other = abs(float(reference[both].mean()) - level) if count else float("nan")
     chance = 2.0 * np.sqrt(level * (1.0 - level) / count) if count else 0.0
     return Criterion(name, meaning, off, other, against, count, COVERAGE_TOLERANCE, float(chance))
 
 
-def _forecast(record: pd.DataFrame) -> Criterion:
+def _forecast(record: pd.DataFrame) -> list[Criterion]:
     """Compare the newest forecasts with the season before; a model is not refused for them, it has no part in them."""
+    measures = {"forecast": "pinball loss of q90 over the mean rate", "forecast_coverage": "distance of q90 from 90%"}
     newest = record[record["as_of"] == record["as_of"].max()] if len(record) else record
-    loss = {
-        method: newest.loc[newest["method"] == method, "pinball_q90"].to_numpy(float)
-        for method in (CHAMPIONS, NAIVE_FORECAST)
-    }
-    if not all(map(len, loss.values())):
-        loss = dict.fromkeys(loss, np.zeros(0))
-    return compare(
-        "forecast",
-        "pinball loss of q90 over the mean rate",
-        loss[CHAMPIONS],
-        loss[NAIVE_FORECAST],
-        against="season before",
-        tolerance=FORECAST_TOLERANCE,
-        decides=False,
-    )
+    found = []
+    for name, meaning in measures.items():
+        column = "pinball_q90" if name == "forecast" else "coverage_q90"
+        loss = {method: _floats(newest[newest["method"] == method], column) for method in (CHAMPIONS, NAIVE_FORECAST)}
+        if name == "forecast_coverage":
+            loss = {method: np.abs(share - COVERAGE_Q90) for method, share in loss.items()}
+        if not all(map(len, loss.values())):
+            loss = dict.fromkeys(loss, np.zeros(0))
+        found.append(
+            compare(
+                name,
+                meaning,
+                loss[CHAMPIONS],
+                loss[NAIVE_FORECAST],
+                against="season before",
+                tolerance=FORECAST_TOLERANCE,
+                decides=False,
+            )
+        )
+    return found

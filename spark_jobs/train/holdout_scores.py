@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from include.domain.graph import GraphError, JobGraph, Operator
 from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
 from models.capacity.interval_calibration import LEVELS, Z
-from models.job_models import closed_form_recovery_s
 from models.latency import latency_errors
-from models.topology import source_capacity
 from spark_jobs.train.training_data import JOB, OPERATOR
 
 INSIDE = ("inside", "inside_95")  # of the levels of interval_calibration.LEVELS
@@ -121,63 +116,3 @@ def _latency_errors(bundle: FleetBundle | None, key: tuple[object, ...], rows: p
     except BundleError:
         return np.full(len(rows), np.nan)
     return latency_errors(predicted, rows["latency_ms"].to_numpy(float))
-
-
-def event_predictions(events: DataFrame, graphs: DataFrame, shares: DataFrame, bundle: FleetBundle) -> DataFrame:
-    """Predict the recovery of each event beside the measured one (null: none).
-
-    The downtime is the event's ``downtime_without_s``, learned without it, where there is one; else the bundle's own.
-    """
-    nodes = graphs.groupBy(*JOB).agg(F.collect_list(F.struct("operator", "upstream")).alias("graph"))
-    joined = events.join(nodes, on=list(JOB), how="inner").join(shares, on=list(JOB), how="inner")
-    shared = events.sparkSession.sparkContext.broadcast(bundle)
-
-    def predict(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for rows in frames:
-            predicted = [_predicted_s(shared.value, row) for row in rows.to_dict("records")]
-            yield rows[[*JOB, "kind", "started_at", "resolution_s"]].assign(
-                seen_s=rows["downtime_s"] + rows["catch_up_s"], predicted_s=np.array(predicted, float)
-            )
-
-    kinds = "kind STRING, started_at TIMESTAMP, resolution_s DOUBLE, seen_s DOUBLE, predicted_s DOUBLE"
-    return joined.mapInPandas(predict, ", ".join(f"{name} STRING" for name in JOB) + ", " + kinds)
-
-
-def recovery_errors(recoveries: pd.DataFrame) -> Floats:
-    """Return the relative error of each event, (n,), NaN where recovery was not measured or is not predicted to end.
-
-    The end of a catch-up is seen at the next sample only, so the true recovery lies within the resolution before what
-    was seen: a prediction in that range has no error.
-    """
-    seen, predicted, resolution = (
-        recoveries[name].to_numpy(float) for name in ("seen_s", "predicted_s", "resolution_s")
-    )
-    known = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        beyond = np.maximum(predicted - seen, 0.0) + np.maximum(seen - resolution - predicted, 0.0)
-        return np.asarray(np.where(known, beyond / seen, np.nan), float)
-
-
-def _predicted_s(bundle: FleetBundle, event: dict[Any, Any]) -> float:
-    """Return the recovery that a bundle expects of an event, NaN where it cannot say."""
-    try:
-        models = bundle.for_job(event["cluster"], event["job"])
-        nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
-        graph = JobGraph.from_operators(nodes)
-    except (BundleError, GraphError):
-        return float("nan")
-    rates = dict(event["source_rates"])
-    parallelism = dict(event["parallelism_after"])
-    capacity = {
-        name: float(curve.mean_per_s[parallelism[name] - 1])
-        for name, curve in models.capacity.items()
-        if name in graph.names and 1 <= parallelism.get(name, 0) <= len(curve.mean_per_s)
-    }
-    total = sum(rates.get(source, 0.0) for source in graph.sources)
-    if not capacity or not total or not np.isfinite(event["load_per_s"]):
-        return float("nan")
-    mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
-    sustained = source_capacity(graph, models.selectivity, mix, capacity)
-    downtime_s = event.get("downtime_without_s", models.recovery.downtime_s(event["kind"]))
-    replay_s = 0.0 if event["kind"] == "rescale" else models.recovery.checkpoint_interval_s
-    return float(closed_form_recovery_s(downtime_s, replay_s, event["load_per_s"], sustained))

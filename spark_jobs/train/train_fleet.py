@@ -19,6 +19,7 @@ from spark_jobs.session import threads
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train import training_data as data
 from spark_jobs.train.build_bundle import Assembled, assemble
+from spark_jobs.train.build_recovery import with_intervals
 from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
 from spark_jobs.train.forward_scores import (
     ForwardScores,
@@ -30,13 +31,14 @@ from spark_jobs.train.forward_scores import (
 )
 from spark_jobs.train.gate import Gate, judge
 from spark_jobs.train.gate_criteria import list_criteria
-from spark_jobs.train.holdout_scores import event_predictions, score_capacities, score_latencies
+from spark_jobs.train.holdout_scores import score_capacities, score_latencies
 from spark_jobs.train.interval_scores import (
     calibrate_bundle,
     coverage_measures,
     forward_residuals,
     measure_coverage,
 )
+from spark_jobs.train.recovery_scores import predict_recoveries
 from spark_jobs.train.training_measures import Scores, gate_measures, measures
 
 
@@ -51,6 +53,7 @@ class Trained:
         gate: the verdict with its criteria.
         result: the row of gold.model_versions without as_of, and ``curves``.
         coverage: rows of interval_scores.measure_coverage.
+        champion: the model in use before; None before the first.
     """
 
     assembled: Assembled
@@ -59,6 +62,7 @@ class Trained:
     gate: Gate
     result: dict[str, object]
     coverage: pd.DataFrame
+    champion: FleetBundle | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def fit_fleet(
     count = batches(operators, parallel)
     points = grid_tops(data.capacity_points(inputs.observations, settings.training), inputs.graphs, settings)
     bins = data.latency_bins(data.job_windows(inputs.observations))
-    return assemble(
+    assembled = assemble(
         model_version,
         known=data.operator_kinds(inputs.graphs).toPandas(),
         selectivities=data.selectivities(inputs.observations).toPandas(),
@@ -105,23 +109,32 @@ def fit_fleet(
         latencies=fit_latencies(bins, parallel).toPandas(),
         events=inputs.events.toPandas(),
     )
+    expected = predict_expected(inputs, settings, assembled)
+    bundle = with_intervals(assembled.bundle, expected.sort_values("started_at")["standardised"].to_numpy(float))
+    return replace(assembled, bundle=bundle, recoveries=expected)
+
+
+def predict_expected(inputs: data.Inputs, settings: Settings, assembled: Assembled) -> pd.DataFrame:
+    """Return what was to be expected of each event before it, by rows of recovery_scores.predict_recoveries."""
+    kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in inputs.events.schema)
+    spark = inputs.observations.sparkSession
+    events = spark.createDataFrame(assembled.events, f"{kinds}, downtime_before_s DOUBLE")
+    shares = data.source_shares(inputs.observations)
+    lag_s = settings.ingest.caught_up_lag_s
+    return predict_recoveries(events, inputs.graphs, shares, assembled.bundle, lag_s).toPandas()
 
 
 def score_fleet(
     inputs: data.Inputs, settings: Settings, assembled: Assembled, champion: FleetBundle | None, forward: ForwardScores
 ) -> Scores:
     """Score the new models, and the champion beside them, on held-back rows."""
-    spark = inputs.observations.sparkSession
     bundle = assembled.bundle
     held = data.held_capacities(inputs.observations, settings.training)
     windows = data.held_windows(data.job_windows(inputs.observations))
-    kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in inputs.events.schema)
-    events = spark.createDataFrame(assembled.events, f"{kinds}, downtime_without_s DOUBLE")
-    shares = data.source_shares(inputs.observations)
     return Scores(
         score_capacities(held, bundle, champion).toPandas(),
         score_latencies(windows, bundle, champion).toPandas(),
-        event_predictions(events, inputs.graphs, shares, bundle).toPandas(),
+        assembled.recoveries,
         forward,
     )
 
@@ -139,11 +152,15 @@ def score_forward(
     trial = fit_fleet(before, settings, "trial", int(str(content["operators"])), leaves_out=False).bundle
     hours = forward_capacities(inputs.observations, since, settings.training)
     events = inputs.events.where(F.col("started_at") >= timestamp_column(since))
-    shares = data.source_shares(before.observations)
+    shares, lag_s = data.source_shares(before.observations), settings.ingest.caught_up_lag_s
+
+    def predict(model: FleetBundle) -> pd.DataFrame:
+        return predict_recoveries(events, inputs.graphs, shares, model, lag_s).toPandas()
+
     return ForwardScores(
         since,
         score_capacities_forward(hours, trial, bundle).toPandas(),
-        score_recoveries_forward(events, inputs.graphs, shares, trial, bundle),
+        score_recoveries_forward(predict(trial), predict(bundle) if bundle else None),
         forward_residuals(inputs.observations, since, settings.training, trial).toPandas(),
     )
 
@@ -193,7 +210,7 @@ def train_fleet(
         "code_version": code_version(),
         "curves": int(measured["curves"]),
     }
-    return Trained(assembled, scores, measured, gate, result, coverage)
+    return Trained(assembled, scores, measured, gate, result, coverage, bundle)
 
 
 def judge_fleet(

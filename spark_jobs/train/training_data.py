@@ -16,11 +16,11 @@ from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.lake import Lake
 from spark_jobs.timestamps import timestamp_column
+from spark_jobs.train.training_events import recent_events, with_capacity_after
 
 JOB = ("cluster", "job")
 OPERATOR = (*JOB, "operator")
 POINT = (*OPERATOR, "parallelism")
-RECENT_EVENTS = 20  # per job and kind; older ones are not typical of the present job
 RECENT_HELD = 20  # held-back observations per (operator, parallelism) on which models are scored
 RECENT_HELD_WINDOWS = 200  # per job, for latency
 RUNS_WITHIN = timedelta(days=1)
@@ -36,7 +36,7 @@ class Inputs:
     Attributes:
         as_of: nothing at or after it is in here.
         observations: of :func:`training_observations`.
-        events: of :func:`recent_events`.
+        events: of :func:`spark_jobs.train.training_events.recent_events`, with the capacity after them.
         graphs: of :func:`latest_graphs`.
         versions: Delta version of each table read.
     """
@@ -52,7 +52,7 @@ def read_inputs(lake: Lake, as_of: datetime, training: Training) -> Inputs:
     """Read what the models learn from."""
     renames = read_renames(lake, as_of - timedelta(days=training.lookback_days), as_of)
     observations = training_observations(follow_renames(lake.read(OBSERVATIONS), renames), as_of, training).persist()
-    events = recent_events(lake.read(RESCALES), as_of, training)
+    events = with_capacity_after(recent_events(lake.read(RESCALES), as_of, training), observations)
     graphs = latest_graphs(lake.read(JOB_GRAPHS), as_of, training)
     versions = {table.name: lake.version(table) for table in (OBSERVATIONS, RESCALES, JOB_GRAPHS)}
     return Inputs(as_of, observations, events, graphs, versions)
@@ -217,16 +217,6 @@ def held_windows(windows: DataFrame) -> DataFrame:
     age = F.row_number().over(Window.partitionBy(*JOB).orderBy(F.col("window_start").desc()))
     recent = windows.where("held").withColumn("age", age).where(F.col("age") <= RECENT_HELD_WINDOWS)
     return recent.select(*JOB, "utilisation", "latency_ms")
-
-
-def recent_events(rescales: DataFrame, as_of: datetime, training: Training) -> DataFrame:
-    """The most recent rescales and restarts per job and kind that were over before ``as_of``."""
-    since = as_of - timedelta(days=training.lookback_days)
-    age = F.row_number().over(Window.partitionBy(*JOB, "kind").orderBy(F.col("started_at").desc()))
-    over = (F.col("started_at") >= timestamp_column(since)) & (F.col("running_at") < timestamp_column(as_of))
-    recent = rescales.where(_dates(as_of, training) & over & F.col("downtime_s").isNotNull()).withColumn("age", age)
-    columns = ("kind", "started_at", "parallelism_after", "downtime_s", "catch_up_s", "load_per_s", "checkpoint_age_s")
-    return recent.where(F.col("age") <= RECENT_EVENTS).select(*JOB, *columns)
 
 
 def latest_graphs(graphs: DataFrame, as_of: datetime, training: Training) -> DataFrame:

@@ -15,12 +15,14 @@ from include.tables import OBSERVATIONS
 from include.version import code_version
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
+from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
     COVERAGE_PLOT,
     FORECAST_PLOT,
     GATE_PLOT,
     GATE_TABLE,
+    LATENCY_PLOT,
     OPERATOR_TABLE,
     PRIOR_TABLE,
     RECOVERY_PLOT,
@@ -30,7 +32,13 @@ from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
 from spark_jobs.train.gate_plot import gate_figure, gate_table
 from spark_jobs.train.interval_scores import coverage_figure
 from spark_jobs.train.train_fleet import Trained
-from spark_jobs.train.training_plots import capacity_figure, operator_table, prior_table, recovery_figure
+from spark_jobs.train.training_plots import (
+    capacity_figure,
+    latency_figure,
+    operator_table,
+    prior_table,
+    recovery_figure,
+)
 
 RESULT_TAG = "tidewise.result"  # the training's row of gold.model_versions as JSON, without as_of
 
@@ -53,7 +61,10 @@ def log_training(
     number = inputs.versions[OBSERVATIONS.name]
     path = f"{settings.paths.lake}/{OBSERVATIONS.relative_path}"
     where = f"{path}, Delta version {number}"
-    note = describe_training(inputs, settings.training, result, trained.measured, gate=trained.gate, source=where)
+    changes = describe_changes(bundle, trained.champion, trained.gate)
+    note = describe_training(
+        inputs, settings.training, result, trained.measured, gate=trained.gate, source=where, changes=changes
+    )
     source = DeltaDatasetSource(path=path, delta_table_version=number)
     dataset = MetaDataset(source, name=OBSERVATIONS.name, digest=str(result["observations_hash"]))
     scored = trained.scores.capacity.dropna(subset=["error"]).groupby(list(data.OPERATOR))["error"]
@@ -71,6 +82,7 @@ def log_training(
         mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
         mlflow.log_figure(coverage_figure(trained.coverage), COVERAGE_PLOT)
         mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
+        mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
         mlflow.log_table(gate_table(trained.gate), GATE_TABLE)
         mlflow.log_figure(gate_figure(trained.gate, trained.scores.forward.capacity), GATE_PLOT)
         store.log_bundle(bundle)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from models.job_models import CauseKind
+from models.recovery_intervals import is_inside_ahead
 from spark_jobs.train.build_bundle import Assembled
 from spark_jobs.train.forward_scores import ForwardScores
 from spark_jobs.train.gate import Gate
 from spark_jobs.train.gate_criteria import busy_or_all
-from spark_jobs.train.holdout_scores import recovery_errors
+from spark_jobs.train.recovery_scores import recovery_errors
+
+NEWEST_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ class Scores:
 
 def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
     """Return everything measured, by name; a measure without data is NaN."""
-    operators, recovery = assembled.operators, scores.recovery
+    operators, recovery = assembled.operators, scores.recovery.sort_values("started_at", ignore_index=True)
     capacity = busy_or_all(scores.capacity)
     errors = recovery_errors(recovery)
     both = capacity[["error", "champion_error"]].notna().all(axis=1)
@@ -34,7 +40,9 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
     comparable = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
     downtime = assembled.events["downtime_s"].to_numpy(float)
     still = downtime > 0
-    without = assembled.events["downtime_without_s"].to_numpy(float)[still]
+    before = assembled.events["downtime_before_s"].to_numpy(float)[still]
+    newest = newest_half(recovery)
+    covered = np.stack([is_inside_ahead(recovery["standardised"].to_numpy(float), place) for place in (0, 1)])
     curves = operators["slope_per_s"].notna()
     return {
         "capacity_mape": float(capacity["error"].mean()),
@@ -46,11 +54,14 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
         "champion_capacity_mape": float(capacity.loc[both, "champion_error"].mean()),
         "linear_capacity_mape": float(capacity["linear_error"].mean()),
         "latency_mape": float(scores.latency["error"].mean()),
-        "recovery_mape": _mean(errors[np.isfinite(errors)]),
-        "recovery_mape_without_resolution": _mean(np.abs(predicted - seen)[comparable] / seen[comparable]),
-        "recovery_events": float(comparable.sum()),
+        "recovery_mape": _mean(errors[newest & np.isfinite(errors)]),
+        "recovery_coverage_80": float(np.nanmean(covered[0, newest])) if comparable[newest].any() else float("nan"),
+        "recovery_coverage_95": float(np.nanmean(covered[1, newest])) if comparable[newest].any() else float("nan"),
+        **{f"recovery_mape_{kind}": error for kind, error in errors_by_kind(recovery[newest], errors[newest]).items()},
+        "recovery_mape_without_resolution": _mean((np.abs(predicted - seen) / seen)[newest & comparable]),
+        "recovery_events": float((newest & comparable).sum()),
         "recovery_predicted_unbounded": float(np.isinf(predicted).sum()),
-        "downtime_mape": _mean(np.abs(without - downtime[still]) / downtime[still]),
+        "downtime_mape": _mean(np.abs(before - downtime[still]) / downtime[still]),
         "events": float(len(downtime)),
         "operators": float(len(operators)),
         "curves": float(curves.sum()),
@@ -58,6 +69,18 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
         "curves_at_bound": float((operators["at_bound"] == True).sum()),  # noqa: E712 - None where there is no curve
         "curves_of_idle_operators": float((operators["idle"] == True).sum()),  # noqa: E712
     }
+
+
+def newest_half(recovery: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return (n,) which events are scored: each job's newer half, predicted from what came before them."""
+    place = recovery.groupby(["cluster", "job"])["started_at"].rank(method="first", ascending=False, pct=True)
+    return np.asarray(place.to_numpy(float) <= NEWEST_SHARE)
+
+
+def errors_by_kind(recovery: pd.DataFrame, errors: np.ndarray) -> dict[str, float]:
+    """Return the mean error of each kind of event, NaN without one."""
+    kinds = recovery["cause_kind"].to_numpy()
+    return {kind: _mean(errors[(kinds == kind) & np.isfinite(errors)]) for kind in get_args(CauseKind)}
 
 
 def gate_measures(gate: Gate) -> dict[str, float]:

@@ -73,8 +73,25 @@ def _draw_curve(axis: Axes, curve: CapacityCurve) -> None:
     axis.set_ylim(bottom=0)
 
 
+def latency_figure(bundle: FleetBundle, errors: pd.DataFrame) -> Figure:
+    """Draw the jobs' latency over utilisation, and how their errors on held-back windows are distributed."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for cluster, job in bundle.jobs()[:PANELS]:
+        model = bundle.for_job(cluster, job).latency
+        left.plot(model.knots, model.latency_at_knots_ms, lw=0.9)
+    left.set(xlabel="utilisation of the busiest operator", ylabel="latency, ms", yscale="log")
+    for column, colour, name in (("error", _CURVE, "challenger"), ("champion_error", _POINTS, "champion")):
+        known = np.sort(errors[column].dropna().to_numpy(float)) if column in errors else np.zeros(0)
+        if len(known):
+            right.plot(known, np.arange(1, len(known) + 1) / len(known), color=colour, label=name)
+            right.legend(fontsize=7)
+    right.set(xlabel="relative error of a held-back window", ylabel="share of windows at or below")
+    return figure
+
+
 def recovery_figure(recoveries: pd.DataFrame) -> Figure:
-    """Draw predicted against measured recovery; each event was predicted by a downtime learned without it."""
+    """Draw predicted against measured recovery with 80% intervals; each event was predicted from those before it."""
     figure = Figure(figsize=(5, 5), layout="constrained")
     axis = figure.subplots()
     known = np.isfinite(recoveries[["seen_s", "predicted_s"]].to_numpy(float)).all(axis=1)
@@ -82,13 +99,15 @@ def recovery_figure(recoveries: pd.DataFrame) -> Figure:
     for kind, colour in (("rescale", _CURVE), ("restart", _POINTS)):
         mine = seen[seen["kind"] == kind]
         axis.plot(mine["seen_s"], mine["predicted_s"], "o", color=colour, ms=4, label=f"{kind} ({len(mine)})")
-        earliest = np.maximum(mine["seen_s"] - mine["resolution_s"], 0)
-        axis.hlines(mine["predicted_s"], earliest, mine["seen_s"], color=colour, lw=0.6, alpha=0.4)
+        wide = np.exp(mine["factor_80"] * mine["sd_log"])
+        axis.vlines(
+            mine["seen_s"], mine["predicted_s"] / wide, mine["predicted_s"] * wide, color=colour, lw=0.6, alpha=0.4
+        )
     top = float(seen[["seen_s", "predicted_s"]].to_numpy(float).max(initial=1.0)) * 1.1
     axis.plot([0, top], [0, top], color="grey", lw=0.8)
     axis.set(
-        xlabel="measured recovery, s (line: true end lies between two samples)",
-        ylabel="predicted recovery, s",
+        xlabel="measured recovery, s",
+        ylabel="predicted recovery, s (line: 80% interval)",
         xlim=(0, top),
         ylim=(0, top),
     )

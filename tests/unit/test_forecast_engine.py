@@ -84,8 +84,9 @@ def test_gaps_zeros_and_resets_do_not_bend_the_forecast() -> None:
         (0, "no usable rate in the history"),
         (1, "only 30 minutes of history; holding the recent level"),
         (3, "only 90 minutes of history; holding the recent level"),
-        (DAY, "only 24 hours of history; holding the recent level"),
-        (2 * DAY - 1, "only 47 hours of history; holding the recent level"),
+        (DAY - 1, "only 23 hours of history; holding the recent level"),
+        (DAY, "only 24 hours of history; holding the day before"),
+        (2 * DAY - 1, "only 47 hours of history; holding the day before"),
         (2 * DAY, None),
     ],
 )
@@ -98,10 +99,28 @@ def test_a_short_history_falls_back_and_says_so(bins: int, reason: str | None) -
     if reason is None:
         assert made.method == ["blend"]
     else:
-        assert made.method == ["recent_level"]
+        assert made.method == ["day_before" if bins >= DAY else "recent_level"]
         assert made.champion.tolist() == [-1]
         assert (made.origins == 0).all()
     assert np.isfinite(made.quantiles).all() == bool(bins)
+
+
+def test_after_one_season_the_day_before_is_repeated() -> None:
+    rates = np.full((1, 10 * DAY), np.nan)
+    rates[0, -DAY:] = 1000.0 + 500.0 * np.sin(2 * np.pi * np.arange(DAY) / DAY)
+    q10, q50, q90, q95 = forecast_batch(rates, CALENDAR, ONE_DAY).quantiles[:, 0]
+    np.testing.assert_allclose(q50, rates[0, -DAY:])
+    assert (q10 < q50).all()
+    assert (q95 > q90).all()
+    assert np.ptp(q90 - q50) == pytest.approx(0.0, abs=1e-9)  # as wide at night as by day
+    assert q90[0] - q50[0] == pytest.approx(0.154 * 1000.0, rel=0.01)
+
+
+def test_a_season_of_which_little_was_measured_is_not_repeated() -> None:
+    rates = np.full((1, 10 * DAY), np.nan)
+    rates[0, -DAY::8] = 1000.0
+    made = forecast_batch(rates, CALENDAR, ONE_DAY)
+    assert made.method == ["recent_level"]
 
 
 def test_a_held_level_is_wide_and_widens() -> None:

@@ -144,7 +144,7 @@ def test_a_bad_forecast_is_shown_and_refuses_no_model() -> None:
     criteria = list_criteria(
         held(0.05, 0.05), NO_LATENCY, ForwardScores.none(), record, has_champion=True, tolerance=0.02
     )
-    forecast = criteria[-1]
+    forecast = criteria[-2]
     assert (forecast.name, forecast.is_worse, forecast.decides) == ("forecast", True, False)
     assert judge(criteria, has_champion=True, champion_knows=1).verdict is Verdict.PASSED
 
@@ -219,8 +219,10 @@ def test_the_figure_and_the_table_hold_every_criterion() -> None:
         "coverage": "not worse",
         "coverage_95": "not comparable",
         "recovery": "not comparable",
+        "recovery_coverage": "not comparable",
         "latency": "not comparable",
         "forecast": "not comparable",
+        "forecast_coverage": "not comparable",
     }
     assert all(table["reason"])
     assert isinstance(gate.criteria[0], Criterion)

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from include.settings import Training
+from models.bundle import FleetBundle
+from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import describe_training
 from spark_jobs.train.gate import compare, judge
 from spark_jobs.train.training_data import Inputs
@@ -50,9 +53,42 @@ def test_says_what_it_learnt_from_what_the_gate_compared_and_where_the_plots_are
         "No criterion found it worse than the champion, and plans use it from now on.",
         "`gate.png` and `gate.json`",
         "capacity 1.6% of 5,000 observations, 81.0% of them inside the 80% band",
-        "recovery time unknown of 0 events; latency 7.9%",
+        "recovery time unknown of 0 events, each predicted from those before it",
+        "of them inside the 80% interval; latency 7.9%",
         "`capacity_curves.png`",
         "`recovery.png`",
         "`operators.json`",
     ):
         assert told in text
+
+
+def bundle(version: str, downtime_s: float, jobs: dict[str, float]) -> FleetBundle:
+    """Jobs of one operator that was observed with two subtasks at the given rate."""
+    latency = LatencyModel(np.zeros(0), np.zeros(0))
+    recovery = RecoveryModel(downtime_s, 1.0, 90.0, 1.0, 10.0, 3)
+    models = {}
+    for name, rate in jobs.items():
+        grid, at = np.arange(1, 5), np.array([2])
+        curve = CapacityCurve(grid, rate / 2 * grid, grid * 1.0, at, np.array([rate]), rate / 2)
+        models["eu", name] = JobModels({"map": curve}, {"map": 1.0}, recovery, latency)
+    return FleetBundle.from_models(version, models)
+
+
+def test_ten_lines_tell_what_changed_since_the_champion() -> None:
+    worse = compare("latency", "latency error", OTHERS + 0.5, ERRORS, against="champion", tolerance=0.02)
+    gate = judge([HELD, AHEAD, worse], has_champion=True, champion_knows=1)
+    champion = bundle("old", 40.0, {"rides": 100.0, "gone": 50.0})
+    lines = describe_changes(bundle("new", 30.0, {"rides": 110.0, "fresh": 70.0}), champion, gate)
+    assert len(lines) <= 10
+    text = " ".join(lines)
+    for told in (
+        "`old`",
+        "Jobs: 2 -> 2; 1 new (eu/fresh); 1 gone (eu/gone).",
+        "most at rides/map with 2 subtasks (+10.0%); 1 points are new",
+        "rescale 40.0 -> 30.0 s",
+        "Better: capacity_held 1.63% against 1.70%.",
+        "Worse, beyond the tolerance: latency 51.70% against 1.63%.",
+        "Not comparable: recovery.",
+    ):
+        assert told in text
+    assert describe_changes(champion, None, gate) == ["There was no champion before: this is the first model."]

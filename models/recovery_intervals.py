@@ -1,0 +1,64 @@
+"""Intervals of recovery times: relative errors of past predictions, over a scale that grows near saturation.
+
+R = D + load (I + D) / (capacity - load) grows by (R - D) / R / (1 - u) per relative change of the load, u = load /
+capacity.  So the errors of log R are divided by
+
+    s = sqrt(DOWNTIME_SD^2 + (LOAD_SD (1 - D / R) / (1 - u))^2)
+
+and their quantile over past events times s is half an interval (split conformal prediction: Lei et al. 2018,
+"Distribution-free predictive inference for regression", with a scale as in their section 5.2).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from models.arrays import Floats
+
+DOWNTIME_SD = 0.08
+LOAD_SD = 0.05
+LEVELS = (0.8, 0.95)
+_NORMAL = (1.2816, 1.96)
+LEAST_EVENTS = 20
+"""With fewer past events the factors are those of a normal distribution."""
+RECENT_EVENTS = 200
+"""The factors are of so many newest events."""
+_MOST_BUSY = 0.98
+
+
+def error_scale(predicted_s: Floats, downtime_s: Floats, utilisation: Floats) -> Floats:
+    """Return s, (n,)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        growth = (1.0 - downtime_s / predicted_s) / (1.0 - np.minimum(utilisation, _MOST_BUSY))
+    return np.asarray(np.hypot(DOWNTIME_SD, LOAD_SD * np.where(np.isfinite(growth), growth, 0.0)))
+
+
+def standardise_errors(seen_s: Floats, predicted_s: Floats, scale: Floats) -> Floats:
+    """Return |log (seen / predicted)| / s, (n,), NaN where one is not known or not positive."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.abs(np.log(seen_s / predicted_s)) / scale
+    return np.asarray(np.where(np.isfinite(error), error, np.nan))
+
+
+def find_factors(errors: Floats) -> tuple[float, float]:
+    """Return the factors of LEVELS from standardised errors (n,): the ceil((n + 1) level)-th smallest."""
+    known = np.sort(errors[np.isfinite(errors)])
+    if len(known) < LEAST_EVENTS:
+        return _NORMAL
+    ranks = (min(len(known), math.ceil((len(known) + 1) * level)) - 1 for level in LEVELS)
+    low, high = (float(known[rank]) for rank in ranks)
+    return low, high
+
+
+def is_inside_ahead(errors: Floats, level: int) -> Floats:
+    """Return (n,) 1 where an event in order of time lies inside the interval from the events before it, 0 outside.
+
+    NaN where an error is not known.  ``level`` is a place in LEVELS.
+    """
+    inside = np.full(len(errors), np.nan)
+    for place in range(len(errors)):
+        if np.isfinite(errors[place]):
+            inside[place] = float(errors[place] <= find_factors(errors[max(0, place - RECENT_EVENTS) : place])[level])
+    return inside

@@ -1,0 +1,104 @@
+"""What changed since the champion, in at most ten lines for a reviewer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Floats
+from models.bundle import FleetBundle
+from spark_jobs.train.gate import Criterion, Gate
+
+MOST_LINES = 10
+NAMES_SHOWN = 3
+
+
+def describe_changes(new: FleetBundle, champion: FleetBundle | None, gate: Gate) -> list[str]:
+    """Return the lines, without a mark before them.
+
+    Args:
+        new: the challenger.
+        champion: the model in use; None before the first.
+        gate: what was compared.
+    """
+    if champion is None:
+        return ["There was no champion before: this is the first model."]
+    lines = [
+        f"Champion: `{champion.model_version}`.",
+        _jobs(set(new.jobs()), set(champion.jobs())),
+        f"Operators with a capacity curve: {_curves(champion)} -> {_curves(new)}.",
+        _capacities(new, champion),
+        _downtimes(new, champion),
+        _factors(new, champion),
+        _criteria("Better", [one for one in gate.criteria if one.is_comparable and one.challenger < one.reference]),
+        _criteria("Worse, within the tolerance", [one for one in gate.criteria if _is_slightly_worse(one)]),
+        _criteria("Worse, beyond the tolerance", [one for one in gate.criteria if one.is_worse]),
+        "Not comparable: " + (", ".join(one.name for one in gate.criteria if not one.is_comparable) or "nothing") + ".",
+    ]
+    return lines[:MOST_LINES]
+
+
+def _jobs(new: set[tuple[str, str]], old: set[tuple[str, str]]) -> str:
+    parts = [
+        f"{len(names)} {word} ({', '.join('/'.join(name) for name in sorted(names)[:NAMES_SHOWN])}"
+        f"{', ...' if len(names) > NAMES_SHOWN else ''})"
+        for word, names in (("new", new - old), ("gone", old - new))
+        if names
+    ]
+    return f"Jobs: {len(old)} -> {len(new)}" + (f"; {'; '.join(parts)}" if parts else "") + "."
+
+
+def _curves(bundle: FleetBundle) -> int:
+    return int((bundle.arrays["grid_count"] > 0).sum())
+
+
+def _observed(bundle: FleetBundle) -> dict[tuple[str, str, str, int], float]:
+    """Return the expected capacity of each operator at each parallelism at which it was observed."""
+    arrays, names = bundle.arrays, bundle.operators()
+    owner = np.repeat(np.arange(len(names)), arrays["observed_count"])
+    begin = np.cumsum(arrays["grid_count"]) - arrays["grid_count"]
+    mean = arrays["mean_per_s"][begin[owner] + arrays["observed"] - 1]
+    pairs = zip(owner.tolist(), arrays["observed"].tolist(), mean.tolist(), strict=True)
+    return {(*names[row], parallelism): per_s for row, parallelism, per_s in pairs}
+
+
+def _capacities(new: FleetBundle, champion: FleetBundle) -> str:
+    ours, theirs = _observed(new), _observed(champion)
+    common = sorted(ours.keys() & theirs.keys())
+    if not common:
+        return "Capacities: no operator was observed at the same parallelism by both."
+    change = np.array([ours[key] / theirs[key] - 1.0 for key in common])
+    most = int(np.argmax(np.abs(change)))
+    _, job, operator, parallelism = common[most]
+    added = len(ours.keys() - theirs.keys())
+    return (
+        f"Capacities where both observed: {np.median(np.abs(change)):.1%} apart in the median, most at "
+        f"{job}/{operator} with {parallelism} subtasks ({change[most]:+.1%}); {added} points are new."
+    )
+
+
+def _downtimes(new: FleetBundle, champion: FleetBundle) -> str:
+    ours, theirs = (np.median(each.arrays["recovery"][:, [0, 2]], axis=0) for each in (new, champion))
+    return (
+        f"Downtime, median of the jobs: rescale {theirs[0]:.1f} -> {ours[0]:.1f} s, "
+        f"restart {theirs[1]:.1f} -> {ours[1]:.1f} s."
+    )
+
+
+def _factors(new: FleetBundle, champion: FleetBundle) -> str:
+    ours, theirs = (_factor(each.arrays["recovery"]) for each in (new, champion))
+    known = f"{theirs:.2f}" if theirs == theirs else "none"  # noqa: PLR0124 - NaN alone differs from itself
+    return f"Width of recovery's 80% interval, in units of its scale: {known} -> {ours:.2f}."
+
+
+def _factor(recovery: Floats) -> float:
+    """Return the fleet's factor; NaN of a model that was made before there were intervals."""
+    return float(recovery[0, -2]) if len(recovery) and recovery.shape[1] > 6 else float("nan")
+
+
+def _is_slightly_worse(one: Criterion) -> bool:
+    return one.is_comparable and not one.is_worse and one.challenger > one.reference
+
+
+def _criteria(word: str, criteria: list[Criterion]) -> str:
+    told = ", ".join(f"{one.name} {one.challenger:.2%} against {one.reference:.2%}" for one in criteria)
+    return f"{word}: {told or 'nothing'}."

@@ -1,0 +1,147 @@
+"""Recovery times as they were to be expected, beside those that were seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.domain.graph import GraphError, JobGraph, Operator
+from models.arrays import Floats
+from models.bundle import BundleError, FleetBundle
+from models.job_models import closed_form_recovery_s
+from models.recovery_intervals import LEVELS, error_scale, standardise_errors
+from models.recovery_labels import find_catch_up_s
+from models.topology import source_capacity
+from spark_jobs.train.training_data import JOB
+
+_KINDS = (
+    "kind STRING, cause_kind STRING, started_at TIMESTAMP, resolution_s DOUBLE, seen_s DOUBLE, predicted_s DOUBLE, "
+    "standardised DOUBLE, factor_80 DOUBLE, factor_95 DOUBLE, sd_log DOUBLE"
+)
+
+
+def predict_recoveries(
+    events: DataFrame, graphs: DataFrame, shares: DataFrame, bundle: FleetBundle, caught_up_lag_s: float
+) -> DataFrame:
+    """Predict the recovery of each event beside the measured one (null: none).
+
+    The downtime is the event's ``downtime_before_s`` where it has one, which comes from the events before it; else the
+    bundle's own.  The age of the checkpoint and the load are the event's own: they are known when it happens.
+
+    Args:
+        events: rows of Inputs.events.
+        graphs: of the jobs.
+        shares: of their sources.
+        bundle: predicts.
+        caught_up_lag_s: see the settings of ingestion.
+    """
+    nodes = graphs.groupBy(*JOB).agg(F.collect_list(F.struct("operator", "upstream")).alias("graph"))
+    joined = events.join(nodes, on=list(JOB), how="inner").join(shares, on=list(JOB), how="inner")
+    shared = events.sparkSession.sparkContext.broadcast(bundle)
+
+    def predict(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for rows in frames:
+            yield _predict_batch(shared.value, rows, caught_up_lag_s)
+
+    return joined.mapInPandas(predict, ", ".join(f"{name} STRING" for name in JOB) + ", " + _KINDS)
+
+
+def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
+    before, after = (rows[name].to_numpy(float) for name in ("load_per_s", "load_after_per_s"))
+    after = np.where(np.isfinite(after), after, before)
+    names = {
+        "shown_s": "catch_up_s",
+        "unseen_s": "unseen_s",
+        "emitted": "emitted_records",
+        "pending": "pending_records",
+    }
+    catch_up_s, resolution_s = find_catch_up_s(
+        **{key: rows[name].to_numpy(float) for key, name in names.items()},
+        load_per_s=after,
+        capacity_per_s=rows["capacity_after_per_s"].to_numpy(float),
+        caught_up_lag_s=caught_up_lag_s,
+    )
+    # The load of the time between the stop and the end of the catch-up lies between those before and after.
+    loads = np.where(np.isfinite(before), 0.5 * (before + after), after)
+    found = [
+        _predict(bundle, row, load, caught_up_lag_s) for row, load in zip(rows.to_dict("records"), loads, strict=True)
+    ]
+    predicted_s, downtime_s, utilisation, factor_80, factor_95 = np.array(found, float).reshape(-1, 5).T
+    seen_s = rows["downtime_s"].to_numpy(float) + catch_up_s
+    scale = error_scale(predicted_s, downtime_s, utilisation)
+    return rows[[*JOB, "kind", "cause_kind", "started_at"]].assign(
+        resolution_s=resolution_s,
+        seen_s=seen_s,
+        predicted_s=predicted_s,
+        standardised=standardise_errors(seen_s, predicted_s, scale),
+        factor_80=factor_80,
+        factor_95=factor_95,
+        sd_log=scale,
+    )
+
+
+def _predict(
+    bundle: FleetBundle, event: dict[Any, Any], load_per_s: float, caught_up_lag_s: float
+) -> tuple[float, float, float, float, float]:
+    """Return recovery, downtime, utilisation and interval factors of one event; NaN where a bundle cannot say."""
+    unknown = (float("nan"),) * 5
+    try:
+        models = bundle.for_job(event["cluster"], event["job"])
+        nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
+        graph = JobGraph.from_operators(nodes)
+    except (BundleError, GraphError):
+        return unknown
+    rates, parallelism = dict(event["source_rates"]), dict(event["parallelism_after"])
+    capacity = {
+        name: float(curve.mean_per_s[parallelism[name] - 1])
+        for name, curve in models.capacity.items()
+        if name in graph.names and 1 <= parallelism.get(name, 0) <= len(curve.mean_per_s)
+    }
+    total = sum(rates.get(source, 0.0) for source in graph.sources)
+    if not capacity or not total or not np.isfinite(load_per_s):
+        return unknown
+    mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
+    sustained = source_capacity(graph, models.selectivity, mix, capacity)
+    recovery = models.recovery
+    downtime_s = event.get("downtime_before_s", float("nan"))
+    if not np.isfinite(downtime_s):
+        downtime_s = recovery.downtime_s(event["cause_kind"], _float(event["state_size_bytes"]))
+    age_s = _float(event["checkpoint_age_s"])
+    replay_s = 0.0
+    if event["kind"] == "restart" and event["cause_kind"] != "upgrade":
+        replay_s = age_s if np.isfinite(age_s) else recovery.checkpoint_interval_s
+    # Caught up means a small backlog, not none.
+    whole_s = closed_form_recovery_s(downtime_s, replay_s - caught_up_lag_s, load_per_s, sustained)
+    recovery_s = max(float(whole_s), float(downtime_s))
+    return recovery_s, float(downtime_s), load_per_s / sustained, recovery.factor_80, recovery.factor_95
+
+
+def _float(value: object) -> float:
+    return float("nan") if value is None else float(str(value))
+
+
+def recovery_errors(recoveries: pd.DataFrame) -> Floats:
+    """Return the relative error of each event, (n,), NaN where recovery was not measured or is not predicted to end.
+
+    Where the records do not tell when a catch-up ended between two samples, the true recovery lies within the
+    resolution before what was seen: a prediction in that range has no error.
+    """
+    seen, predicted, resolution = (
+        recoveries[name].to_numpy(float) for name in ("seen_s", "predicted_s", "resolution_s")
+    )
+    known = np.isfinite(seen) & np.isfinite(predicted) & (seen > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        beyond = np.maximum(predicted - seen, 0.0) + np.maximum(seen - resolution - predicted, 0.0)
+        return np.asarray(np.where(known, beyond / seen, np.nan), float)
+
+
+def is_inside(recoveries: pd.DataFrame, level: float) -> Floats:
+    """Return (n,) 1 where an event lies inside the bundle's interval of a level, 0 outside, NaN without either."""
+    error = recoveries["standardised"].to_numpy(float)
+    factor = recoveries["factor_80" if level == LEVELS[0] else "factor_95"].to_numpy(float)
+    return np.asarray(np.where(np.isfinite(error), error <= factor, np.nan), float)

@@ -1,0 +1,48 @@
+"""Downtimes by the size of the state, each expected from the events before it alone."""
+
+import numpy as np
+import pytest
+
+from models.downtime import MOST_FACTOR, fit_downtimes, state_factor
+
+
+def events(count: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(3)
+    state = random.uniform(1e9, 9e9, count)
+    return (20.0 + state / 2e8) * np.exp(noise * random.standard_normal(count)), state
+
+
+def test_the_state_explains_downtimes() -> None:
+    seconds, state = events(40)
+    job = np.zeros(40, np.int64)
+    found = fit_downtimes(seconds, state, job, 1, 40.0)
+    blind = fit_downtimes(seconds, np.full(40, np.nan), job, 1, 40.0)
+    late = slice(20, None)
+    error = np.abs(found.before_s - seconds)[late] / seconds[late]
+    assert error.mean() < 0.08
+    assert error.mean() < 0.6 * (np.abs(blind.before_s - seconds)[late] / seconds[late]).mean()
+    assert found.slope[0] == pytest.approx(0.55, abs=0.15)
+
+
+def test_an_event_is_expected_from_earlier_ones_alone() -> None:
+    seconds, state = events(12)
+    job = np.array([0, 1] * 6)
+    before = fit_downtimes(seconds, state, job, 2, 40.0).before_s
+    for stop in range(1, 13):
+        alone = fit_downtimes(seconds[:stop], state[:stop], job[:stop], 2, 40.0).before_s
+        np.testing.assert_array_equal(alone, before[:stop])
+
+
+def test_without_events_the_prior_stands_and_jobs_without_any_have_no_slope() -> None:
+    found = fit_downtimes(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 3, 40.0)
+    assert found.before_s.shape == (0,)
+    assert (found.slope == 0).all()
+    assert np.isnan(found.state_bytes).all()
+    first = fit_downtimes(np.array([10.0]), np.array([1e9]), np.zeros(1, np.int64), 1, 40.0)
+    assert first.before_s[0] == pytest.approx(40.0)
+
+
+def test_an_unknown_or_strange_size_changes_little() -> None:
+    slope = np.full(4, 0.5)
+    factor = state_factor(slope, np.array([np.nan, 1e9, 1e15, 0.0]), np.array([1e9, 0.0, 1e9, 1e9]))
+    np.testing.assert_allclose(factor, [1.0, 1.0, MOST_FACTOR, 0.5])

@@ -1,0 +1,54 @@
+"""The end of a catch-up between two polls, and intervals that cover what comes."""
+
+import numpy as np
+import pytest
+
+from models.recovery_intervals import error_scale, find_factors, is_inside_ahead, standardise_errors
+from models.recovery_labels import find_catch_up_s
+
+LOAD, CAPACITY, DOWN_S, LAG_S = 1000.0, 1600.0, 40.0, 5.0
+CATCH_UP_S = (DOWN_S - LAG_S) * LOAD / (CAPACITY - LOAD)  # until the backlog is 5 s of input
+
+
+def found(shown_s: float, unseen_s: float, **changed: float) -> tuple[float, float]:
+    """A poll ``shown_s`` after RUNNING, of a job that stood still for DOWN_S and then worked at its capacity."""
+    whole_s = DOWN_S * LOAD / (CAPACITY - LOAD)
+    emitted = CAPACITY * whole_s + LOAD * (shown_s - whole_s)
+    values = {"shown_s": shown_s, "unseen_s": unseen_s, "emitted": emitted, "pending": 0.0}
+    values |= {"load_per_s": LOAD, "capacity_per_s": CAPACITY} | changed
+    catch_up, resolution = find_catch_up_s(
+        **{name: np.array([value]) for name, value in values.items()}, caught_up_lag_s=LAG_S
+    )
+    return float(catch_up[0]), float(resolution[0])
+
+
+def test_the_records_tell_when_a_catch_up_ended_between_two_polls() -> None:
+    assert found(300.0, 300.0) == (pytest.approx(CATCH_UP_S), 0.0)
+
+
+def test_what_the_polls_showed_stands_above_what_the_records_tell() -> None:
+    assert found(300.0, 100.0)[0] == 200.0  # a poll 200 s after RUNNING still showed the backlog
+    assert found(80.0, 80.0, emitted=1e9)[0] == 80.0
+
+
+@pytest.mark.parametrize("changed", [{"emitted": np.nan}, {"capacity_per_s": np.nan}, {"capacity_per_s": 900.0}])
+def test_without_the_records_the_poll_counts_with_its_resolution(changed: dict[str, float]) -> None:
+    assert found(300.0, 120.0, **changed) == (300.0, 120.0)
+
+
+def test_intervals_cover_and_widen_near_saturation() -> None:
+    random = np.random.default_rng(1)
+    n = 2000
+    utilisation = random.uniform(0.2, 0.9, n)
+    downtime = np.full(n, 40.0)
+    predicted = downtime / (1 - utilisation)
+    scale = error_scale(predicted, downtime, utilisation)
+    seen = predicted * np.exp(1.7 * scale * random.standard_normal(n))
+    errors = standardise_errors(seen, predicted, scale)
+    assert 0.77 < np.nanmean(is_inside_ahead(errors, 0)[50:]) < 0.83
+    assert 0.93 < np.nanmean(is_inside_ahead(errors, 1)[50:]) < 0.97
+    assert scale[utilisation.argmax()] > 2 * scale[utilisation.argmin()]
+
+
+def test_few_events_have_the_factors_of_a_normal_distribution() -> None:
+    assert find_factors(np.array([0.1, np.nan])) == (1.2816, 1.96)
