@@ -7,6 +7,7 @@ from dataclasses import replace
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import bound_times
 from models.control.limits import DAY_S
+from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
 
 _LATE_KEPT = 8  # given-up targets that are remembered: a request is never that late
@@ -58,6 +59,7 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
         unfilled=None,
         to_judge=None if request.is_rollback else request,
         confirmed_at_s=now_s,
+        lost=None,
     )
 
 
@@ -73,7 +75,11 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         last_change_at_s=history.last_change_at_s,
         held_until_s=history.held_until_s,
         held_because=history.held_because,
+        submitted_at_s=case.observed.submitted_at_s,
+        lost=find_lost(history, case.observed),
     )
+    if begun.lost is not None:
+        return begun
     if history.job_id is None or _is_unchanged(history, case.observed):
         return begun
     return _hold_foreign(begun, case, "the job was deployed anew, with another parallelism")
@@ -100,6 +106,7 @@ def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
         last_change_at_s=case.now_s,
         to_judge=None,
         unfilled=None,
+        lost=None,
     )
 
 

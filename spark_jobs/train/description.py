@@ -9,6 +9,7 @@ from include.utc import format_utc
 from spark_jobs.train.gate import Gate, Verdict
 from spark_jobs.train.training_data import Inputs
 
+COVERAGE_PLOT = "coverage.png"
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
 GATE_PLOT, GATE_TABLE = "gate.png", "gate.json"
 OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
@@ -50,6 +51,9 @@ def describe_training(
 {measured["capacity_held"]:,.0f} observations, {_percent(measured["capacity_coverage_80"])} of them inside the 80% band;
 recovery time {_percent(measured["recovery_mape"])} of {measured["recovery_events"]:,.0f} events; latency
 {_percent(measured["latency_mape"])}.
+
+**Intervals**, calibrated on hours ahead of a trial and checked on later ones: the 80% interval held
+{_percent(measured["coverage_80_all"])}, that of 95% {_percent(measured["coverage_95_all"])} (`{COVERAGE_PLOT}`).
 
 **Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
 (predicted against seen), `{FORECAST_PLOT}` (the forecast's methods, once there are forecasts),

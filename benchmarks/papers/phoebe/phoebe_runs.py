@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,8 @@ SYSTEMS = (
     _phoebe(PROTOTYPE, PhoebeOptions(rule="logged")),
     _phoebe(ALGORITHM_1, PhoebeOptions(rule="algorithm 1")),
     _phoebe(LOOSER, PhoebeOptions(rule="algorithm 1", recovery_target_s=240.0)),
+    # The text evaluates every ten minutes; the prototype looks every minute and waits ten after a change.
+    replace(_phoebe("Phoebe600", PhoebeOptions(rule="logged")), poll_s=600),
     System("TWRES", make=Twres),
     _reactive("Reactive", phoebe_setup.REACTIVE_TARGET),
     _reactive("Reactive80", phoebe_setup.REACTIVE_DEFAULT_TARGET),
