@@ -94,7 +94,7 @@ class LocalApi:
             header_params=headers,
             body=body,
             auth_settings=["BearerToken"],
-            response_types_map={200: "object", 201: "object"},
+            response_type="object",
         )
         return reply[0]
 
