@@ -38,6 +38,10 @@ doctor: python  ## whether it will work here: machine, settings, clusters, lake,
 init: setup  ## write a tidewise.toml for a cluster of yours; ARGS="--rest-url http://jobmanager:8081"
 	@$(PY) -m cli.init $(ARGS)
 
+.PHONY: manifests
+manifests: setup  ## rights, network policy, monitoring and Argo CD for clusters under Kubernetes; ARGS="--out DIR"
+	@$(PY) -m cli.manifests $(ARGS)
+
 .PHONY: backtest
 backtest: setup  ## after `make run`: what each policy would have cost on the jobs' own last week
 	@$(PY) -m cli.backtest $(ARGS)
@@ -88,7 +92,7 @@ bench: setup  ## measure ingest, training, forecast and an hourly pass; writes o
 	@$(PY) -m benchmarks $(ARGS)
 
 .PHONY: papers
-papers: setup  ## the papers' experiments in simulation, ours beside published; PAPER=conttune for one of them
+papers: setup  ## the papers' experiments in simulation; writes docs/papers.md; PAPER=conttune; ARGS="--live" on real Flink
 	@PAPER="$(PAPER)" $(PY) -m benchmarks.papers $(ARGS)
 
 .PHONY: replay
@@ -113,7 +117,8 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
 .PHONY: test-long
-test-long: setup  ## kills at random moments, two hours of Flink beside Prometheus, a job on Kafka (3 hours)
+test-long: setup  ## 100,000 transitions of the controller, kills at random moments, real parts for hours (4 hours)
+	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py --timeout 3600 $(ARGS)
 	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/spark/test_stages_survive_kills.py -m long --durations=20 $(ARGS)
 
 .PHONY: check

@@ -22,7 +22,9 @@ BENCHMARKS = (
     "live_windows",
     "controller_ticks",
     "collection",
+    "models",
 )
+BESIDE_A_COMMIT = ("models",)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = CommandParser(prog="bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--json", type=Path, default=Path("out/bench.json"), help="where the figures go")
+    parser.add_argument("--commit", help=f"measure this commit too, beside the change: {', '.join(BESIDE_A_COMMIT)}")
     chosen = parser.parse_args(argv)
     unknown = set(chosen.names) - set(BENCHMARKS)
     if unknown:
@@ -42,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     found: list[Measurement] = []
     for name in chosen.names or BENCHMARKS:
         with console.status(f"measuring {name}"), tempfile.TemporaryDirectory(prefix=f"tidewise-{name}-") as work:
-            found += importlib.import_module(f"benchmarks.{name}").run(Path(work))
+            options = {"commit": chosen.commit} if name in BESIDE_A_COMMIT else {}
+            found += importlib.import_module(f"benchmarks.{name}").run(Path(work), **options)
         console.print(f"{name} done")
         write(found, chosen.json)
     show(found, console)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from benchmarks.conformance_cases import Json, Outcome, attempt, differences, number
+from include.settings import PROJECT
+from models.policies.phoebe.capacity_profile import LatencyClasses
 from models.policies.phoebe.rule import Candidate, Decision, logged_rule
 
 _CHECKED = ("valid_rec", "valid_both", "first_valid", "decision")
@@ -38,17 +44,20 @@ def as_logged(decision: Decision) -> dict[str, Any]:
 def candidates(case: Json) -> dict[int, Candidate]:
     """Return the candidates of a logged step.
 
-    The log gives no latency classes, only which scale-outs pass both tests: those are normal.  A scale-out that does
-    not recover in time is left out of the decision whatever its class.
+    The log gives predicted latencies and not their classes.  These come from the clusters of the one published profile
+    (Section III-D), never from the decision that is to be found.
     """
-    normal = set(case["valid_both"])
-    latency = case["latency"]
+    latency_ms = np.array([number(case["latency"][scale_out]) for scale_out in case["rec_time"]])
+    kinds = np.where(np.isfinite(latency_ms), latency_classes().classify(np.nan_to_num(latency_ms)), 1)
     return {
-        int(scale_out): Candidate(
-            scale_out=int(scale_out),
-            recovery_s=number(recovery_s),
-            latency_ms=number(latency[scale_out]),
-            latency_class=0 if int(scale_out) in normal else 1,
-        )
-        for scale_out, recovery_s in case["rec_time"].items()
+        int(scale_out): Candidate(int(scale_out), number(recovery_s), float(latency), int(kind))
+        for (scale_out, recovery_s), latency, kind in zip(case["rec_time"].items(), latency_ms, kinds, strict=True)
     }
+
+
+@lru_cache(maxsize=1)
+def latency_classes() -> LatencyClasses:
+    """Return the clusters of the latencies that the published profiling phase measured without a backlog."""
+    with (PROJECT / "data" / "cases" / "phoebe_profile_cars.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["isBckPres"] == "0"]
+    return LatencyClasses.fit([float(row["avgLat"]) for row in rows])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,9 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from cli.dag_runner import REPLY
+from cli.process_group import PATIENCE_S, end_group
 from include.settings import PROJECT
 
-PATIENCE_S = 15.0
 _STAGE_STARTS = re.compile(r"tidewise: stage (\S+) starts")
 _CAUSE = re.compile(r"tidewise: stage \S+ failed: .*?(?=\s+\[airflow\.|$)")
 
@@ -72,14 +69,16 @@ class DagClient:
         if self._child.stdin:
             self._child.stdin.close()
         # After a failure or a Ctrl-C the running task and its spark-submit must not outlive this process.
-        for how in (None, signal.SIGTERM, signal.SIGKILL) if kind is None else (signal.SIGTERM, signal.SIGKILL):
-            if how is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self._child.pid, how)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(timeout=PATIENCE_S)
-                break
+        if kind is not None or not self._ends_by_itself():
+            end_group(self._child)
         self._file.close()
+
+    def _ends_by_itself(self) -> bool:
+        try:
+            self._child.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def run(self, dag_id: str, conf: Mapping[str, str]) -> DagResult:
         """Run one DAG with parameters.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cli.embedded import LOOPBACK
+from cli.process_group import end_group
 from cli.progress import ProgressLog
 from include.settings import PROJECT, Settings
 from include.spark.submission import prepare_submission
@@ -20,7 +19,6 @@ from include.stages import StageRequest
 _STAGE_STARTS = re.compile(r"^tidewise: stage (\S+) starts")
 _PROGRESS = re.compile(r"^tidewise: progress (\S+) (\d+) of (\d+)")
 _CAUSE = re.compile(r"^tidewise: stage \S+ failed: .*")
-PATIENCE_S = 15.0
 
 
 class ApplicationError(RuntimeError):
@@ -77,10 +75,5 @@ def _started(command: Sequence[str], environment: dict[str, str]) -> Iterator[su
         yield child
         child.wait()
     except BaseException:
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, how)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=PATIENCE_S)
-                break
+        end_group(child)
         raise

@@ -1,4 +1,4 @@
-"""The champion's recovery models, read again only when another version has become champion."""
+"""The champion's models, read again only when another version has become champion."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 from include.settings import Mlflow
 from models.bundle import BundleError, FleetBundle
-from models.job_models import RecoveryModel
-from models.recovery import UNTRAINED
+from models.job_models import JobModels
 
 _SQLITE = "sqlite:///"
 log = logging.getLogger(__name__)
@@ -45,14 +44,14 @@ class ChampionReader:
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
 
-    def recovery_of(self, cluster: str, job: str) -> RecoveryModel:
-        """Return how long a job's rescales are expected to take."""
+    def models_of(self, cluster: str, job: str) -> JobModels | None:
+        """Return a job's models; None without a champion, and for a job that no training saw."""
         if self.bundle is None:
-            return UNTRAINED
+            return None
         try:
-            return self.bundle.for_job(cluster, job).recovery
-        except BundleError:  # a job that no training saw
-            return UNTRAINED
+            return self.bundle.for_job(cluster, job)
+        except BundleError:
+            return None
 
     @property
     def model_version(self) -> str | None:

@@ -11,11 +11,11 @@ from typing import Protocol
 from controller.control_job import Actuator, Controller, JobTask, LeaseLostError, RequestUnknownError
 from controller.control_log import Provenance
 from controller.delta_log import DeltaControlLog
-from controller.evaluation import JobView
-from controller.flink_actuator import ObservedOnce
+from controller.job_view import JobView
 from controller.leases import Lease
 from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure
+from controller.observed_once import ObservedOnce
 from controller.rescale_outcomes import RescaleOutcome
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
@@ -62,6 +62,7 @@ class ClusterControl:
         clock: epoch seconds.
         late_after_s: records that wait for longer are late.
         is_rehearsal: whether nothing may be sent, whatever the mode.
+        express: returns an intention in the terms of what the actuator observes.
         outcomes: rescales that were judged and are not written yet.
     """
 
@@ -73,6 +74,7 @@ class ClusterControl:
     clock: Callable[[], float]
     late_after_s: float
     is_rehearsal: bool = False
+    express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
     outcomes: list[RescaleOutcome] = field(default_factory=list)
     _before: dict[str, tuple[str, Measurements]] = field(default_factory=dict)
     _has_lease: bool = False
@@ -121,7 +123,7 @@ class ClusterControl:
 
     def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-        return Controller(observed, self.log, self.lease.check, self.clock).control_jobs(tasks)
+        return Controller(observed, self.log, self.lease.check, self.clock, self.express).control_jobs(tasks)
 
     def release(self) -> None:
         """Give the lease back, so that the next controller need not wait for its end."""

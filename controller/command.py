@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from controller.loop import run_ticks, warm_up
+from controller.loop import poll_once, run_ticks, warm_up
 from controller.recent_files import list_clusters
 from controller.tick import TickSummary
 from controller.wiring import build_ticker
@@ -30,7 +30,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="controller", description=__doc__)
     when = parser.add_mutually_exclusive_group()
     when.add_argument("--as-of", help="make one tick at this time (ISO 8601, UTC), without any request to a cluster")
-    when.add_argument("--once", action="store_true", help="make one tick now, from the raw files and the clusters")
+    when.add_argument("--once", action="store_true", help="poll every cluster once and make one tick")
     when.add_argument("--until", help="go on until this time (ISO 8601, UTC); default: until it is stopped")
     when.add_argument("--seconds", type=float, help="go on for so long")
     parser.add_argument("--cluster", action="append", help="only this cluster; may be given several times")
@@ -78,6 +78,8 @@ def main(argv: Sequence[str]) -> int:
     ticker = build_ticker(load_anchored, clusters, owner, clock, is_rehearsal=as_of is not None)
     replies = warm_up(ticker, settings, clusters, clock())
     print(f"controller: {len(clusters)} clusters, {replies} replies of the last polls taken up", flush=True)
+    if options.once:
+        poll_once(ticker, settings, clusters)
     if options.once or as_of is not None:
         show(ticker.tick(), clock())
         ticker.release()

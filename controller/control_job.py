@@ -27,6 +27,10 @@ class RequestRefusedError(Exception):
     """Flink has refused a request; the message has its reason."""
 
 
+class RequestConflictError(RequestRefusedError):
+    """Nothing was changed, since what the request was judged by has changed: it may be judged and sent once more."""
+
+
 class RequestUnknownError(Exception):
     """No reply: the request may have arrived or not."""
 
@@ -36,7 +40,11 @@ class LeaseLostError(Exception):
 
 
 class Actuator(Protocol):
-    """What changes the parallelism of a cluster's jobs."""
+    """What changes the parallelism of a cluster's jobs: observe and request.
+
+    A request is confirmed when :meth:`observe` shows the job at what was asked for, and withdrawn by a request for what
+    was in force before it, so that both go by what Flink says and by the same checks as every other request.
+    """
 
     def observe(self, job: str) -> ObservedJob:
         """Return what the cluster says of a job now.
@@ -49,6 +57,7 @@ class Actuator(Protocol):
         """Ask for a parallelism, once.
 
         Raises:
+            RequestConflictError: what was observed has changed since; nothing was asked for.
             RequestRefusedError: the cluster has refused it.
             RequestUnknownError: nobody knows whether it arrived.
         """
@@ -82,12 +91,14 @@ class Controller:
         log: of decisions.
         check_lease: raises :class:`LeaseLostError` unless this controller may write.
         clock: epoch seconds.
+        express: returns an intention in the terms of what the actuator observes.
     """
 
     actuator: Actuator
     log: ControlLog
     check_lease: Callable[[], None]
     clock: Callable[[], float]
+    express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
 
     def control_job(
         self,
@@ -167,17 +178,29 @@ class Controller:
         except Exception as error:  # one job's trouble must not keep the others from their turn
             log.exception("%s is not observed", task.job)
             return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
-        return Case(self.clock(), task.desired, observed, history, limits, task.outcome), _NOTHING
+        desired = None if task.desired is None else self.express(task.desired, observed)
+        return Case(self.clock(), desired, observed, history, limits, task.outcome), _NOTHING
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
         """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""
+        try:
+            return self._send_once(task, entry, request)
+        except RequestConflictError:
+            log.info("%s: changed since it was judged; judged afresh and sent once more", task.job)
+        try:
+            return self._send_once(task, entry, request)
+        except RequestConflictError as error:
+            return self._withdraw(entry, request, f"it changes all the time: {error}")
+
+    def _send_once(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
         forbidden = self._check_again(task, entry, request)
         if forbidden is not None:
-            answer = self._answer(entry, f"withdrawn before sending: {forbidden}", end_unsent_request(entry.case))
-            return Action(Verb.REFUSE, "withdrawn_before_sending", forbidden, request), answer
+            return self._withdraw(entry, request, forbidden)
         self.check_lease()
         try:
             self.actuator.request(task.job, request.job_id, request.target)
+        except RequestConflictError:
+            raise
         except RequestRefusedError as error:
             ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
             refused = Action(Verb.REFUSE, "refused_by_flink", str(error), request)
@@ -188,6 +211,11 @@ class Controller:
             log.exception("request for %s", task.job)
             return entry.action, self._answer(entry, f"no reply: {type(error).__name__}: {error}", entry.history)
         return entry.action, self._answer(entry, "accepted", entry.history)
+
+    def _withdraw(self, entry: LogEntry, request: Request, why: str) -> tuple[Action, LogEntry]:
+        """Record that nothing was sent."""
+        answer = self._answer(entry, f"withdrawn before sending: {why}", end_unsent_request(entry.case))
+        return Action(Verb.REFUSE, "withdrawn_before_sending", why, request), answer
 
     def _check_again(self, task: JobTask, entry: LogEntry, request: Request) -> str | None:
         """Return why a recorded request may not be sent any more; None when the same decision would be made again."""

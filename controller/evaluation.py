@@ -6,103 +6,32 @@ evaluation wants something else: nothing is taken as done because it was decided
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from controller.plan_rows import JobPlan, LoadBand
+from controller.job_view import JobView, Kept, NotSeenError, Standing, name_step, take_snapshot
+from controller.plan_rows import LoadBand
+from controller.policy_evaluation import decide, decides_at_evaluations
 from include.domain.graph import JobGraph
 from include.settings import Settings
 from models.control.state import Intention, Origin
-from models.job_models import RecoveryModel
-from models.live.seen_job import SeenJob
 from models.policies.observations import Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
-from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
-from models.recovery import UNTRAINED
 
 EVALUATED = "planner"
-"""The policy whose jobs are evaluated between plans; the steps of other policies go out as planned."""
-FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
+"""The policy whose plans the reactive controller corrects at every evaluation.
+
+A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
+"""
 LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean over at least this long
 HOUR_S = 3600.0
 log = logging.getLogger(__name__)
-
-
-class NotSeenError(Exception):
-    """Nothing fresh is known of a job; the message says what is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a job should run at until something else is wanted, it expires, or the job runs so.
-
-    Attributes:
-        wanted: operator -> parallelism.
-        origin, step_id, reason, valid_until_s: see :class:`models.control.state.Intention`.
-    """
-
-    wanted: Mapping[str, int]
-    origin: Origin
-    step_id: str
-    reason: str
-    valid_until_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What is kept of a job from one evaluation to the next.
-
-    Attributes:
-        memory: of the reactive controller; None before the first evaluation.
-        plan_as_of_s: the newest plan that the memory knows.
-        standing: None to leave the job as it is.
-    """
-
-    memory: ControllerMemory | None = None
-    plan_as_of_s: float | None = None
-    standing: Standing | None = None
-
-    def is_changed_from(self, before: Kept) -> bool:
-        """Whether something differs that a controller which starts again cannot find out from windows and plans."""
-        return _without_measurements(self) != _without_measurements(before)
-
-
-def _without_measurements(kept: Kept) -> Kept:
-    memory = kept.memory
-    bare = None if memory is None else replace(memory, seen_until_s=None, histories={}, shares={})
-    return replace(kept, memory=bare)
-
-
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """What an evaluation of a job starts from.
-
-    Attributes:
-        cluster, job: its name.
-        seen: of the last polls; None when no poll of it is kept.
-        observations: its windows, in the order of its graph; None without any.
-        graph: as last ingested, for a job whose plan no kept reply holds.
-        plan: the newest one; None before the first.
-        plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
-            policy that is not evaluated.
-        recovery: how long its rescales take.
-    """
-
-    cluster: str
-    job: str
-    seen: SeenJob | None = None
-    observations: Observations | None = None
-    graph: JobGraph | None = None
-    plan: JobPlan | None = None
-    plan_memory: ControllerMemory | None = None
-    recovery: RecoveryModel = field(default=UNTRAINED)
 
 
 def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
@@ -110,7 +39,10 @@ def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
 
     One job's trouble is one job's: where its evaluation fails, the plan's due step stands as planned.
     """
-    if settings.planner.policy_of(view.cluster, view.job) != EVALUATED:
+    chosen = settings.planner.policy_of(view.cluster, view.job)
+    if decides_at_evaluations(chosen):
+        return _let_policy_decide(chosen, view, kept, settings, now_s)
+    if chosen != EVALUATED:
         return _follow_plan(view, kept, now_s)
     memory = _meet_plan(view, kept, settings, now_s)
     try:
@@ -127,36 +59,6 @@ def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
         told, running = replace(told, reason=f"the evaluation failed ({type(error).__name__}); {told.reason}"), {}
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
     return Kept(_leave_due(told, after), _plan_as_of_s(view), _stand(view, told, running, valid_until_s))
-
-
-def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
-    """Return what is seen of a job.
-
-    Raises:
-        NotSeenError: its metrics are not fresh, or are not those of the graph that is known.
-    """
-    seen, oldest_s = view.seen, now_s - FRESH_TURNS * settings.planner.timing.apply_every_s
-    if seen is None or seen.polled_at_ms < 1000 * oldest_s:
-        raise NotSeenError("no poll of it lately")
-    graph = seen.graph or view.graph
-    if graph is None:
-        raise NotSeenError("its graph is not known")
-    if (seen.is_up or seen.restarting) and set(seen.running) != set(graph.names):
-        raise NotSeenError("its operators are not those of its graph")
-    observations = view.observations
-    if observations is None or observations.parallelism.shape[1] != len(graph.operators):
-        observations = Observations.nothing(len(graph.operators), settings.cluster(view.cluster).window_s)
-    return Snapshot(
-        now_s=now_s,
-        graph=graph,
-        running=seen.running,
-        up=seen.is_up,
-        restarting=seen.restarting,
-        observations=observations,
-        slots_max=settings.cluster(view.cluster).slots_max,
-        options=settings.planner,
-        recovery=view.recovery,
-    )
 
 
 def form_intention(
@@ -239,6 +141,28 @@ def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], va
     return Standing(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
 
 
+def _let_policy_decide(name: str, view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
+    """Return what a policy that reacts wants now; nothing of a job that is not seen or where the policy fails."""
+    remembered = kept.remembered if kept.remembered is not None else view.left
+    unchanged = replace(kept, plan_as_of_s=_plan_as_of_s(view), standing=None, remembered=remembered)
+    try:
+        snapshot = take_snapshot(view, settings, now_s)
+        of_job = f"{view.cluster}/{view.job}"
+        wanted, reason, after = decide(name, snapshot, remembered, settings, models=view.models, job=of_job)
+    except NotSeenError as error:
+        log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
+        return unchanged
+    except Exception:
+        log.exception("policy %s of %s/%s", name, view.cluster, view.job)
+        return unchanged
+    standing = None
+    if wanted != dict(snapshot.running):
+        step_id = name_step(view, snapshot.running, wanted)
+        valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
+        standing = Standing(wanted, Origin.REACTIVE, step_id, reason, valid_until_s)
+    return replace(unchanged, standing=standing, remembered=after)
+
+
 def _follow_plan(view: JobView, kept: Kept, now_s: int) -> Kept:
     """Return the step of the plan that was due last, for as long as it is valid."""
     plan = view.plan
@@ -260,16 +184,6 @@ def _id_of(view: JobView, due: PendingStep) -> str:
         if step.apply_at_s == due.apply_at_s and dict(step.parallelism_to) == dict(due.parallelism):
             return step.step_id
     return name_step(view, {}, due.parallelism)
-
-
-def name_step(view: JobView, running: Mapping[str, int], wanted: Mapping[str, int]) -> str:
-    """Return the id of a step that no plan has: the same change has the same for as long as it is wanted.
-
-    A person who has said yes to it has said so until something else is wanted.
-    """
-    job_id = view.seen.job_id if view.seen is not None else ""
-    parts = (view.cluster, view.job, job_id, repr(sorted(running.items())), repr(sorted(wanted.items())))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _object_to_step(view: JobView, settings: Settings, now_s: float, band: LoadBand | None) -> tuple[str, str]:

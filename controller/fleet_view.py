@@ -8,15 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.champion import ChampionReader
-from controller.evaluation import EVALUATED, JobView
+from controller.evaluation import EVALUATED
+from controller.job_view import JobView
 from controller.plan_rows import JobGraphRow, PlanMemory
 from controller.plan_tables import PlanTables
+from controller.policy_evaluation import Remembered
 from include.domain.graph import GraphError, JobGraph, Operator
 from include.flink.endpoints import TERMINAL_STATES
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
 from models.policies.registry import memory_codec
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.recovery import UNTRAINED
 
 JobName = tuple[str, str]
 """Cluster and the job's name."""
@@ -47,7 +50,7 @@ class FleetViewer:
     Args:
         history: of the polls.
         plans: reader of plans, what they left and graphs; each is read again only when its table has changed.
-        champion: reader of the recovery models.
+        champion: reader of the models.
         clusters: names.
     """
 
@@ -57,6 +60,7 @@ class FleetViewer:
         self._history, self._plans, self._champion, self._clusters = history, plans, champion, clusters
         self._raw_memories: Mapping[JobName, PlanMemory] = {}
         self._memories: dict[JobName, ControllerMemory] = {}
+        self._left: dict[JobName, Remembered] = {}
         self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
         self._graphs: dict[JobName, JobGraph] = {}
 
@@ -76,7 +80,7 @@ class FleetViewer:
         for name in sorted({*numbers, *plans}):
             if name[0] not in self._clusters:
                 continue
-            found = numbers.get(name, [])
+            found, models = numbers.get(name, []), self._champion.models_of(*name)
             one = found[0] if len(found) == 1 else None
             views[name] = JobView(
                 *name,
@@ -85,7 +89,9 @@ class FleetViewer:
                 graph=graphs.get(name),
                 plan=plans.get(name),
                 plan_memory=memories.get(name),
-                recovery=self._champion.recovery_of(*name),
+                recovery=UNTRAINED if models is None else models.recovery,
+                models=models,
+                left=self._left.get(name),
             )
         return FleetView(views, {name: [listed[number] for number in found] for name, found in numbers.items()})
 
@@ -94,6 +100,7 @@ class FleetViewer:
         if found is not self._raw_memories:
             self._raw_memories = found
             self._memories = {}
+            self._left = {name: Remembered(row.policy, row.memory) for name, row in found.items() if row.memory}
             for name, row in found.items():
                 if row.policy == EVALUATED:
                     try:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from controller.control_job import Actuator, RequestRefusedError, RequestUnknownError
+from controller.control_job import RequestRefusedError, RequestUnknownError
 from include.flink import cluster_facts
 from include.flink.client import FlinkClient
 from include.flink.collection import open_client
 from include.flink.endpoints import TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused
+from include.flink.versions import explain_no_requirements, read_version
 from include.settings import Settings
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies
@@ -42,6 +43,7 @@ class _ClusterFacts:
     is_elastic: bool | None
     is_reactive: bool
     autoscaler: str | None
+    scheduler: str = ""
 
 
 class FlinkActuator:
@@ -122,6 +124,17 @@ class FlinkActuator:
             log.exception("%s: a request ended in an error of Tidewise", job)
             raise RequestUnknownError(f"{job}: {type(error).__name__}") from error
 
+    def read_scheduler(self) -> str:
+        """Return the scheduler that the cluster reports; empty when it does not tell.
+
+        Raises:
+            RequestUnknownError: the cluster does not reply.
+        """
+        try:
+            return self._cluster_facts().scheduler
+        except FlinkError as error:
+            raise RequestUnknownError(str(error)) from error
+
     def _slots(self) -> Slots | None:
         try:
             return job_replies.read_overview(self._client.transport.get_json("/overview"))
@@ -163,6 +176,7 @@ class FlinkActuator:
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _troubled("missing_requirement", f"Flink tells no resource requirement of {named}")
+        cannot_rescale, detail = ("", "") if requested is not None else self._explain_no_requirements(facts)
         return ObservedJob(
             job_id=job_id,
             state=reply.state,
@@ -174,6 +188,9 @@ class FlinkActuator:
             cluster_slots_used=None if slots is None else slots.total - slots.free,
             is_elastic=facts.is_elastic if self._is_elastic is None else self._is_elastic,
             other_autoscaler=facts.autoscaler or self._autoscaler_of(job_id),
+            submitted_at_s=None if reply.submitted_ms is None else reply.submitted_ms / 1000,
+            problem_detail=detail,
+            cannot_rescale=cannot_rescale,
         )
 
     def _requested(self, job_id: str) -> dict[str, int] | None:
@@ -185,6 +202,15 @@ class FlinkActuator:
             if error.status == _NOT_FOUND or _NO_REQUIREMENTS in error.message:
                 return None
             raise
+
+    def _explain_no_requirements(self, facts: _ClusterFacts) -> tuple[str, str]:
+        """Return why there are no requirements: the name of a reason, and a sentence for a person."""
+        try:
+            overview = self._client.transport.get_json("/overview")
+        except FlinkRefused:
+            overview = None
+        told = overview.get("flink-version") if isinstance(overview, dict) else None
+        return explain_no_requirements(read_version(told), is_reactive=facts.is_reactive)
 
     def _cluster_facts(self) -> _ClusterFacts:
         """Return what the cluster's configuration tells; it is kept for a while."""
@@ -199,7 +225,10 @@ class FlinkActuator:
             facts = _ClusterFacts(None, False, None)
         else:
             facts = _ClusterFacts(
-                cluster_facts.is_elastic(told), cluster_facts.is_reactive(told), cluster_facts.active_autoscaler(told)
+                cluster_facts.is_elastic(told),
+                cluster_facts.is_reactive(told),
+                cluster_facts.active_autoscaler(told),
+                told.get("jobmanager.scheduler", ""),
             )
         with self._lock:
             self._facts = (now_s, facts)
@@ -222,44 +251,6 @@ class FlinkActuator:
         known = {one.job_id for one in listed}
         with self._lock:
             self._autoscalers = {job_id: key for job_id, key in self._autoscalers.items() if job_id in known}
-
-
-class ObservedOnce:
-    """An actuator that gives what was observed of a job already the first time, and asks anew from then on.
-
-    A decision takes what one question to the cluster has told of all jobs; a request is judged on what the cluster
-    says immediately before it.
-
-    Args:
-        actuator: asks and sends.
-        observations: of the jobs, by name.
-    """
-
-    def __init__(self, actuator: Actuator, observations: Mapping[str, Observation]) -> None:
-        self._actuator = actuator
-        self._left = dict(observations)
-
-    def observe(self, job: str) -> ObservedJob:
-        """Return what the cluster says of a job.
-
-        Raises:
-            RequestUnknownError: the cluster does not reply, or did not.
-        """
-        observed = self._left.pop(job, None)
-        if observed is None:
-            return self._actuator.observe(job)
-        if isinstance(observed, RequestUnknownError):
-            raise observed
-        return observed
-
-    def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
-        """Ask for a parallelism, once.
-
-        Raises:
-            RequestRefusedError: the cluster has refused it.
-            RequestUnknownError: nobody knows whether it arrived.
-        """
-        self._actuator.request(job, job_id, parallelism)
 
 
 def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:

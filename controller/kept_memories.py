@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 
-from controller.evaluation import Kept, Standing
 from controller.fleet_view import JobName
+from controller.job_view import Kept, Standing
 from controller.memory_store import JobMemory, MemoryStore
+from controller.policy_evaluation import Remembered
 from models.policies.memory import dump, load
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 
@@ -30,7 +31,11 @@ class KeptMemories:
             row = found[name]
             try:
                 standing = None if row.standing is None else load(Standing, row.standing)
-                kept[name] = Kept(load(ControllerMemory, row.memory), row.plan_as_of_s, standing)
+                remembered = load(Remembered, row.memory)
+                if remembered.policy:
+                    kept[name] = Kept(None, row.plan_as_of_s, standing, remembered)
+                else:
+                    kept[name] = Kept(load(ControllerMemory, row.memory), row.plan_as_of_s, standing)
             except ValueError as error:  # written by another release: the job starts from its plan
                 log.warning("%s/%s: what was kept of it cannot be read: %s", *name, error)
         return kept
@@ -42,7 +47,7 @@ class KeptMemories:
                 *name,
                 at_s=now_s,
                 plan_as_of_s=kept.plan_as_of_s,
-                memory=dump(kept.memory or ControllerMemory()),
+                memory=dump(kept.remembered or kept.memory or ControllerMemory()),
                 standing=None if kept.standing is None else dump(kept.standing),
             )
             for name, kept in changed.items()

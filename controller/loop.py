@@ -28,6 +28,17 @@ def warm_up(ticker: Ticker, settings: Settings, clusters: Sequence[str], now_s: 
     return found
 
 
+def poll_once(ticker: Ticker, settings: Settings, clusters: Sequence[str]) -> None:
+    """Poll the clusters and hand over what they reply; one that does not is a line in the log."""
+    collect_for(
+        _only(settings, clusters), 0.0, on_records=lambda _, records: ticker.add_records(records), may_be_empty=True
+    )
+
+
+def _only(settings: Settings, clusters: Sequence[str]) -> Settings:
+    return settings.model_copy(update={"clusters": {name: settings.cluster(name) for name in clusters}})
+
+
 def run_ticks(
     ticker: Ticker,
     settings: Settings,
@@ -42,7 +53,7 @@ def run_ticks(
 
     A tick that fails is a line in the log: the next one starts from what the clusters say.
     """
-    polled = settings.model_copy(update={"clusters": {name: settings.cluster(name) for name in clusters}})
+    polled = _only(settings, clusters)
 
     def collect() -> None:
         collect_for(polled, math.inf, clock, stop=stop, on_records=lambda _, records: ticker.add_records(records))

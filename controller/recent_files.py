@@ -11,6 +11,7 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from controller.policy_evaluation import decides_at_evaluations
 from include.flink.raw_format import RawRecord, hour_directory
 from include.settings import Cluster, Settings
 from include.utc import HOUR, HOUR_S, floor_hour
@@ -21,9 +22,14 @@ log = logging.getLogger(__name__)
 
 
 def span_s(settings: Settings, cluster: str) -> int:
-    """Return how far back the polls of a cluster are of use."""
-    window_s = settings.cluster(cluster).window_s
-    return max(settings.apply.watch_span_s, (WINDOWS + 1) * window_s) + window_s
+    """Return how far back the polls of a cluster are of use.
+
+    A policy that reacts is shown the windows of ``planner.observed_h`` hours, wherever one is in use.
+    """
+    window_s, options = settings.cluster(cluster).window_s, settings.planner
+    reacts = any(decides_at_evaluations(name) for name in options.policies_in_use)
+    shown_s = round(HOUR_S * options.observed_h) if reacts else 0
+    return max(settings.apply.watch_span_s, (WINDOWS + 1) * window_s, shown_s) + window_s
 
 
 def polls_kept(settings: Settings) -> int:

@@ -15,8 +15,9 @@ from queue import SimpleQueue
 
 from controller.champion import ChampionReader
 from controller.cluster_control import ClusterControl
-from controller.evaluation import JobView, Kept, evaluate, form_intention
+from controller.evaluation import evaluate, form_intention
 from controller.fleet_view import FleetView, FleetViewer, JobName
+from controller.job_view import JobView, Kept
 from controller.kept_memories import KeptMemories
 from controller.load_forecasts import LoadForecasts
 from controller.plan_tables import PlanTables

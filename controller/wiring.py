@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from controller.actuators import choose_terms, open_cluster_actuator
 from controller.champion import ChampionReader
 from controller.cluster_control import ClusterActuator, ClusterControl
 from controller.delta_log import DeltaControlLog, open_control_log
-from controller.flink_actuator import open_actuator
 from controller.kept_memories import KeptMemories
 from controller.leases import Lease
 from controller.limits_of_job import open_limits
@@ -62,7 +62,7 @@ def build_ticker(
         if rest_url is None or is_rehearsal:
             actuator = RecordedActuator(name, lambda: ticker[0].view.seen, history.slots)
         else:
-            actuator = open_actuator(settings, name)
+            actuator = open_cluster_actuator(settings, name)
         return ClusterControl(
             name=name,
             actuator=actuator,
@@ -71,7 +71,8 @@ def build_ticker(
             limits=open_limits(settings, clock),
             clock=clock,
             late_after_s=settings.planner.costs.late_after_s,
-            is_rehearsal=is_rehearsal,
+            is_rehearsal=is_rehearsal or settings.cluster(name).actuator == "none",
+            express=choose_terms(settings, name),
         )
 
     ticker.append(Ticker(load, history, readers, {name: control(name) for name in clusters}, clock))

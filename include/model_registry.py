@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from mlflow.exceptions import MlflowException
 
 CHAMPION, CHALLENGER = "champion", "challenger"
 BUNDLE_FILE = "bundle.npz"
+# MLflow's bar for a handful of small files would stand in the middle of a log.
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 _NOT_THERE = frozenset({"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"})  # no such model, or not with the alias
 
 

@@ -74,6 +74,8 @@ _P = "models.policies"
 _CONTTUNE = f"{_P}.conttune.conttune_options:Options"
 _DRAGSTER = f"{_P}.dragster.dragster_options:Options"
 _DS2 = f"{_P}.ds2.ds2_options:ManagerOptions"
+# The window after a restart still holds the catching up; the ratio is that of the paper's experiments.
+_DS2_PRESET = {"warm_up_intervals": 1, "target_rate_ratio": 1.0}
 _AUTOSCALER = f"{_P}.flink_autoscaler.config:AutoscalerConfig"
 
 
@@ -102,12 +104,12 @@ BUILT_IN: Mapping[str, PolicyEntry] = {
         observes=False,
         parameters=f"{_P}.need_vector.need_vector_options:NeedVectorOptions",
     ),
-    "ds2": PolicyEntry(f"{_P}.ds2.ds2_policy:Ds2", "DS2", parameters=_DS2, preset={"warm_up_intervals": 1}),
+    "ds2": PolicyEntry(f"{_P}.ds2.ds2_policy:Ds2", "DS2", parameters=_DS2, preset=_DS2_PRESET),
     "ds2_timely": PolicyEntry(
         f"{_P}.ds2.ds2_policy:Ds2",
         "DS2, one number of workers per job",
         parameters=_DS2,
-        preset={"warm_up_intervals": 1, "shared_workers": True},
+        preset={**_DS2_PRESET, "shared_workers": True},
     ),
     "conttune_a3": PolicyEntry(f"{_P}.conttune.conttune_policy:ContTune", "ContTune, alpha 3", parameters=_CONTTUNE),
     "conttune_a0": PolicyEntry(

@@ -11,6 +11,7 @@ Ragged parts (grids, observed points, knots) lie end to end; counts per operator
 | scalars | (operators, 5) | slope_per_s, length_scale, signal_ratio, noise_share, selectivity |
 | mean_per_s, sd_per_s | (all grid points,) | on the grid 1..grid_count |
 | observed, observed_per_s | (all observed points,) | |
+| interval_scale | (places, levels) | models/capacity/interval_calibration.py; not yet in sd_per_s |
 | fleet_kinds, fleet_prior | (kinds,), (kinds, 8) | priors by kind of operator (models/capacity/fleet_prior.py) |
 """
 
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from models.arrays import Floats, Ints
+from models.capacity.interval_calibration import LEVELS, Place, find_places, find_places_of
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 JobKey = tuple[str, str]
@@ -104,17 +106,42 @@ class FleetBundle:
     def _curve(self, row: int) -> CapacityCurve:
         grid, seen = self._span("grid_count", row), self._span("observed_count", row)
         slope, length_scale, signal_ratio, noise_share, _ = map(float, self.arrays["scalars"][row])
+        parallelism, observed = np.arange(1, grid.stop - grid.start + 1), self.arrays["observed"][seen]
+        scale = self.interval_scale[find_places_of(parallelism, observed)]
         return CapacityCurve(
-            parallelism=np.arange(1, grid.stop - grid.start + 1),
+            parallelism=parallelism,
             mean_per_s=self.arrays["mean_per_s"][grid],
-            sd_per_s=self.arrays["sd_per_s"][grid],
-            observed=self.arrays["observed"][seen],
+            sd_per_s=self.arrays["sd_per_s"][grid] * scale[:, 0],
+            tail_ratio=scale[:, 1] / scale[:, 0],
+            observed=observed,
             observed_per_s=self.arrays["observed_per_s"][seen],
             slope_per_s=slope,
             length_scale=length_scale,
             signal_ratio=signal_ratio,
             noise_share=noise_share,
         )
+
+    @property
+    def interval_scale(self) -> Floats:
+        """(places, levels) factors on the deviations of capacities; ones in a bundle of an earlier release."""
+        return self.arrays.get("interval_scale", np.ones((len(Place), len(LEVELS))))
+
+    def with_interval_scale(self, scale: Floats) -> FleetBundle:
+        """Return the bundle with calibrated intervals."""
+        return FleetBundle(self.model_version, self.index, {**self.arrays, "interval_scale": scale})
+
+    def grid_places(self) -> Ints:
+        """Return (all grid points,) the :class:`Place` of each among the observed points of its operator."""
+        grid, observed = self.arrays["grid_count"], self.arrays["observed"]
+        owner = np.repeat(np.arange(len(grid)), grid)
+        parallelism = np.arange(len(owner)) - np.repeat(self._begin["grid_count"][:-1], grid) + 1
+        of_point = np.repeat(np.arange(len(grid)), self.arrays["observed_count"])
+        lowest, highest = np.full(len(grid), np.inf), np.zeros(len(grid))
+        np.minimum.at(lowest, of_point, observed)
+        np.maximum.at(highest, of_point, observed)
+        wide = int(max(parallelism.max(initial=0), observed.max(initial=0))) + 1
+        is_seen = np.isin(owner * wide + parallelism, of_point * wide + observed)
+        return find_places(parallelism, lowest[owner], highest[owner], is_seen)
 
     def to_bytes(self) -> bytes:
         """Return the bundle as an npz archive; the same models give the same bytes."""

@@ -33,13 +33,16 @@ class CapacityCurve:
     Attributes:
         parallelism: (n,) the grid 1, 2, ..., n.
         mean_per_s: (n,) expected capacity, records/s.
-        sd_per_s: (n,) standard deviation of the capacity itself (the noise of one window is not in it), records/s.
+        sd_per_s: (n,) standard deviation of the capacity itself (the noise of one window is not in it), records/s;
+            calibrated, so that mean -+ 1.28 of them hold 80%.
         observed: (m,) observed parallelisms, ascending.
         observed_per_s: (m,) mean of the recent capacities observed there, records/s.
         slope_per_s: slope of the linear mean through the origin, records/s per unit of parallelism.
         length_scale: of the residual's kernel, in units of parallelism; NaN when the curve is the line alone.
         signal_ratio: residual variance / noise variance, the second hyperparameter; NaN with the line alone.
         noise_share: standard deviation of one window's capacity / its mean.
+        tail_ratio: (n,) by how much more an interval of 95% is wider than that of 80%, compared with a normal
+            distribution; None: as in a normal distribution.
     """
 
     parallelism: Ints
@@ -51,6 +54,7 @@ class CapacityCurve:
     length_scale: float = float("nan")
     signal_ratio: float = float("nan")
     noise_share: float = float("nan")
+    tail_ratio: Floats | None = None
 
     def __post_init__(self) -> None:
         if not self.parallelism.shape == self.mean_per_s.shape == self.sd_per_s.shape:

@@ -15,9 +15,10 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.announced.run import SETTINGS, Announced, Course, least_cores, planned, reactive
-from benchmarks.papers.conttune.conttune_experiments import DATA_S, DS2, RATES, Method
+from benchmarks.papers.conttune.conttune_experiments import DS2, Method
 from benchmarks.papers.conttune.conttune_published import QUERIES
 from benchmarks.papers.conttune.queries import query
+from benchmarks.papers.conttune.query_runs import DATA_S, RATES
 from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
 from include.atomic_write import write_text
 from include.settings import Planner

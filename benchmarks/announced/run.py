@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from benchmarks.announced.learning import models_of
-from benchmarks.papers.conttune.conttune_experiments import DATA_S, PERMUTATIONS, RATES, WATCH_S, Method, workload
+from benchmarks.papers.conttune.conttune_experiments import Method
 from benchmarks.papers.conttune.conttune_experiments import run as tune
 from benchmarks.papers.conttune.queries import SLOTS, Query
+from benchmarks.papers.conttune.query_runs import DATA_S, PERMUTATIONS, RATES, WATCH_S, workload
 from include.settings import Planner as Settings
 from models.arrays import Bools, Floats, Ints
 from models.policies.conttune.capacity_history import History

@@ -1,4 +1,7 @@
-"""``make papers``: the papers' own experiments in simulation, ours beside the published figures."""
+"""``make papers``: the papers' own experiments in simulation, ours beside the published figures.
+
+Writes docs/papers.md and a page per paper: every cell with its verdict.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.printing import tables_of, write
+from benchmarks.papers.publish import publish
+from benchmarks.papers.registry import RegistryError, read_registry
 from cli.arguments import CommandParser, UsageError, require_writable
+from include.settings import PROJECT
 
 PAPERS = ("ds2", "conttune", "dragster", "mdp_rl", "phoebe")
 CHOICE = "PAPER"
@@ -33,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=chosen_outside,
         help=f"one of {', '.join(PAPERS)}, or several with commas between (default: ${CHOICE}, else all)",
     )
+    parser.add_argument("--live", action="store_true", help="one experiment per paper on a real Flink cluster")
     parser.add_argument("--out", type=Path, default=Path("out"), help=f"folder of {RESULTS} and the plots")
+    parser.add_argument("--docs", type=Path, default=PROJECT / "docs", help="folder of papers.md (default: docs)")
     options = parser.parse_args(argv)
     papers = [name.strip() for name in options.paper.split(",") if name.strip()] or list(PAPERS)
     unknown = sorted(set(papers) - set(PAPERS))
@@ -41,18 +49,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"no such paper: {', '.join(unknown)}; choose from {', '.join(PAPERS)}")
     try:
         require_writable(options.out)
-    except UsageError as error:
+        require_writable(options.docs)
+        for paper in papers:  # a mistake in one shows now, not after the experiments
+            read_registry(paper)
+    except (UsageError, RegistryError) as error:
         parser.error(str(error))
     os.environ.setdefault("MPLBACKEND", "Agg")  # plots go to files, whatever display there is
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    if options.live:
+        from benchmarks.papers.live.table import run_live
+
+        options.out.mkdir(parents=True, exist_ok=True)
+        run_live(options.out, console)
+        return 0
     began, before = time.monotonic(), _plots(options.out)
     cells = run(papers, options.out, console)
     console.print(f"written: {options.out / RESULTS}, {len(cells)} figures in {time.monotonic() - began:.0f} s")
     for plot, _ in sorted(_plots(options.out) - before):  # the folder may hold others from before
         console.print(f"plot: {plot}")
-    return 0
+    absent = publish(papers, cells, options.docs, options.out)
+    console.print(f"written: {options.docs / 'papers.md'}")
+    for name in absent:
+        console.print(f"no figure came out for {name}", style="bold", markup=False)
+    return 1 if absent else 0
 
 
 def run(papers: Sequence[str], out: Path, console: Console) -> list[Cell]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
+from benchmarks.replay.best_forms import read_forms
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
 from benchmarks.replay.replay_traces import DAY_BINS, TraceError, read_trace
+from benchmarks.replay.scenarios import SCENARIOS, Scenario
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
 from include.policy_catalogue import Decides
@@ -31,6 +36,7 @@ TRACES = Path(__file__).resolve().parents[2] / "data" / "traces"
 WIDTH = 120  # where the output is no terminal
 # Plans come a quarter of an hour after the full hour; of a shorter interval, one tick after it.
 PLAN_AFTER_S = 900
+SCENARIO_HELP = f"loads and disturbances on which plans should lose: {', '.join(SCENARIOS)} (default: none of them)"
 
 
 def build_parser() -> CommandParser:
@@ -38,7 +44,8 @@ def build_parser() -> CommandParser:
     found = CommandParser(
         prog="replay",
         description=__doc__,
-        epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(list_names())}.",
+        epilog=f"Built-in jobs: {', '.join(JOBS)}.\n\n{FILE_HELP}\n\nPolicies: {', '.join(list_names())}; when named "
+        f"{', '.join((JAR, *read_forms()))}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     found.add_argument(
@@ -58,6 +65,9 @@ def build_parser() -> CommandParser:
     )
     found.add_argument(
         "--job", nargs="+", action="extend", metavar="SPEC", help="job or JSON file (default: wordcount)"
+    )
+    found.add_argument(
+        "--scenario", nargs="+", action="extend", choices=sorted(SCENARIOS), metavar="NAME", help=SCENARIO_HELP
     )
     found.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="runs per policy (default: 3)")
     found.add_argument(
@@ -110,7 +120,7 @@ def build_conditions(options: argparse.Namespace) -> Conditions:
         late_after_s=prices.lag_target_s,
     )
     planner = Planner(costs=costs, timing=Timing(apply_every_s=cadence.tick_s))
-    return Conditions(cadence, prices, planner=planner)
+    return Conditions(cadence, prices, planner=planner, forms=read_forms())
 
 
 def describe(conditions: Conditions, seeds: int) -> list[str]:
@@ -143,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         conditions = build_conditions(options)
         chosen = list(dict.fromkeys(options.policy or list_names()))
-        check_names(chosen)
+        check_names(chosen, (*conditions.forms, JAR))
         policies = tuple(chosen if "clairvoyant" in chosen else [*chosen, "clairvoyant"])
         jobs = list(dict.fromkeys(options.job or ["wordcount"]))
         for job in jobs:
@@ -161,8 +171,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for trace in traces:
         days = len(trace.values) / DAY_BINS
         console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
-        for job in jobs:
+        for job, scenario in itertools.product(jobs, options.scenario or [None]):
             case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions)
+            if scenario is not None:
+                case = apply_scenario(case, scenario, SCENARIOS[scenario])
+                console.print(f"{scenario}: {SCENARIOS[scenario].about}", highlight=False)
             try:
                 rows += replay(case, options, console)
             except CandidateError as error:
@@ -171,6 +184,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             write(rows, out)
     console.print(f"written: {out}, {len(rows)} rows")
     return 0
+
+
+def apply_scenario(case: ReplayCase, name: str, scenario: Scenario) -> ReplayCase:
+    """Return the case under a scenario."""
+    conditions = replace(case.conditions, disturbances=scenario.disturbances)
+    return replace(case, trace=scenario.apply(name, case.trace), conditions=conditions, peak_share=scenario.peak_share)
 
 
 def list_traces() -> list[Path]:

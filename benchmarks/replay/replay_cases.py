@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from multiprocessing.managers import SyncManager
 from queue import Empty, Queue
@@ -12,13 +13,15 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
+from benchmarks.replay.autoscaler_java.jar_driver import AutoscalerProcess, JarDriver, list_options
 from benchmarks.replay.fleet_prior_value import learn_prior_without
-from benchmarks.replay.replay_jobs import read_job
+from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from cli.workers import end_with_parent, stop_workers
 from models.arrays import Floats, Ints
 from models.evaluation.ablations import FLEET
-from models.evaluation.candidate_policies import build_candidates
+from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
 from models.evaluation.conditions import Conditions
 from models.evaluation.replay_run import ReplayRun
 from models.evaluation.scores import SEGMENTS, compute_score, find_span
@@ -50,6 +53,7 @@ class ReplayCase:
         policies: names of candidates.
         seeds: of each.
         conditions: of the run.
+        peak_share: of the slots that the peak needs.
     """
 
     trace: Trace
@@ -57,6 +61,7 @@ class ReplayCase:
     policies: tuple[str, ...]
     seeds: tuple[int, ...]
     conditions: Conditions
+    peak_share: float = PEAK_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +103,13 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
     if FLEET in case.policies:
         conditions = replace(conditions, fleet=learn_prior_without(case.job, conditions.disturbances))
     cadence = conditions.cadence
-    workload = read_job(case.job).build_workload(case.trace, cadence.step_s)
-    candidates = build_candidates(case.policies, workload, conditions)
-    with threadpool_limits(limits=1):
-        found = ReplayRun(workload, candidates, case.seeds, conditions).run(progress)
+    workload = read_job(case.job).build_workload(case.trace, cadence.step_s, case.peak_share)
+    built = build_candidates([name for name in case.policies if name != JAR], workload, conditions)
+    with threadpool_limits(limits=1), ExitStack() as stack:
+        if JAR in case.policies:
+            process = stack.enter_context(AutoscalerProcess(list_options(workload.spec.slots_max)))
+            built.append(CandidatePolicy(JAR, JarDriver(process)))
+        found = ReplayRun(workload, built, case.seeds, conditions).run(progress)
     windows = len(found.ledger.slots)
     rows: list[Row] = []
     for place, (policy, seed) in enumerate(zip(found.names, found.seeds, strict=True)):

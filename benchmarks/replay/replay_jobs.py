@@ -50,13 +50,13 @@ class ReplayJob:
     spec: JobSpec
     shares: tuple[SourceShare, ...]
 
-    def build_workload(self, trace: Trace, step_s: int) -> Workload:
-        """Return the job with the load of a trace, scaled so that the peak needs :data:`PEAK_SHARE` of the slots.
+    def build_workload(self, trace: Trace, step_s: int, peak_share: float = PEAK_SHARE) -> Workload:
+        """Return the job with the load of a trace, scaled so that the peak needs so much of the slots.
 
         Five-minute means are joined linearly from middle to middle.
         """
         shapes = np.stack([share.weight * _delay(trace.values, share.lag_h) for share in self.shares], axis=1)
-        means = shapes * _compute_scale(self.spec, shapes)
+        means = shapes * _compute_scale(self.spec, shapes, peak_share)
         return Workload(self.spec, trace.start_s, step_s, interpolate_steps(means, BIN_S, step_s))
 
 
@@ -70,12 +70,16 @@ def _delay(values: Floats, hours: int) -> Floats:
     return values[np.where(places >= 0, places, before)]
 
 
-def _compute_scale(spec: JobSpec, shapes: Floats) -> float:
-    """Return the factor at which the most loaded operator needs its share of the slots at its peak."""
+def _compute_scale(spec: JobSpec, shapes: Floats, peak_share: float) -> float:
+    """Return the factor at which the most loaded operator needs its share of the slots at its peak.
+
+    Above 1, the peak is so many times what all slots can process.
+    """
     loads = (shapes @ compute_source_gains(spec).T).max(axis=0)
     curves = compute_curves(spec)
-    at = PEAK_SHARE * spec.slots_max
-    capacities = np.array([np.interp(at, np.arange(len(curve)), curve) for curve in curves])
+    at = min(peak_share, 1.0) * spec.slots_max
+    within = np.array([np.interp(at, np.arange(len(curve)), curve) for curve in curves])
+    capacities = max(peak_share, 1.0) * within
     return float((capacities[loads > 0] / loads[loads > 0]).min())
 
 

@@ -12,6 +12,7 @@ from cli.doctor.brokers import check_brokers
 from cli.doctor.cluster import check_cluster
 from cli.doctor.connecting import open_probe
 from cli.doctor.findings import Finding, error
+from cli.doctor.kubernetes import check_operator
 from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
 from cli.doctor.probe import Probe
 from cli.doctor.series import SeriesNames, check_series
@@ -69,6 +70,9 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
     for name, cluster in live.items():
         if not extent.clusters or name in extent.clusters:
             yield f"cluster {name}", partial(check_cluster, name, cluster, settings)
+    for name, cluster in live.items():
+        if cluster.actuator == "kubernetes" and (not extent.clusters or name in extent.clusters):
+            yield f"operator of {name}", partial(check_operator, name, cluster)
     for name in sorted(set(extent.clusters) - set(live)):
         fault = error(f"cluster {name}", "address", "the settings name none with a rest_url", "correct --cluster")
         yield f"cluster {name}", partial(_return, fault)

@@ -6,7 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cli.doctor.cluster_access import check_address, check_clock, check_latency, check_version, find_skew_s
+from cli.doctor.cluster_access import (
+    check_address,
+    check_clock,
+    check_latency,
+    check_version,
+    find_skew_s,
+    find_version,
+)
 from cli.doctor.cluster_jobs import (
     SeenJob,
     check_checkpoints,
@@ -18,6 +25,8 @@ from cli.doctor.cluster_jobs import (
 )
 from cli.doctor.cluster_setup import (
     check_autoscaler,
+    check_keys,
+    check_rescale_history,
     check_scheduler,
     check_slots,
     check_stale_metrics,
@@ -71,6 +80,8 @@ def _check_inside(
         check_version(part, config),
         check_scheduler(part, configuration, told),
         *check_autoscaler(part, configuration, own),
+        *check_keys(part, configuration, find_version(config)),
+        *check_rescale_history(part, configuration, find_version(config)),
         check_stale_metrics(part, configuration),
         check_slots(part, overview.payload if overview.is_ok else {}, configuration, cluster),
         check_clock(part, skew_s, settings.ingest),

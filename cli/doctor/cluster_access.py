@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from cli.doctor.findings import Finding, error, ok, warning
 from cli.doctor.probe import Probe, ProbeError, ProbeReply
+from include.flink.versions import NEWEST_TRIED, OLDEST, Version, read_version
 from include.settings import Cluster, Ingest
 
-OLDEST, NEWEST_TRIED = (1, 18), (2, 3)
 SLOW_SHARE = 0.5
 SKEW_NOTED_S = 5.0
 
@@ -44,15 +43,14 @@ def _describe_refusal(url: str, status: int) -> tuple[str, str]:
     return text, "let this user GET /config, /overview, /jobs and PUT /jobs/:id/resource-requirements"
 
 
-def read_version(config: dict[str, Any]) -> tuple[int, int] | None:
-    """Return major and minor version; None for a text that names none."""
-    found = re.match(r"(\d+)\.(\d+)", str(config.get("flink-version", "")))
-    return (int(found[1]), int(found[2])) if found else None
+def find_version(config: dict[str, Any]) -> Version | None:
+    """Return the version that ``/config`` tells; None for a text that names none."""
+    return read_version(config.get("flink-version"))
 
 
 def check_version(part: str, config: dict[str, Any]) -> Finding:
     """Check that Flink can be rescaled through REST, from 1.18 on."""
-    text, found = f"Flink {config.get('flink-version')}", read_version(config)
+    text, found = f"Flink {config.get('flink-version')}", find_version(config)
     if found is None:
         return warning(part, "version", f"{text}: no version that is known", "read the first plans as advice only")
     if found < OLDEST:

@@ -8,6 +8,7 @@ from typing import Any
 from cli.doctor.findings import Finding, error, ok, warning
 from cli.doctor.probe import Probe
 from include.flink import cluster_facts
+from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, Version, find_unread_keys
 from include.settings import Cluster
 
 OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
@@ -72,6 +73,27 @@ def check_autoscaler(
     return findings
 
 
+def check_keys(part: str, configuration: Mapping[str, str], version: Version | None) -> list[Finding]:
+    """Check that the version reads the keys that are set: what it does not know it passes over in silence."""
+    unread = {} if version is None else find_unread_keys(configuration, version)
+    if version is None or not unread:
+        return []
+    text = f"Flink {version[0]}.{version[1]} does not read {', '.join(sorted(unread))}"
+    names = [f"write {name} for {key}" for key, name in sorted(unread.items()) if name is not None]
+    return [warning(part, "renamed keys", text, "; ".join(names) or "take them out")]
+
+
+def check_rescale_history(part: str, configuration: Mapping[str, str], version: Version | None) -> list[Finding]:
+    """Say whether Flink keeps the times of rescales, which it can from 2.3 on."""
+    if version is None or version < RESCALE_HISTORY_SINCE:
+        return []
+    kept = configuration.get(RESCALE_HISTORY_KEY, "0")
+    if not kept.isdigit() or int(kept) == 0:
+        text = f"none: with {RESCALE_HISTORY_KEY}: 100 the times of rescales would be exact"
+        return [ok(part, "rescale history", text)]
+    return [ok(part, "rescale history", f"the last {kept} of each job")]
+
+
 def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
     """Check for how long Flink repeats old metrics after it has lost a TaskManager."""
     if not configuration:
@@ -79,7 +101,7 @@ def check_stale_metrics(part: str, configuration: Mapping[str, str]) -> Finding:
     set_to = configuration.get("web.timeout")
     if set_to is None:
         text = "web.timeout is 10 min: for so long Flink repeats old metrics after it lost a TaskManager"
-        return warning(part, "web.timeout", text, "set web.timeout: 20 s in Flink's configuration")
+        return warning(part, "web.timeout", text, "set web.timeout: 20000 (milliseconds) in Flink's configuration")
     return ok(part, "web.timeout", set_to)
 
 

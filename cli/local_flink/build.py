@@ -8,15 +8,17 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from include.atomic_write import replace_atomically
 from include.flink.transport import FlinkError
+from include.flink.versions import Version, read_version
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 FLINK_HOME = PROJECT_ROOT / ".cache" / "flink" / "pyflink"
 JOB_SOURCES = PROJECT_ROOT / "flink_job" / "src"
+API_SOURCES = {1: PROJECT_ROOT / "flink_job" / "src-flink-1", 2: PROJECT_ROOT / "flink_job" / "src-flink-2"}
 BUILD_DIR = PROJECT_ROOT / "flink_job" / "build"
 ENTRY_CLASS = "io.tidewise.load.LoadJob"
 JAVA_RELEASE = "17"
@@ -54,30 +56,60 @@ def flink_jars(flink_home: Path = FLINK_HOME) -> list[Path]:
     return jars
 
 
-def build_job(flink_home: Path = FLINK_HOME, sources: Path = JOB_SOURCES, target: Path = BUILD_DIR) -> Path:
+def find_dist(flink_home: Path = FLINK_HOME) -> Path:
+    """Return the jar with Flink's runtime.
+
+    Raises:
+        FlinkSetupError: there is none.
+    """
+    return next(jar for jar in flink_jars(flink_home) if jar.name.startswith("flink-dist-"))
+
+
+def flink_version(flink_home: Path = FLINK_HOME) -> Version:
+    """Return the version of Flink's jars.
+
+    Raises:
+        FlinkSetupError: there are none, or their name tells no version.
+    """
+    dist = find_dist(flink_home)
+    version = read_version(dist.name.removeprefix("flink-dist-"))
+    if version is None:
+        raise FlinkSetupError(f"{dist.name} names no version of Flink")
+    return version
+
+
+def build_job(flink_home: Path = FLINK_HOME, sources: Sequence[Path] | None = None, target: Path = BUILD_DIR) -> Path:
     """Compile the load job; returns the jar, whose name carries a hash of all that it was made from.
 
     An existing jar of that name is up to date by construction and is kept.
 
+    Args:
+        flink_home: folder of Flink's ``lib``.
+        sources: folders of Java files; those of the load job for that version when None.
+        target: folder of the jar.
+
     Raises:
         FlinkSetupError: a prerequisite is missing or the compiler refuses the sources.
     """
-    dist = next(jar for jar in flink_jars(flink_home) if jar.name.startswith("flink-dist-"))
-    files = sorted(sources.rglob("*.java"))
+    dist, major = find_dist(flink_home), flink_version(flink_home)[0]
+    folders = [JOB_SOURCES, API_SOURCES[min(major, max(API_SOURCES))]] if sources is None else sources
+    files = [(file.relative_to(folder).as_posix(), file) for folder in folders for file in folder.rglob("*.java")]
     digest = hashlib.sha256(f"{dist.name} {JAVA_RELEASE}".encode())
-    for file in files:
-        digest.update(file.relative_to(sources).as_posix().encode() + file.read_bytes())
+    for name, file in sorted(files):
+        digest.update(name.encode() + file.read_bytes())
     jar = target / f"tidewise-load-{digest.hexdigest()[:12]}.jar"
     if jar.is_file():
         return jar
     with tempfile.TemporaryDirectory(prefix="tidewise-javac-") as classes:
-        _compile(files, dist, Path(classes))
+        _compile([file for _, file in sorted(files)], dist, Path(classes), is_strict=major >= 2)
         _pack(Path(classes), jar)
     return jar
 
 
-def _compile(files: Iterable[Path], dist: Path, classes: Path) -> None:
-    command = [java_tool("javac"), "--release", JAVA_RELEASE, "-Xlint:all,-path,-classfile", "-Werror"]
+def _compile(files: Iterable[Path], dist: Path, classes: Path, *, is_strict: bool) -> None:
+    """Compile; what works in all versions of Flink 1 is deprecated in its last ones."""
+    warnings = ["-Xlint:all,-path,-classfile", "-Werror"] if is_strict else ["-nowarn"]
+    command = [java_tool("javac"), "--release", JAVA_RELEASE, *warnings]
     command += ["-cp", str(dist), "-d", str(classes), *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

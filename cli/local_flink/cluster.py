@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from cli.local_flink.build import FLINK_HOME, FlinkSetupError, flink_jars, java_tool
+from cli.local_flink.build import FLINK_HOME, FlinkSetupError, flink_version, java_tool
 from cli.local_flink.configuration import (
+    APPLICATION,
     JOB_MANAGER,
     TASK_MANAGER,
     ClusterOptions,
@@ -106,13 +107,13 @@ class LocalCluster:
             FlinkSetupError: java or Flink's jars are missing.
             ClusterNotReady: it did not come up within the limit.
         """
-        flink_jars(self._home)
+        version = flink_version(self._home)
         java_tool("java")
         for name in ("tmp", "upload", "checkpoints", "log"):
             (self.work_dir / name).mkdir(parents=True, exist_ok=True)
         rest, rpc = free_ports(2)
         ports = {"rest": rest, "rpc": rpc}
-        write_configuration(self._conf_dir, flink_configuration(self.options, ports, self.work_dir))
+        write_configuration(self._conf_dir, flink_configuration(self.options, ports, self.work_dir), version)
         self._client = FlinkClient(f"http://127.0.0.1:{rest}")
         self.start_jobmanager(wait=False)
         for number in range(self.options.task_managers):
@@ -163,7 +164,15 @@ class LocalCluster:
 
     def _launch(self, entry_point: str, name: str) -> subprocess.Popen[bytes]:
         logs = self.work_dir / "log"
-        command = java_command(java_tool("java"), self._home, self._conf_dir, logs / f"{name}.log", entry_point)
+        application = self.options.application if entry_point == JOB_MANAGER else None
+        command = java_command(
+            java_tool("java"),
+            self._home,
+            self._conf_dir,
+            logs / f"{name}.log",
+            entry_point if application is None else APPLICATION,
+            application=application,
+        )
         return start_process(command, logs / f"{name}.out", {"FLINK_PLUGINS_DIR": str(self._home / "plugins")})
 
     def _processes(self) -> list[tuple[str, subprocess.Popen[bytes]]]:

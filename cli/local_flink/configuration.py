@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cli.local_flink.build import ENTRY_CLASS
+from include.flink.versions import STANDARD_YAML_SINCE, Version, rename_keys
+
 # Flink's own start scripts open and export these packages on Java 17 (env.java.opts.all of its distribution).
 _EXPORTS = (
     "java.rmi/sun.rmi.registry",
@@ -25,6 +28,7 @@ _OPENS = (
 )
 JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+APPLICATION = "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint"
 _TM_HEAP_MB = 512
 # A TaskManager started without Flink's scripts computes nothing itself: every memory size must be given.
 TASK_MANAGER_RESOURCES: Mapping[str, str] = {
@@ -43,6 +47,21 @@ TASK_MANAGER_RESOURCES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Application:
+    """A job that the JobManager starts itself, as its only one.
+
+    Attributes:
+        jar: of the load job.
+        job_id: that it gets.
+        arguments: of its program.
+    """
+
+    jar: Path
+    job_id: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterOptions:
     """What may differ between local clusters; the defaults make rescales quick to watch.
 
@@ -54,6 +73,7 @@ class ClusterOptions:
         stabilisation_s: how long it waits for more slots before it uses what it has.
         metrics_every_s: age at which the JobManager fetches metrics again.
         reporter_ports: where its processes serve metrics to Prometheus, each on the first free one; none: nowhere.
+        application: the one job of an application cluster; None for a session cluster.
         settings: of Flink, in the place of ours; an empty value takes a key away.
     """
 
@@ -64,6 +84,7 @@ class ClusterOptions:
     stabilisation_s: float = 1.0
     metrics_every_s: float = 1.0
     reporter_ports: tuple[int, ...] = ()
+    application: Application | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -87,14 +108,15 @@ def flink_configuration(options: ClusterOptions, ports: Mapping[str, int], work_
         "web.refresh-interval": str(metrics_ms),  # GET /jobs/:id is cached this long
         "metrics.fetcher.update-interval": str(metrics_ms),
         # A TaskManager lost while the JobManager asks it for metrics holds up all metrics this long (10 min unset).
-        "web.timeout": "20 s",
+        # Without a unit: before Flink 1.20 times of the web interface and of heartbeats are bare milliseconds.
+        "web.timeout": "20000",
         "jobmanager.scheduler": "adaptive",
         "jobmanager.adaptive-scheduler.submission.resource-wait-timeout": "120 s",
         "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": stabilisation,
         "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": cooldown,
         "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": stabilisation,
-        "heartbeat.interval": "2 s",
-        "heartbeat.timeout": "10 s",
+        "heartbeat.interval": "2000",
+        "heartbeat.timeout": "10000",
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": "1000",
         "restart-strategy.fixed-delay.delay": "1 s",
@@ -118,11 +140,12 @@ def _reporter(ports: tuple[int, ...]) -> dict[str, str]:
     }
 
 
-def write_configuration(conf_dir: Path, values: Mapping[str, str]) -> None:
-    """Write config.yaml and the logging configuration."""
+def write_configuration(conf_dir: Path, values: Mapping[str, str], version: Version) -> None:
+    """Write Flink's configuration as a version reads it, and that of logging."""
     conf_dir.mkdir(parents=True, exist_ok=True)
-    lines = [f'{key}: "{value}"' for key, value in sorted(values.items())]
-    (conf_dir / "config.yaml").write_text("\n".join(lines) + "\n")
+    is_yaml, known = version >= STANDARD_YAML_SINCE, sorted(rename_keys(values, version).items())
+    lines = [f'{key}: "{value}"' if is_yaml else f"{key}: {value}" for key, value in known]
+    (conf_dir / ("config.yaml" if is_yaml else "flink-conf.yaml")).write_text("\n".join(lines) + "\n")
     (conf_dir / "log4j.properties").write_text(
         "rootLogger.level = INFO\n"
         "rootLogger.appenderRef.file.ref = File\n"
@@ -134,15 +157,26 @@ def write_configuration(conf_dir: Path, values: Mapping[str, str]) -> None:
     )
 
 
-def java_command(java: str, flink_home: Path, conf_dir: Path, log_file: Path, entry_point: str) -> list[str]:
-    """Return the command line of a JobManager or a TaskManager."""
+def java_command(
+    java: str,
+    flink_home: Path,
+    conf_dir: Path,
+    log_file: Path,
+    entry_point: str,
+    *,
+    application: Application | None = None,
+) -> list[str]:
+    """Return the command line of a JobManager, a TaskManager or another process of Flink."""
     is_worker = entry_point == TASK_MANAGER
     heap_mb = _TM_HEAP_MB
     command = [java, f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=256m"]
     command += [f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTS]
     command += [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS]
     command += [f"-Dlog.file={log_file}", f"-Dlog4j.configurationFile={(conf_dir / 'log4j.properties').as_uri()}"]
-    command += ["-cp", f"{flink_home / 'lib'}/*", entry_point, "--configDir", str(conf_dir)]
+    jars = f"{flink_home / 'lib'}/*" + (f":{application.jar}" if application is not None else "")
+    command += ["-cp", jars, entry_point, "--configDir", str(conf_dir)]
+    if application is not None:
+        command += ["--job-classname", ENTRY_CLASS, "--job-id", application.job_id, *application.arguments]
     if is_worker:
         for key, value in TASK_MANAGER_RESOURCES.items():
             command += ["-D", f"{key}={value}"]

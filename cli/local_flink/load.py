@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.local_flink.build import ENTRY_CLASS, build_job
+from cli.local_flink.build import ENTRY_CLASS, FLINK_HOME, build_job
 from include.flink.client import FlinkClient
 from include.utc import DAY_S
 
@@ -90,8 +90,8 @@ def write_trace(path: Path, points: list[tuple[int, float]]) -> None:
     path.write_text("second,rate_per_s\n" + "".join(f"{second},{rate:.3f}\n" for second, rate in points))
 
 
-def submit_load(client: FlinkClient, work_dir: Path, options: LoadOptions) -> str:
+def submit_load(client: FlinkClient, work_dir: Path, options: LoadOptions, flink_home: Path = FLINK_HOME) -> str:
     """Build the job if need be, upload it, start it; returns the job id. The JobManager must see ``work_dir``."""
     trace = work_dir.resolve() / f"trace-{options.job_name}.csv"
     write_trace(trace, daily_trace(options.low_per_s, options.high_per_s))
-    return client.run_jar(client.upload_jar(build_job()), ENTRY_CLASS, options.arguments(trace))
+    return client.run_jar(client.upload_jar(build_job(flink_home)), ENTRY_CLASS, options.arguments(trace))

@@ -52,6 +52,7 @@ def collect_for(
     stop: threading.Event | None = None,
     on_records: OnRecords | None = None,
     grace_s: float = 60.0,
+    may_be_empty: bool = False,
 ) -> Delivery:
     """Poll every live cluster at once and then every ``poll_every_s`` until ``seconds`` have passed.
 
@@ -65,9 +66,10 @@ def collect_for(
         stop: set by somebody else to end early; what is under way is given up.
         on_records: receives the records of each poll, also when they could not be written.
         grace_s: how much longer a poll that has begun may last; then what it has is kept and the rest given up.
+        may_be_empty: whether the caller tells itself of clusters that do not reply.
 
     Raises:
-        CollectionError: there are live clusters and nothing was received from any of them.
+        CollectionError: there are live clusters and nothing was received from any of them, unless that may be.
     """
     stop = threading.Event() if stop is None else stop
     ended = threading.Event()
@@ -86,7 +88,7 @@ def collect_for(
     finally:
         _end(pollers, ended)
     total = reduce(add, (poller.total for poller in pollers), Delivery())
-    if total.refused and not total.written and not stop.is_set():
+    if total.refused and not total.written and not stop.is_set() and not may_be_empty:
         faults = "; ".join(f"{name}: {fault}" for name, fault in total.refused.items())
         raise CollectionError(f"nothing collected ({faults}): check rest_url under [clusters.<name>], then the cluster")
     return total

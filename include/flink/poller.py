@@ -18,11 +18,15 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkUnreachable
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.flink.transport import Reply
+from include.flink.versions import RESCALE_HISTORY_SINCE, read_version
 
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]  # epoch seconds
 _HEX_ID = re.compile(r"[0-9a-f]{32}")
+_RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
+_MOST_RESCALES = 20  # in one poll, the newest
+_ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
 _MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
@@ -67,9 +71,10 @@ class Poll:
 class RestSource:
     """Polls one cluster; the replies are kept as received, errors included.
 
-    The plan of a job is requested at the first poll of each hour and when the job's start changed; everything else at
-    every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is unknown.
-    A reply that does not come is named among the poll's faults; all others are kept.
+    The plan of a job is requested at the first poll of each hour and when the job's start changed; its rescales, where
+    Flink keeps them (from 2.3 on), at the first poll of each hour and at two after it came to run again; everything
+    else at every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is
+    unknown.  A reply that does not come is named among the poll's faults; all others are kept.
 
     The JobManager fetches metrics from the TaskManagers only on request, in the background, and answers with what it
     had before: a lone request sees values as old as the request before it.  So every poll begins with a request whose
@@ -101,7 +106,10 @@ class RestSource:
         self._sleep = sleep
         self._at_once = at_once
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
+        # job id -> (hour, RUNNING time), how often asked since, ids of the rescales that were listed
+        self._rescales: dict[str, tuple[tuple[int, int], int, frozenset[str]]] = {}
         self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
+        self._keeps_rescales = False
 
     def poll(self) -> Poll:
         """Return one record per endpoint: cluster, then each job that has not ended.
@@ -112,7 +120,9 @@ class RestSource:
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
         cluster_wide = _Requests(self._client, self._cluster, self._clock)
-        cluster_wide.keep(Kind.OVERVIEW, "/overview")
+        overview = _object(_parse(cluster_wide.keep(Kind.OVERVIEW, "/overview"), "", []))
+        version = read_version(overview.get("flink-version"))
+        self._keeps_rescales = version is not None and version >= RESCALE_HISTORY_SINCE
         job_ids = list(dict.fromkeys(_job_ids(cluster_wide.ask("/jobs/overview"), cluster_wide.faults)))
         if not cluster_wide.faults:
             self._forget(job_ids)
@@ -148,6 +158,8 @@ class RestSource:
         requests.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
         requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
         requests.keep(Kind.EXCEPTIONS, endpoints.job_path(job_id, "exceptions"), job_id)
+        if self._keeps_rescales:
+            self._keep_rescales(requests, job_id, job)
         sources = endpoints.sources_of(job)
         for vertex in _objects(job.get("vertices")):
             vertex_id = vertex.get("id")
@@ -156,6 +168,21 @@ class RestSource:
             names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
+
+    def _keep_rescales(self, requests: _Requests, job_id: str, job: dict[str, Any]) -> None:
+        """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
+        running_ms = _object(job.get("timestamps")).get("RUNNING")
+        now = (int(self._clock() // 3600), running_ms if isinstance(running_ms, int) else -1)
+        asked_at, asked, kept = self._rescales.get(job_id, (now, 0, frozenset[str]()))
+        asked = asked if asked_at == now else 0
+        if asked >= _ASKED_FOR_RESCALES:
+            return
+        history = requests.try_to_ask(endpoints.job_path(job_id, "rescales/history"))
+        ended = [one for one in _objects(_parse(history, "", [])) if one.get("terminalState")]
+        ids = [one["rescaleUuid"] for one in ended if _RESCALE_ID.fullmatch(str(one.get("rescaleUuid")))]
+        for rescale_id in [one for one in ids if one not in kept][-_MOST_RESCALES:]:
+            requests.keep(Kind.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
+        self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
     def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
@@ -174,6 +201,8 @@ class RestSource:
         known = set(job_ids)
         for job_id in [one for one in self._planned if one not in known]:
             del self._planned[job_id]
+        for job_id in [one for one in self._rescales if one not in known]:
+            del self._rescales[job_id]
         for key in [one for one in self._names if one[0] not in known]:
             del self._names[key]
 
@@ -206,6 +235,13 @@ class _Requests:
             at_ms = round(self._clock() * 1000)
             record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
             self.records.append(record)
+        return reply
+
+    def try_to_ask(self, path: str) -> Reply | None:
+        """Return a reply to what not every cluster can be asked; None, and no fault, when there is none."""
+        before = len(self.faults)
+        reply = self.ask(path)
+        del self.faults[before:]
         return reply
 
 

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     JOB_METRICS = "job_metrics"  # /jobs/:jobid/metrics?get=...
     CHECKPOINTS = "checkpoints"  # /jobs/:jobid/checkpoints
     EXCEPTIONS = "exceptions"  # /jobs/:jobid/exceptions
+    RESCALE = "rescale"  # /jobs/:jobid/rescales/details/:uuid, from Flink 2.3 on
     VERTEX_METRICS = "vertex_metrics"  # /jobs/:jobid/vertices/:vertexid/subtasks/metrics?get=...&agg=...
     KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/kafka), of no job
 

@@ -17,8 +17,8 @@ from include.prometheus.known_runs import read_runs, run_of
 from include.prometheus.measurements import Measurements, fetch
 from include.prometheus.replies import ReplyWriter
 from include.settings.clusters import Cluster
+from include.utc import HOUR_S
 
-HOUR_S = 3600
 FILE_PREFIX = "prometheus-"
 
 

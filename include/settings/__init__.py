@@ -12,8 +12,9 @@ from include.settings.learning import Forecast, Training
 from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, Steps
 from include.settings.loading import PROJECT, SETTINGS_FILE_VARIABLE, check_settings, load_settings, settings_file
 from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
+from include.settings.profiling import Profiling
 from include.settings.retention import Retention
-from include.settings.stages import Apply, Backtest, Profiling, Schedules
+from include.settings.stages import Apply, Backtest, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
 from include.settings.tree import Settings, SettingsError
 

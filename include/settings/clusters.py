@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.connection import Connection, check_http_url
+from include.settings.kubernetes import Kubernetes
 from include.settings.limits import ClusterLimits
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
 from include.settings.sources import Kafka, Prometheus
@@ -28,7 +29,12 @@ class Cluster(Section):
         None,
         description="whether the cluster adds TaskManagers by itself; unset: asked (native Kubernetes, YARN, reactive)",
     )
+    actuator: Literal["rest", "kubernetes", "none"] = Field(
+        "rest",
+        description="what carries requests out: Flink's REST API, the Kubernetes operator, or nothing (a dry run)",
+    )
     limits: ClusterLimits = ClusterLimits()
+    kubernetes: Kubernetes = Kubernetes()
     connection: Connection = Connection()
     prometheus: Prometheus = Prometheus()
     kafka: dict[str, Kafka] = Field(default_factory=dict)
@@ -46,6 +52,8 @@ class Cluster(Section):
             raise ValueError(
                 f'limits.mode = "{self.limits.mode}" needs rest_url, to which steps are sent; write rest_url as well'
             )
+        if self.actuator == "kubernetes" and self.rest_url is None:
+            raise ValueError('actuator = "kubernetes" needs rest_url, by which steps are confirmed; write it as well')
         if self.limits.slots_min is not None and self.limits.slots_min > self.slots_max:
             raise ValueError(
                 f"limits.slots_min = {self.limits.slots_min} is above slots_max = {self.slots_max}; "

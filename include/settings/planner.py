@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field, model_validator
 
 from include.settings.names import JobKey
@@ -116,6 +118,10 @@ class Planner(Section):
     policy: Text = Field("planner", description="policy of every job that `policies` does not name")
     policies: dict[JobKey, Text] = Field(
         default_factory=dict, description='policies of single jobs: "cluster/job" = "policy"'
+    )
+    parameters: dict[JobKey, dict[str, Any]] = Field(
+        default_factory=dict,
+        description='"cluster/job" = parameters of its policy that are other than in `[policies.<name>]`',
     )
     horizon_h: int = Field(24, ge=1, le=168, description="h; how far a plan reaches; whole bins, within the forecast")
     bin_s: int = Field(600, ge=60, le=DAY_S, description="s; time step of a plan")

@@ -1,51 +1,15 @@
-"""Profiling, backtest, applying, and when the DAGs run."""
+"""Backtest, applying, and when the DAGs run."""
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from include.settings.cron import check_cron, shortest_interval_s
-from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Days, Hours, Section, Text
+from include.settings.section import DAY_S, HOUR_S, Days, Hours, Section, Text
 
 Cron = Annotated[str, AfterValidator(check_cron)]
-
-
-def _adapter(text: str) -> str:
-    if text != "simulated" and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", text):
-        raise ValueError('must be "simulated" or "module:function" of an adapter; write "simulated", say')
-    return text
-
-
-class Profiling(Section):
-    """How a job is profiled (Phoebe III-C), and on what."""
-
-    adapter: Annotated[Text, AfterValidator(_adapter)] = Field(
-        "simulated", description='"simulated", or "module:function" of an adapter to a real cluster'
-    )
-    scale_out_min: int = Field(
-        2, ge=1, le=SLOTS_MAX, description="smallest scale-out profiled; the largest is the cluster's slots_max"
-    )
-    scale_outs: int = Field(8, ge=3, le=1000, description="deployments that run side by side")
-    rate_steps: int = Field(
-        20, ge=2, le=10_000, description="steps up to slots_max times the highest load seen on one worker"
-    )
-    rate_steps_max: int = Field(
-        60, ge=2, le=10_000, description="the replay ends after so many steps though some deployment still keeps up"
-    )
-    settle_s: int = Field(300, ge=0, le=DAY_S, description="s; a step settles for so long before it is measured")
-    window_s: int = Field(120, ge=10, le=DAY_S, description="s; for so long a step is measured")
-
-    @model_validator(mode="after")
-    def _enough_steps(self) -> Profiling:
-        if self.rate_steps > self.rate_steps_max:
-            raise ValueError(
-                f"rate_steps = {self.rate_steps} is above rate_steps_max = {self.rate_steps_max}, so the replay would "
-                f"end before the highest load; write rate_steps_max = {self.rate_steps} or more"
-            )
-        return self
 
 
 class Backtest(Section):

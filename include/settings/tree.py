@@ -17,10 +17,11 @@ from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
 from include.settings.limits_agree import find_contradiction
 from include.settings.names import ClusterName
 from include.settings.planner import Planner
+from include.settings.profiling import Profiling
 from include.settings.refusals import faults_of_parameters
 from include.settings.retention import Retention
 from include.settings.section import HOUR_S, Section
-from include.settings.stages import Apply, Backtest, Profiling, Schedules
+from include.settings.stages import Apply, Backtest, Schedules
 from include.settings.storage import Mlflow, Paths, Spark
 
 
@@ -83,9 +84,9 @@ class Settings(Section):
         levels = [self.limits, *(one.limits for one in self.clusters.values()), *self.limits.jobs.values()]
         return any(level.mode == "approve" for level in levels)
 
-    def parameters_of(self, policy: str) -> Mapping[str, Any]:
-        """Return the parameters that are set for a policy."""
-        return self.policies.get(policy, {})
+    def parameters_of(self, policy: str, job: str | None = None) -> Mapping[str, Any]:
+        """Return the parameters that are set for a policy, with those of one job, ``cluster/job``, in their place."""
+        return {**self.policies.get(policy, {}), **self.planner.parameters.get(job or "", {})}
 
     @model_validator(mode="after")
     def _what_is_read_is_kept(self) -> Settings:
@@ -121,6 +122,13 @@ class Settings(Section):
                 read_parameters(name, given)
             except ValueError as error:
                 raise ValueError("; ".join(map(str, faults_of_parameters(error, name)))) from error
+        for job in self.planner.parameters:
+            name = self.planner.policy_of(*job.split("/", maxsplit=1))
+            try:
+                read_parameters(name, self.parameters_of(name, job))
+            except ValueError as error:
+                faults = "; ".join(map(str, faults_of_parameters(error, name)))
+                raise ValueError(f'planner.parameters."{job}": {faults}') from error
         return self
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ BRONZE_METRICS = Table(
 )
 
 BRONZE_JOB_EVENTS = Table(
-    "bronze.job_events",  # replies of kind job, plan, job_metrics, checkpoints, exceptions, overview: few, kept whole
+    "bronze.job_events",  # replies of all kinds but vertex_metrics: few, kept whole
     {
         "cluster": "STRING",
         "kind": "STRING",

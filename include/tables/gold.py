@@ -159,7 +159,8 @@ PROFILES = Table(
         "scale_out": "INT",  # workers = parallelism of every operator
         "rate_per_s": "DOUBLE",  # replayed over all sources; null for capacity
         "throughput_per_s": "DOUBLE",  # that the sources emitted; T_max of Phoebe for capacity
-        "latency_ms": "DOUBLE",  # end to end; null for capacity
+        "latency_ms": "DOUBLE",  # null for capacity
+        "latency": "STRING",  # what it is of: end to end, or backlog age
         "adapter": "STRING",  # profiling.adapter: what ran the deployments
         "model_version": "STRING",  # of the champion, from which the simulated adapter makes the replica
         "code_version": "STRING",

@@ -102,6 +102,7 @@ RESCALES = Table(
         "load_after_per_s": "DOUBLE",  # the same in the windows after it
         "checkpoint_age_s": "DOUBLE",  # since the last checkpoint when it stopped: replayed after a failure
         "state_size_bytes": "DOUBLE",
+        "flink_trigger": "STRING",  # why, by Flink's history (2.3 on): then started_at is exact; null otherwise
         **DATE_HOUR,  # of started_at
     },
     keys=("cluster", "job", "started_at"),

@@ -160,6 +160,8 @@ def _fit_interval_s(recovery: RecoveryModel, duration_s: float) -> float:
 def build_conditions(subject: Subject, settings: Settings) -> Conditions:
     """Return the conditions of a job's replay: the pipeline's own settings and prices."""
     planner, costs = settings.planner, settings.planner.costs
+    own = planner.policy_of(subject.cluster, subject.job)
+    of_job = settings.parameters_of(own, f"{subject.cluster}/{subject.job}")
     return Conditions(
         cadence=CADENCE,
         prices=Prices(costs.resource_weight, costs.late_weight, costs.rescale_weight, costs.late_after_s),
@@ -168,7 +170,7 @@ def build_conditions(subject: Subject, settings: Settings) -> Conditions:
         training=settings.training,
         forecast=settings.forecast.model_copy(update={"bin_s": BIN_S}),
         limits=settings.limits,
-        parameters=settings.policies,
+        parameters={**settings.policies, own: of_job},
     )
 
 

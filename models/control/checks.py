@@ -9,13 +9,14 @@ from models.control.approval import find_approval
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb
 from models.control.limits import DAY_S, HOUR_S
+from models.control.resubmission import restore_lost
 from models.control.state import Intention, Mode, Origin, Parallelism
 
 
 def desired_parallelism(case: Case) -> Intention | None:
     """Return what is desired within the limits: a person's pin before plans and the reactive controller."""
     pin = case.limits.pin_of(case.observed.requested or {})
-    wanted = _pin(case, pin) if pin else case.desired
+    wanted = _pin(case, pin) if pin else case.desired or restore_lost(case)
     if wanted is None:
         return None
     return replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))
@@ -78,6 +79,12 @@ def check_intention(case: Case) -> Action | None:
     if any(wanted.parallelism == dict(b.parallelism) and case.now_s < b.until_s for b in case.history.blocked):
         return Action(Verb.REFUSE, "blocked_target", "this parallelism did harm lately")
     return None
+
+
+def check_obstacle(case: Case) -> Action | None:
+    """Refuse what cannot be carried out now, or not in the way that is allowed."""
+    observed = case.observed
+    return Action(Verb.REFUSE, observed.obstacle, observed.obstacle_detail) if observed.obstacle else None
 
 
 def check_slots(case: Case) -> Action | None:

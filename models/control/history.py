@@ -7,6 +7,7 @@ from dataclasses import replace
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import bound_times
 from models.control.limits import DAY_S
+from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
 
 _LATE_KEPT = 8  # given-up targets that are remembered: a request is never that late
@@ -45,11 +46,8 @@ def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:
     if not request.is_rollback:
         good = request.running_before or history.last_good
         return replace(after, last_good=good)
-    taken_back = history.in_flight or history.unfilled or history.to_judge
-    if taken_back is None:
-        return after
-    given_up = _give_up(replace(after, unfilled=None), taken_back.target)
-    return _block(given_up, taken_back.target, case.now_s, case.limits.block_s)
+    given_up = _give_up(replace(after, unfilled=None), request.before)
+    return _block(given_up, request.before, case.now_s, case.limits.block_s)
 
 
 def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
@@ -58,8 +56,10 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
         in_flight=None,
         known_requested=request.target,
         last_change_at_s=now_s,
+        unfilled=None,
         to_judge=None if request.is_rollback else request,
         confirmed_at_s=now_s,
+        lost=None,
     )
 
 
@@ -75,7 +75,11 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         last_change_at_s=history.last_change_at_s,
         held_until_s=history.held_until_s,
         held_because=history.held_because,
+        submitted_at_s=case.observed.submitted_at_s,
+        lost=find_lost(history, case.observed),
     )
+    if begun.lost is not None:
+        return begun
     if history.job_id is None or _is_unchanged(history, case.observed):
         return begun
     return _hold_foreign(begun, case, "the job was deployed anew, with another parallelism")
@@ -102,6 +106,7 @@ def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
         last_change_at_s=case.now_s,
         to_judge=None,
         unfilled=None,
+        lost=None,
     )
 
 

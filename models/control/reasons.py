@@ -7,14 +7,28 @@ from typing import Final
 REASONS: Final = frozenset(
     {
         # what is done
-        *("plan", "reactive", "pin", "runs_as_requested", "as_desired", "in_flight", "new_job_id", "late_request"),
+        *(
+            "plan",
+            "reactive",
+            "pin",
+            "restore",
+            "runs_as_requested",
+            "as_desired",
+            "in_flight",
+            "new_job_id",
+            "late_request",
+        ),
         # what was asked for and did not come about
         *("not_received", "not_filled", "worse_than_before", "refused_by_flink", "withdrawn_before_sending"),
         # who has to be asked
         *("mode_off", "on_hold", "held", "foreign_change", "other_autoscaler", "needs_approval", "denied"),
         # the job
         *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),
+        *("reactive_mode", "flink_too_old", "default_scheduler"),
         *("missing_requirement", "unknown_operator", "no_reply", "not_observed", "not_recorded"),
+        # the resource of its deployment
+        *("no_resource", "ambiguous_resource", "no_rights", "operator_busy", "job_ended", "not_in_place"),
+        *("unreadable_resource", "autoscaler_off"),
         # the intention
         *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),
         # limits

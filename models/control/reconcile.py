@@ -12,6 +12,7 @@ from collections.abc import Callable
 from models.control import checks, requests
 from models.control.case import SENDS, Action, Case, OutcomeCheck, Verb, form_request
 from models.control.checks import desired_parallelism
+from models.control.resubmission import is_resubmitted
 from models.control.state import Mode
 
 __all__ = [
@@ -43,8 +44,11 @@ def _check_job(case: Case) -> Action | None:
     if history.job_id != observed.job_id:
         was = f"was {history.job_id}, is {observed.job_id}" if history.job_id else f"is {observed.job_id}"
         return Action(Verb.WAIT, "new_job_id", f"the job {was}; its state is taken over as it is")
+    if is_resubmitted(case):
+        return Action(Verb.WAIT, "new_job_id", "the job was submitted again; its state is taken over as it is")
     if observed.requested is None:
-        return Action(Verb.REFUSE, "no_requirements", "without the adaptive scheduler nothing can be sent")
+        detail = observed.problem_detail or "without the adaptive scheduler nothing can be sent"
+        return Action(Verb.REFUSE, observed.cannot_rescale or "no_requirements", detail)
     return None
 
 
@@ -53,7 +57,9 @@ def _send(case: Case) -> Action:
     if wanted is None:  # the rules before have answered this
         return Action(Verb.WAIT, "as_desired", "nothing to change")
     request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s)
-    return Action(Verb.RESCALE, str(wanted.origin), wanted.reason, request, case.limits.mode is Mode.DRY_RUN)
+    upgrade = case.observed.upgrade_reason
+    why = f"{wanted.reason}; the job is stopped and started for it: {upgrade}" if upgrade else wanted.reason
+    return Action(Verb.RESCALE, str(wanted.origin), why, request, case.limits.mode is Mode.DRY_RUN)
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (
@@ -66,6 +72,7 @@ _RULES: tuple[Callable[[Case], Action | None], ...] = (
     checks.check_objection,
     checks.check_state,
     checks.check_intention,
+    checks.check_obstacle,
     checks.check_slots,
     checks.check_pace,
     checks.check_approval,

@@ -78,7 +78,7 @@ def _may_roll_back(case: Case) -> bool:
     """Whether a request that takes an own one back may be sent; it needs no further approval, and no free pace."""
     limits = case.limits
     allowed = limits.mode in {Mode.AUTO, Mode.APPROVE} and not limits.is_held and not limits.in_blackout
-    return allowed and not case.observed.other_autoscaler
+    return allowed and not case.observed.other_autoscaler and not case.observed.obstacle
 
 
 def judge_outcome(case: Case) -> Action | None:

@@ -30,6 +30,7 @@ class Origin(StrEnum):
     PLAN = "plan"
     REACTIVE = "reactive"
     PIN = "pin"
+    RESTORE = "restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ class ObservedJob:
         problem: name of what makes the job one that nothing may be sent to (``ambiguous_name``, ``unreadable_reply``,
             ``missing_requirement``); empty when there is none.
         problem_detail: one sentence for a person.
+        declared: parallelism in the resource of a deployment that is to bring the job there (a Kubernetes operator's
+            map of overrides); None where there is no such resource. While a change of it waits for its turn it is what
+            the job is asked for.
+        submitted_at_s: when Flink was given the job, by Flink's clock; None when not told.
+        obstacle: name of why nothing may be sent to the job now; empty when there is none.
+        obstacle_detail: one sentence for a person.
+        upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
+        cannot_rescale: name of the reason why the scheduler has no requirements (``reactive_mode``, ``flink_too_old``,
+            ``default_scheduler``); empty where nobody knows, or where it has some.
     """
 
     job_id: str | None
@@ -65,6 +75,12 @@ class ObservedJob:
     cluster_slots_used: int | None = None
     problem: str = ""
     problem_detail: str = ""
+    declared: Parallelism | None = None
+    submitted_at_s: float | None = None
+    obstacle: str = ""
+    obstacle_detail: str = ""
+    upgrade_reason: str = ""
+    cannot_rescale: str = ""
 
     @property
     def is_restarting(self) -> bool:
@@ -108,7 +124,7 @@ class Intention:
 
     Attributes:
         parallelism: of every vertex.
-        origin: plan, reactive controller or a person's pin.
+        origin: plan, reactive controller, a person's pin, or what a deployment has lost.
         step_id: of the planned step or the reactive decision.
         reason: one sentence for a person.
         valid_until_s: epoch seconds; later it is not acted on.
@@ -178,6 +194,8 @@ class JobHistory:
         blocked: targets not to be tried.
         held_until_s, held_because: until then nothing is sent.
         unfilled: an own request whose bound Flink has not filled and that could not be taken back yet.
+        submitted_at_s: when Flink was given the job that all of this belongs to; None when not told.
+        lost: own parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
     """
 
     job_id: str | None = None
@@ -193,3 +211,5 @@ class JobHistory:
     held_until_s: float = 0.0
     held_because: str = ""
     unfilled: Request | None = None
+    submitted_at_s: float | None = None
+    lost: Parallelism | None = None

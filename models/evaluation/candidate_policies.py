@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,14 @@ from models.evaluation.clairvoyant import solve_clairvoyant
 from models.evaluation.conditions import Conditions
 from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScheduleDriver
 from models.evaluation.planner_driver import PlannerDriver
+from models.evaluation.rivals.best_constant import find_best_constant
+from models.evaluation.rivals.formed_driver import FormedDriver, WithHeadroom
+from models.evaluation.rivals.rival_catalogue import BEST_CONSTANT, CONTROLLER_ALONE, RIVALS, build_rival, list_rivals
 from models.evaluation.workload import Workload, find_limits, find_sufficient
 from models.policies.registry import policy
 
 # Drivers that implement the protocol themselves, by name.
-OWN_DRIVERS: dict[str, Callable[[], Driver[Any]]] = {"planner": PlannerDriver}
+OWN_DRIVERS: dict[str, Callable[..., Driver[Any]]] = {"planner": PlannerDriver}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class CandidatePolicy:
 
 def list_names() -> tuple[str, ...]:
     """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
-    return (*OWN_DRIVERS, *(name for name in catalogue() if name not in {"static", *OWN_DRIVERS}), *REFERENCES)
+    policies = (name for name in catalogue() if name not in {"static", *OWN_DRIVERS})
+    return (*OWN_DRIVERS, *policies, *list_rivals(), *REFERENCES)
 
 
 def list_deciding(when: Decides) -> list[str]:
@@ -48,15 +52,20 @@ def list_deciding(when: Decides) -> list[str]:
     return sorted(name for name, entry in catalogue().items() if entry.decides is when and name not in OWN_DRIVERS)
 
 
-def check_names(chosen: Sequence[str]) -> None:
+def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
     """Refuse names that no candidate policy has.
+
+    Args:
+        chosen: as written.
+        further: names of forms.
 
     Raises:
         ValueError: with the names that can be chosen.
     """
-    unknown = sorted(set(chosen) - {*list_names(), *ABLATIONS, "static"})
+    known = (*list_names(), *ABLATIONS, *further)
+    unknown = sorted(set(chosen) - {*known, "static"})
     if unknown:
-        raise ValueError(f"no policy is called {unknown}; choose from {', '.join((*list_names(), *ABLATIONS))}")
+        raise ValueError(f"no policy is called {unknown}; choose from {', '.join(known)}")
 
 
 def build_candidates(chosen: Sequence[str], workload: Workload, conditions: Conditions) -> list[CandidatePolicy]:
@@ -65,20 +74,33 @@ def build_candidates(chosen: Sequence[str], workload: Workload, conditions: Cond
     Raises:
         ValueError: a name is not known.
     """
-    check_names(chosen)
-    drivers = [(name, _build_driver(name, workload, conditions)) for name in chosen]
-    return [CandidatePolicy(name, driver, isinstance(driver, PlannerDriver)) for name, driver in drivers]
+    check_names(chosen, conditions.forms)
+    return [_build_candidate(name, workload, conditions) for name in chosen]
 
 
-def _build_driver(name: str, workload: Workload, conditions: Conditions) -> Driver[Any]:
+def _build_candidate(name: str, workload: Workload, conditions: Conditions) -> CandidatePolicy:
+    form = conditions.forms.get(name)
+    if form is None:
+        driver = _build_driver(name, conditions.parameters.get(name, {}), 0.0, workload, conditions)
+        return CandidatePolicy(name, driver, isinstance(driver, PlannerDriver))
+    inner = _build_driver(form.base, form.parameters, form.headroom, workload, conditions)
+    return CandidatePolicy(name, FormedDriver(inner, form), isinstance(inner, PlannerDriver))
+
+
+def _build_driver(
+    name: str, parameters: Mapping[str, object], headroom: float, workload: Workload, conditions: Conditions
+) -> Driver[Any]:
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
     if name in OWN_DRIVERS:
-        return OWN_DRIVERS[name]()
-    if name in REFERENCES:
+        return OWN_DRIVERS[name](changed=parameters)
+    if name in {CONTROLLER_ALONE, *RIVALS}:
+        return build_rival(name, parameters)
+    if name in {*REFERENCES, BEST_CONSTANT}:
         times_s, parallelism = _compute_schedule(name, workload, conditions)
         return ScheduleDriver(times_s, workload.spec.graph().names, parallelism)
-    entry, made = entry_of(name), policy(name, conditions.parameters.get(name))
+    entry, made = entry_of(name), policy(name, parameters or None)
+    made = WithHeadroom(made, headroom) if headroom else made
     if entry.decides is Decides.AHEAD:
         return PlannedDriver(made)
     return ReactiveDriver(made, entry.reads_models, entry.decides is Decides.WITH_PLANS)
@@ -92,6 +114,8 @@ def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> 
         return solve_clairvoyant(workload, means_per_s, options, conditions.disturbances)
     if name == "static_max":
         parallelism = find_limits(spec)
+    elif name == BEST_CONSTANT:
+        parallelism = find_best_constant(workload, conditions)
     else:
         parallelism = find_sufficient(spec, workload.rates_per_s.mean(axis=0), options.capacity.target_utilisation)
     return np.array([workload.start_s], np.int64), parallelism[None, :]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from include.settings import FleetLimits, Forecast, Planner, Training
 from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
+from models.evaluation.rivals.rival_options import CandidateForm
 
 
 class ConditionsError(ValueError):
@@ -24,6 +25,7 @@ class Cadence:
         plan_after_s: from a full ``plan_every_s``, up to which a plan knows the windows, to the plan itself: the
             hourly DAG ingests at minute 5 and plans at minute 15.
         window_s: length of an observation window.
+        poll_s: between two polls of Flink's counters: between two polls with a restart in between nothing is measured.
         step_s: length of a step of the queueing model.
     """
 
@@ -32,25 +34,32 @@ class Cadence:
     plan_after_s: int = 900
     window_s: int = 300
     step_s: int = 10
+    poll_s: int = 60
 
     def __post_init__(self) -> None:
         multiples = {
             "tick_s": self.tick_s % self.window_s,
             "plan_every_s": self.plan_every_s % self.tick_s,
             "plan_after_s": self.plan_after_s % self.tick_s,
-            "window_s": self.window_s % self.step_s,
+            "window_s": self.window_s % self.step_s + self.window_s % self.poll_s,
+            "poll_s": self.poll_s % self.step_s,
         }
         wrong = [name for name, rest in multiples.items() if rest]
         if wrong or self.tick_s <= 0 or not 0 <= self.plan_after_s < self.plan_every_s or DAY_S % self.plan_every_s:
             raise ConditionsError(
-                f"a tick must hold whole windows of {self.window_s} s, a plan interval whole ticks, a day whole plan "
-                f"intervals, and a plan must come before the next: found {self}"
+                f"a tick must hold whole windows of {self.window_s} s and those whole polls, a plan interval whole "
+                f"ticks, a day whole plan intervals, and a plan must come before the next: found {self}"
             )
 
     @property
     def steps(self) -> int:
         """Steps in a window."""
         return self.window_s // self.step_s
+
+    @property
+    def steps_per_poll(self) -> int:
+        """Steps between two polls."""
+        return self.poll_s // self.step_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ class Conditions:
         planner, training, forecast, limits: the pipeline's settings.
         fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
         parameters: policy -> its parameters that are set.
+        forms: further candidate -> the form in which another one runs.
     """
 
     cadence: Cadence = field(default_factory=Cadence)
@@ -121,3 +131,4 @@ class Conditions:
     limits: FleetLimits = field(default_factory=FleetLimits)
     fleet: FleetPrior | None = None
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    forms: Mapping[str, CandidateForm] = field(default_factory=dict)

@@ -43,12 +43,12 @@ class ReactiveMemory:
 class ReactiveDriver:
     """Lets a policy decide at every tick, or with every plan, and takes its change at once.
 
-    The plan DAG runs hourly, so a decision at every tick favours such a policy.
+    A job that does not run is not asked about, as in the controller.
 
     Attributes:
         policy: the policy.
         reads_models: see :meth:`TickSnapshot.live_situation`.
-        with_plans: decide with the plans only, by windows up to now.
+        with_plans: decide with the plans only, by the windows that the plan stage has.
     """
 
     policy: Policy[Any]
@@ -61,10 +61,13 @@ class ReactiveDriver:
 
     def tick(self, snapshot: TickSnapshot, memory: ReactiveMemory) -> tuple[Mapping[str, int] | None, ReactiveMemory]:
         """Return what the policy's schedule begins with."""
-        if not snapshot.load_per_s or (self.with_plans and not snapshot.plan_due):
+        if not snapshot.load_per_s or (self.with_plans and not snapshot.plan_due) or not snapshot.is_up:
+            return None, memory
+        until_s = snapshot.ingested_s if self.with_plans else snapshot.now_s
+        if not len(snapshot.observations(snapshot.options.observed_h, until_s)):
             return None, memory
         known = self._learn_nightly(snapshot, memory)
-        situation = snapshot.live_situation(reads_models=self.reads_models)
+        situation = snapshot.live_situation(reads_models=self.reads_models, until_s=until_s)
         schedule, after = self.policy.decide(situation, known.policy)
         target = schedule.decisions[0].step.parallelism_to
         return _name_operators(schedule, target), replace(known, policy=after)

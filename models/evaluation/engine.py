@@ -124,7 +124,7 @@ class Engine:
         index = np.flatnonzero(self._need_steps(capacity))
         if len(index):
             path = self._run_steps(index, capacity[index])
-            flows.set_from_steps(index, path, self._network, capacity[index])
+            flows.set_from_steps(index, path, self._network, capacity[index], self.setting.cadence.steps_per_poll)
             self._set_lateness(flows, index, path.backlog)
             processed[index] -= path.backlog
         rows.recent = processed

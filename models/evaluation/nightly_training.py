@@ -1,7 +1,8 @@
 """The nightly training of rows, from nothing but their own windows and downtimes.
 
 The rules are those of ``spark_jobs/train``: which windows are used for a capacity, which are held out, how downtimes
-shrink to their priors.  Deviation: there is no fleet to learn from and no gate, since each row is alone.
+shrink to their priors.  Deviation: there is no fleet to learn from and no gate, since each row is alone.  Without a
+trial, intervals are calibrated on hidden parallelisms only; there are no key groups and no measures of single subtasks.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 
 from include.settings import Training
 from models.arrays import Bools, Floats, Ints
-from models.capacity.capacity_samples import pack, recent_means
-from models.capacity.curves import Curves, fit_curves, scaling_error, widen
+from models.capacity.capacity_samples import pack
+from models.capacity.interval_calibration import find_places_of, learn_scales
+from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
+from models.capacity.robust_means import reduce_windows, select_recent
 from models.evaluation.failures import Downtime
 from models.evaluation.window_recorder import WindowRecorder
 from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
@@ -82,7 +85,7 @@ def train(
         downtimes: of each of the n.
         before_s: only downtimes over by then, seconds since the start, are used.
         options: of the training stage.
-        previous: models of each of the n from the night before, whose length scales the fits start from.
+        previous: models of each of the n from the night before; a row without a curve keeps them.
 
     Returns:
         n models; None for a row that showed no capacity yet.
@@ -90,7 +93,7 @@ def train(
     numbers, parallelism, measures, disturbed = recorder.stack(rows, *span)
     used = ~disturbed & ~find_held_out(numbers + epoch_window, options.holdout_share)[:, None]  # (W, n)
     points = _reduce_windows(parallelism, measures, used, numbers, options)
-    curves = _fit_curves(job, points, len(rows), previous)
+    curves = _fit_curves(job, points, len(rows))
     selectivity = _fit_selectivity(job, measures, used, recorder)
     found: list[JobModels | None] = []
     for place in range(len(rows)):
@@ -120,14 +123,12 @@ def _reduce_windows(
     owner = row * parallelism.shape[2] + operator
     at = (window, row, operator)
     timestamps = numbers[window].astype(float)
-    kept = recent_means(owner, parallelism[at], timestamps, capacity[at], keep=options.recent_per_parallelism)
-    return _Points(*kept)
+    recent = select_recent(owner, parallelism[at], timestamps, options.recent_per_parallelism)
+    return _Points(*reduce_windows(owner[recent], parallelism[at][recent], capacity[at][recent]))
 
 
-def _fit_curves(
-    job: JobShape, points: _Points, rows: int, previous: Sequence[JobModels | None]
-) -> list[dict[str, CapacityCurve]]:
-    """Return each row's operator -> capacity curve, widened beyond what was observed in that row."""
+def _fit_curves(job: JobShape, points: _Points, rows: int) -> list[dict[str, CapacityCurve]]:
+    """Return each row's operator -> capacity curve, calibrated on what was hidden from the curves of that row."""
     found: list[dict[str, CapacityCurve]] = [{} for _ in range(rows)]
     if not len(points.owner):
         return found
@@ -136,32 +137,34 @@ def _fit_curves(
     largest = np.zeros(rows)
     np.maximum.at(largest, points.owner // width, points.parallelism)
     samples = pack(place, points.parallelism, points.count, points.mean_per_s, points.squares)
-    start = np.array([_find_length_scale(previous[owner // width], job.operators[owner % width]) for owner in owners])
     top = int(max(job.limits.max(), largest.max()))
-    curves = fit_curves(samples, largest[owners // width], top, start if np.isfinite(start).any() else None)
-    noise = curves.noise_share[place] / np.sqrt(points.count)
+    curves = fit_operator_curves(samples, largest[owners // width], np.full(len(owners), np.nan), top)
     for row in range(rows):
-        mine = points.owner // width == row
-        if not mine.any():
+        mine = np.flatnonzero(owners // width == row)
+        if not len(mine):
             continue
-        error = scaling_error(place[mine], points.parallelism[mine], points.mean_per_s[mine], noise[mine])
-        for index in np.unique(place[mine]).tolist():
+        left_out = curves.left_out[mine].ravel(), curves.left_out_place[mine].ravel()
+        scale = learn_scales(np.zeros(0), np.zeros(0, np.int64), *left_out)
+        for index in mine.tolist():
             operator = int(owners[index]) % width
-            own = place == index
             grid = max(int(job.limits[operator]), int(largest[row]))
-            found[row][job.operators[operator]] = _build_curve(curves, index, points, own, grid=grid, error=error)
+            found[row][job.operators[operator]] = _build_curve(
+                curves, index, points, place == index, scale=scale, grid=grid
+            )
     return found
 
 
-def _build_curve(curves: Curves, index: int, points: _Points, own: Bools, *, grid: int, error: float) -> CapacityCurve:
+def _build_curve(
+    curves: OperatorCurves, index: int, points: _Points, own: Bools, *, scale: Floats, grid: int
+) -> CapacityCurve:
     p = np.arange(1, grid + 1)
     observed = points.parallelism[own]
-    mean, sd = curves.mean_per_s[index, :grid], curves.sd_per_s[index, :grid]
-    lowest, highest = np.full(grid, float(observed.min())), np.full(grid, float(observed.max()))
+    by_place = scale[find_places_of(p, observed)]
     return CapacityCurve(
         parallelism=p,
-        mean_per_s=mean,
-        sd_per_s=widen(mean, sd, p.astype(float), lowest=lowest, highest=highest, error=error),
+        mean_per_s=curves.mean_per_s[index, :grid],
+        sd_per_s=curves.sd_per_s[index, :grid] * by_place[:, 0],
+        tail_ratio=by_place[:, 1] / by_place[:, 0],
         observed=observed,
         observed_per_s=points.mean_per_s[own],
         slope_per_s=float(curves.slope_per_s[index]),
@@ -169,11 +172,6 @@ def _build_curve(curves: Curves, index: int, points: _Points, own: Bools, *, gri
         signal_ratio=float(curves.signal_ratio[index]),
         noise_share=float(curves.noise_share[index]),
     )
-
-
-def _find_length_scale(models: JobModels | None, operator: str) -> float:
-    curve = None if models is None else models.capacity.get(operator)
-    return float("nan") if curve is None else curve.length_scale
 
 
 def _fit_selectivity(

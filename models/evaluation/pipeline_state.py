@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from include.domain.graph import JobGraph
 from include.utc import DAY_S
 from models.arrays import Floats
 from models.evaluation.conditions import Conditions
@@ -17,8 +16,7 @@ from models.evaluation.random_draws import RandomDraws
 from models.evaluation.window_recorder import WindowRecorder
 from models.evaluation.workload import Workload, find_limits, find_sufficient
 from models.forecasting.base import Registry
-from models.job_models import JobModels, LatencyModel
-from models.recovery import UNTRAINED
+from models.job_models import JobModels
 from models.scheduling.demand import SourceForecast
 
 # Utilisation in the first hour at the parallelism with which all rows begin.
@@ -43,7 +41,6 @@ class PipelineState:
         recorder: their windows.
         row_seeds: (J,) the seed of each row.
         graph, limits: of the job.
-        untrained: what is assumed of it before the first training.
         arrivals_per_s: (W, S) mean rates of the windows.
     """
 
@@ -63,7 +60,6 @@ class PipelineState:
         draws = [RandomDraws.from_seed(seed, windows, width, cadence, conditions.disturbances) for seed in seeds]
         self.setting = EngineSetting(workload, cadence, conditions.disturbances, draws, conditions.prices.lag_target_s)
         self.graph, self.limits = spec.graph(), find_limits(spec)
-        self.untrained = assume_untrained(self.graph)
         first_hour = workload.rates_per_s[: 3600 // cadence.step_s].mean(axis=0)
         seed_of_row = np.tile(np.arange(len(seeds)), candidates)
         self.engine = Engine(self.setting, seed_of_row, find_sufficient(spec, first_hour, FIRST_UTILISATION))
@@ -146,9 +142,3 @@ class PipelineState:
             previous=[self._previous.get(row) for row in rows],
         )
         return dict(zip(rows, models, strict=True))
-
-
-def assume_untrained(graph: JobGraph) -> JobModels:
-    """Return the models that are assumed before the first training: priors, and that records pass one for one."""
-    passing = dict.fromkeys(graph.names, 1.0)
-    return JobModels({}, passing, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))

@@ -12,9 +12,10 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.evaluation.pipeline_state import PipelineState
 from models.job_models import JobModels
+from models.policies.live_situation import build_live_situation
 from models.policies.observations import Observations
 from models.policies.protocol import History, Situation
-from models.scheduling.demand import LEVELS, SourceForecast
+from models.scheduling.demand import SourceForecast
 
 
 class TickSnapshot:
@@ -53,6 +54,13 @@ class TickSnapshot:
     def is_up(self) -> bool:
         """Whether the job runs."""
         return bool(self._state.engine.is_up[self._row])
+
+    @property
+    def running_since_s(self) -> float:
+        """Epoch seconds since when the job runs, or at which it will run again; at first the replay's beginning."""
+        downtimes = self._state.engine.downtimes[self._row]
+        up_s = downtimes[-1].at_s + downtimes[-1].downtime_s if downtimes else 0.0
+        return self._state.start_s + up_s
 
     @property
     def is_restarting(self) -> bool:
@@ -128,28 +136,28 @@ class TickSnapshot:
             seed=self.seed,
         )
 
-    def live_situation(self, *, reads_models: bool = False) -> Situation:
-        """Return a situation with windows up to now, for a policy that reacts; without models and forecast too.
-
-        The forecast holds the load of the last window, and steps come without expectations.
+    def live_situation(self, *, reads_models: bool = False, until_s: int | None = None) -> Situation:
+        """Return what the controller would give to a policy that reacts now; without models and forecast too.
 
         Args:
             reads_models: whether the policy reads the models; else those of an untrained job are used.
+            until_s: end of the last window that is shown, epoch seconds; now if not given.
+
+        Raises:
+            LookupError: there is no window yet.
         """
-        models = self.models if reads_models else None
-        loads = self.load_per_s
-        held = {name: np.full((len(LEVELS), 1), loads.get(name, 0.0)) for name in self.graph.sources}
-        return Situation(
-            as_of_s=self.now_s,
-            graph=self.graph,
-            parallelism=self.running,
-            models=self._state.untrained if models is None else models,
-            forecast=SourceForecast(self.now_s, 3600, held),
+        observations = self.observations(self.options.observed_h, until_s)
+        if not len(observations):
+            raise LookupError("there is no window yet")
+        return build_live_situation(
+            self.now_s,
+            self.graph,
+            self.running,
+            observations,
+            models=self.models if reads_models else None,
             slots_max=self.slots_max,
             options=self.options,
-            observations=self.observations(self.options.observed_h),
             seed=self.seed,
-            expects=False,
         )
 
     def history(self) -> History:

@@ -38,8 +38,14 @@ class WindowFlows:
         load = np.tile(load_per_s, (rows, 1))
         return cls(load, busy, np.zeros(busy.shape), np.ones((rows, 1)), np.zeros(rows), np.zeros(rows))
 
-    def set_from_steps(self, rows: Ints, path: StepPath, network: Network, capacity: Floats) -> None:
-        """Set the flows of some rows from their steps; ``capacity`` is theirs, (n, O)."""
+    def set_from_steps(
+        self, rows: Ints, path: StepPath, network: Network, capacity: Floats, steps_per_poll: int
+    ) -> None:
+        """Set the flows of some rows from their steps; ``capacity`` is theirs, (n, O).
+
+        A row that stood still for a while is measured between the polls between which it ran: Flink's counters begin
+        anew with a restart.  Where there are no such two polls, the means are those over the whole window.
+        """
         load = network.compute_load(path.emitted)  # (n, K, O)
         up = path.up[:, :, None]
         busy = load / capacity[:, None]
@@ -47,6 +53,14 @@ class WindowFlows:
         backpressured = np.where(held_up, np.maximum(up - busy, 0.0), 0.0)
         self.load_per_s[rows], self.busy[rows] = load.mean(axis=1), busy.mean(axis=1)
         self.backpressured[rows], self.up[rows, 0] = backpressured.mean(axis=1), path.up.mean(axis=1)
+        ran: Bools = np.asarray((path.up >= 1.0).reshape(len(rows), -1, steps_per_poll).all(axis=2), bool)
+        for place in np.flatnonzero(ran.any(axis=1) & ~ran.all(axis=1)).tolist():
+            measured, row = np.repeat(ran[place], steps_per_poll), rows[place]
+            self.load_per_s[row], self.busy[row] = (
+                load[place, measured].mean(axis=0),
+                busy[place, measured].mean(axis=0),
+            )
+            self.backpressured[row], self.up[row, 0] = backpressured[place, measured].mean(axis=0), 1.0
 
 
 @dataclass(frozen=True, slots=True)

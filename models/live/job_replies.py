@@ -40,6 +40,7 @@ class JobReply:
     Attributes:
         running_ms: when it last came to run; None for never.
         stopped_ms: its latest entries into states in which it does not process.
+        submitted_ms: when Flink was given the job; restarts after a failure and rescales leave it as it is.
     """
 
     name: str
@@ -47,6 +48,7 @@ class JobReply:
     running_ms: int | None
     stopped_ms: tuple[int, ...]
     vertices: tuple[Vertex, ...]
+    submitted_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def read_job(found: object) -> JobReply:
             )
             for vertex in _with_ids(reply.get("vertices"), "vertices")
         ),
+        submitted_ms=_time_ms(reply.get("start-time")),
     )
 
 

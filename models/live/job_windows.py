@@ -65,14 +65,20 @@ class JobWindows:
     measures: dict[str, Floats]
 
     def observations(self, job: int) -> Observations:
-        """Return the windows of one job, by its number."""
+        """Return the windows of one job, by its number.
+
+        A target data rate that is no more than a lower bound of the demand is NaN: what arrived is not known.
+        """
         windows = self._windows(job)
+        measures = {name: self.of_job(self.measures[name], job) for name in MEASURES}
+        target = measures["target_data_rate_per_s"]
+        measures["target_data_rate_per_s"] = np.where(self.lower_bounds(job), np.nan, target)
         return Observations(
             window_start_s=self.window_start_s[windows],
             window_s=int(self.window_s[job]),
             parallelism=self.of_job(self.parallelism, job),
             disturbed=self.disturbed[windows],
-            **{name: self.of_job(self.measures[name], job) for name in MEASURES},
+            **measures,
         )
 
     def lower_bounds(self, job: int) -> Bools:

@@ -22,6 +22,7 @@ from models.live.windows import row_windows
 _HEX_ID = re.compile(r"[0-9a-f]{32}\Z")
 _KINDS = frozenset(Kind)
 _FIRST_KINDS = frozenset({Kind.JOB, Kind.PLAN})  # they name the vertices that the others are about
+_OF_INGESTION = frozenset({Kind.KAFKA_OFFSETS, Kind.RESCALE})  # read by ingestion alone
 _HTTP_OK = 200
 JobKey = tuple[str, str]
 """Cluster and Flink's job id."""
@@ -67,7 +68,7 @@ class PollHistory:
         """Take in replies of one or more polls, in any order; returns what cannot be used, which harms nothing else."""
         faults: list[Fault] = []
         measured: list[_Measured] = []
-        told = (record for record in records if record.kind != Kind.KAFKA_OFFSETS)  # those are read by ingestion alone
+        told = (record for record in records if record.kind not in _OF_INGESTION)
         for record in sorted(told, key=lambda one: (one.kind not in _FIRST_KINDS, one.observed_at_ms)):
             try:
                 self._add_record(record, measured, faults)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Floats
+from include.domain.graph import JobGraph
+from models.arrays import Bools, Floats
+from models.live.windows import BACKPRESSURED_ABOVE
 from models.policies.observations import Observations
 
 # One record in 17 minutes: less is no load, and ratios to it would leave the range of floating point.
@@ -22,6 +24,14 @@ def mean_per_operator(values: Floats) -> Floats:
     finite = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(finite, values, 0.0).sum(axis=0) / finite.sum(axis=0), float)
+
+
+def hides_demand(observations: Observations, graph: JobGraph) -> Bools:
+    """Return (W,) whether a source's demand is not known, and higher than what it emitted: backpressure held it up."""
+    sources = [graph.position(name) for name in graph.sources]
+    with np.errstate(invalid="ignore"):
+        held_up = observations.backpressured_share[:, sources] > BACKPRESSURED_ABOVE
+    return np.asarray((held_up & np.isnan(observations.target_data_rate_per_s[:, sources])).any(axis=1))
 
 
 def source_rates(observations: Observations) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from models.arrays import Floats, Ints
+from models.capacity.interval_calibration import half_widths
 from models.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantile_at_level, quantiles_at_scores
 from models.scheduling.need import CapacityBounds
@@ -58,14 +59,16 @@ class Outlook:
     recovery: RecoveryModel
     z: float
 
-    def _select_modelled(self, parallelism: Ints) -> tuple[list[int], Floats, Floats]:
-        """Return rows of the modelled operators, and their mean and deviation at ``parallelism``, (M,) each."""
+    def _select_modelled(self, parallelism: Ints, z: float = 0.0) -> tuple[list[int], Floats, Floats]:
+        """Return rows of the modelled operators, and mean (or quantile at z) and deviation at ``parallelism``, (M,)."""
         rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds]
         names = [self.demand.operators[row] for row in rows]
         index = [int(parallelism[row]) - 1 for row in rows]
         mean = np.array([self.bounds[name].mean_per_s[at] for name, at in zip(names, index, strict=True)], float)
         sd = np.array([self.bounds[name].sd_per_s[at] for name, at in zip(names, index, strict=True)], float)
-        return rows, mean, sd
+        tails = [(self.bounds[name].tail_ratio, at) for name, at in zip(names, index, strict=True)]
+        tail = np.array([1.0 if ratio is None else ratio[at] for ratio, at in tails], float)
+        return rows, mean + half_widths(z, tail) * sd, sd
 
     def capacity_per_s(self, parallelism: Ints, bins: slice, *, z: float = 0.0) -> Floats:
         """Return (T',) source records/s that the configuration sustains in each bin: min over operators.
@@ -73,11 +76,11 @@ class Outlook:
         An operator's capacity counts in source records: capacity x load / its input rate, in the bin's own mix of
         sources.  Infinite where no operator has a model or no record comes.
         """
-        rows, mean, sd = self._select_modelled(parallelism)
+        rows, quantile, _ = self._select_modelled(parallelism, z)
         load = self.demand.load_per_s[_Q90, bins]
         rates = self.demand.rates_per_s[_Q90][rows, bins]  # (M, T')
         with np.errstate(divide="ignore", invalid="ignore"):
-            per_operator = np.maximum(mean + z * sd, 0.0)[:, None] * load / rates
+            per_operator = np.maximum(quantile, 0.0)[:, None] * load / rates
         return np.asarray(np.min(np.where(rates > 0, per_operator, np.inf), axis=0, initial=np.inf), float)
 
     def p_late(self, parallelism: Ints, bins: slice) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.arrays import Bools, Floats, Ints
+from models.capacity.interval_calibration import half_widths
 from models.job_models import CapacityCurve
 from models.scheduling.demand import Demand, quantile_at_level
 
@@ -21,11 +22,13 @@ class CapacityBounds:
     Attributes:
         mean_per_s, sd_per_s: (P,) the posterior.
         lower_per_s: (P,) the bound that planning trusts, never falling in p.
+        tail_ratio: (P,) of the curve; None: the capacity is normal.
     """
 
     mean_per_s: Floats
     sd_per_s: Floats
     lower_per_s: Floats
+    tail_ratio: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ def upper_limits(graph: JobGraph, slots_max: int) -> Ints:
     return np.minimum([operator.max_parallelism for operator in graph.operators], slots_max).astype(np.int64)
 
 
-def _posterior(curve: CapacityCurve, p_max: int) -> tuple[Floats, Floats]:
-    """Return mean and deviation at 1..p_max, (p_max,) each.
+def _posterior(curve: CapacityCurve, p_max: int) -> tuple[Floats, Floats, Floats | None]:
+    """Return mean, deviation and tail ratio at 1..p_max, (p_max,) each.
 
     Beyond the curve's grid both grow in proportion to p, as DS2 would have it; the trust region then applies.
     """
@@ -57,20 +60,21 @@ def _posterior(curve: CapacityCurve, p_max: int) -> tuple[Floats, Floats]:
     p = np.arange(1, p_max + 1)
     inside = np.minimum(p, grid) - 1
     growth = np.maximum(p / grid, 1.0)
-    return curve.mean_per_s[inside] * growth, curve.sd_per_s[inside] * growth
+    tail = None if curve.tail_ratio is None else curve.tail_ratio[inside]
+    return curve.mean_per_s[inside] * growth, curve.sd_per_s[inside] * growth, tail
 
 
 def capacity_bounds(curve: CapacityCurve, p_max: int, *, trust_region: int, z: float) -> CapacityBounds:
     """Return a capacity bound at every parallelism.
 
-    Within ``trust_region`` (alpha of ContTune's Algorithm 2) of an observed parallelism the bound is mean - z sd;
-    outside, the smaller of that and DS2's line through the nearest observation.
+    Within ``trust_region`` (alpha of ContTune's Algorithm 2) of an observed parallelism the bound is the calibrated
+    quantile of the capacity at z; outside, the smaller of that and DS2's line through the nearest observation.
 
     Deviation: ContTune compares the GP's mean with the rate and leaves its bounds unused (Eq. 5); a plan for a day
     ahead has no second try within minutes, so the lower bound decides.
     """
-    mean, sd = _posterior(curve, p_max)
-    lower = mean - z * sd
+    mean, sd, tail = _posterior(curve, p_max)
+    lower = mean - half_widths(z, tail) * sd
     p = np.arange(1, p_max + 1)
     if len(curve.observed):
         distance = np.abs(p[:, None] - curve.observed[None, :])  # (P, m)
@@ -81,7 +85,7 @@ def capacity_bounds(curve: CapacityCurve, p_max: int, *, trust_region: int, z: f
         line, outside = curve.slope_per_s * p, np.ones(p_max, dtype=bool)
     bounded = np.where(outside, np.minimum(lower, line), lower)
     # Monotone: p + 1 instances process at least what p do. Uncertainty alone must not demand more and more of them.
-    return CapacityBounds(mean, sd, np.maximum.accumulate(np.maximum(bounded, 0.0)))
+    return CapacityBounds(mean, sd, np.maximum.accumulate(np.maximum(bounded, 0.0)), tail)
 
 
 def smallest_parallelism(required_per_s: Floats, lower_per_s: Floats) -> tuple[Ints, Bools]:

@@ -1,6 +1,6 @@
 """A simulated cluster for Phoebe's profiling phase: every deployment is a job of one fleet.
 
-It fits :class:`models.policies.phoebe.profiling.ProfilingCluster`; an adapter for a real cluster has the same four
+It fits :class:`models.policies.phoebe.profiling.ProfilingCluster`; an adapter for a real cluster has the same
 methods.
 """
 
@@ -81,6 +81,10 @@ class SimulatedProfiling:
         window = testbed.run(rates, max(window_s, 1))
         throughput = self._emitted(testbed, window.in_per_s)
         return dict(zip(self._scale_outs, throughput.tolist(), strict=True))
+
+    def close(self) -> None:
+        """Forget the deployments."""
+        self._running.clear()
 
     def _fleet(self) -> Testbed:
         """Return fresh deployments; a scale-out keeps its deviation, since it keeps its machines."""

@@ -112,7 +112,7 @@ FRAMES = (
     Node("replies", keep(silver.type_replies), ("earlier_events", "events")),
     Node("plans", job_replies.select_plans, ("replies",)),
     Node("polls", keep(job_replies.select_polls), ("replies",)),
-    Node("stops", keep(silver.find_stops), ("polls", "replies")),
+    Node("stops", keep(silver.find_stops), ("polls", "replies", "earlier_events", "events")),
     Node("names", keep(silver.name_operators), ("polls", "plans")),
     Node("changes", keep(silver.find_parallelism), ("polls", "hours")),
     # -> silver

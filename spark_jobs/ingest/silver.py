@@ -20,6 +20,7 @@ from spark_jobs.job_history import (
     kafka_arrivals,
     observations,
     operator_names,
+    rescale_history,
     rescales,
     restarts,
     samples,
@@ -66,9 +67,11 @@ def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
     return job_replies.find_parallelism_periods(polls, hours.end)
 
 
-def find_stops(polls: DataFrame, replies: DataFrame) -> DataFrame:
+def find_stops(polls: DataFrame, replies: DataFrame, earlier_events: DataFrame, events: DataFrame) -> DataFrame:
     """Return when jobs stopped and ran again."""
-    return restarts.find_stops(polls, job_replies.select_failures(replies), job_replies.select_checkpoints(replies))
+    found = restarts.find_stops(polls, job_replies.select_failures(replies), job_replies.select_checkpoints(replies))
+    every = earlier_events.unionByName(events.drop("event"), allowMissingColumns=True)
+    return rescale_history.date_stops(found, rescale_history.select_told_rescales(every))
 
 
 def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interval) -> Interval:

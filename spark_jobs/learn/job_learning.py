@@ -61,7 +61,7 @@ def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> di
             options=task.settings.planner,
             observations=observations_of(graph, windows),
         )
-        chosen = cast("Learner[Any]", policy(name, task.settings.parameters_of(name)))
+        chosen = cast("Learner[Any]", policy(name, task.settings.parameters_of(name, f"{cluster}/{job}")))
         memory = chosen.learn(history)
         if memory == chosen.first_memory():  # what the plans have left must not be lost for it
             return row | {"refusal": "nothing_learnt"}

@@ -184,7 +184,7 @@ def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
 
 def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) -> tuple[Schedule, str | None]:
     """Return the schedule, and the policy's memory as text; null for a policy without one."""
-    chosen = policy(name, task.settings.parameters_of(name))
+    chosen = policy(name, task.settings.parameters_of(name, f"{state.cluster}/{state.job}"))
     try:
         remembered = recall(chosen, name, state.memory, state.memory_policy)
         schedule, memory = chosen.decide(situation, remembered)

@@ -1,7 +1,7 @@
 """The clusters for the deployments of a profiling phase, by the name in ``profiling.adapter``.
 
-An adapter is a function ``(subject) -> ProfilingCluster``.  One for a real cluster submits the job once per scale-out
-to read a recorded topic; it is named as ``module:function`` and must be importable on the executors.
+An adapter is a function ``(subject) -> ProfilingCluster``.  One of another project is named as ``module:function`` and
+must be importable on the executors.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from include.domain.graph import JobGraph
+from include.flink.client import FlinkClient
 from include.settings import Planner
+from include.settings.profiling import FLINK, SIMULATED, Profiling
 from models.job_models import JobModels
 from models.policies.phoebe.profiling import ProfilingCluster
 from models.simulation.profiling_adapter import SimulatedProfiling
 from models.simulation.simulated_replica import AT_THE_SOURCES, build_replica
+from spark_jobs.profiling.flink_deployments import FlinkDeployments
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Subject:
         cluster, job: names.
         graph, models, slots_max: of the job.
         options: the planner's settings.
+        profiling: of the run.
         seed: for an adapter that draws; from the job and the time.
     """
 
@@ -35,6 +39,7 @@ class Subject:
     models: JobModels
     slots_max: int
     options: Planner
+    profiling: Profiling
     seed: int
 
 
@@ -51,7 +56,20 @@ def simulated_adapter(subject: Subject) -> ProfilingCluster:
     return SimulatedProfiling(spec, AT_THE_SOURCES, seed=subject.seed)
 
 
-ADAPTERS: dict[str, Adapter] = {"simulated": simulated_adapter}
+def flink_adapter(subject: Subject) -> ProfilingCluster:
+    """Return side deployments on the Flink cluster of ``profiling.rest_url``.
+
+    Raises:
+        ValueError: the settings do not say how the job is started there.
+    """
+    settings, name = subject.profiling, f"{subject.cluster}/{subject.job}"
+    if settings.rest_url is None or name not in settings.jobs:
+        raise ValueError(f'profiling.jobs."{name}" is missing: its jar, entry_class and arguments')
+    client = FlinkClient(settings.rest_url, connection=settings.connection)
+    return FlinkDeployments(client, name, settings.jobs[name], settings)
+
+
+ADAPTERS: dict[str, Adapter] = {SIMULATED: simulated_adapter, FLINK: flink_adapter}
 
 
 def adapter(name: str) -> Adapter:

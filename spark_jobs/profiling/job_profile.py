@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 # A row is an entry of the journal, or the policy's memory, or says why there is neither.
 ROW_SCHEMA = (
     "cluster STRING, job STRING, kind STRING, step INT, scale_out INT, rate_per_s DOUBLE, throughput_per_s DOUBLE, "
-    "latency_ms DOUBLE, policy STRING, memory STRING, refusal STRING"
+    "latency_ms DOUBLE, latency STRING, policy STRING, memory STRING, refusal STRING"
 )
 COLUMNS = [column.split()[0] for column in ROW_SCHEMA.split(", ")]
 Row = dict[str, Any]
@@ -83,11 +83,12 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
         models=task.bundle.value.for_job(cluster, job),
         slots_max=slots_max,
         options=settings.planner,
+        profiling=settings.profiling,
         seed=zlib.crc32(f"{cluster}/{job}/{format_utc(task.as_of)}".encode()),
     )
     journal = Journal(adapter(settings.profiling.adapter)(subject))
     found = profile(journal, profiling_options(settings.profiling, slots_max, float(load)), log.info)
-    chosen = policy(name, settings.parameters_of(name))
+    chosen = policy(name, settings.parameters_of(name, f"{cluster}/{job}"))
     before = recall(chosen, name, _text(state["memory"]), _text(state["memory_policy"]))
     measured = [{column: _finite(value) for column, value in asdict(entry).items()} for entry in journal.entries]
     return [*measured, {"memory": memory_codec(name).dump(replace(before, profile=found))}]

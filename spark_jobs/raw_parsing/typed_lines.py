@@ -138,9 +138,10 @@ def read_columns(
     successful = pc.fill_null(pc.equal(status, _HTTP_OK), False)
     is_metrics = pc.fill_null(pc.equal(kind, str(Kind.VERTEX_METRICS)), False)
     is_list = pc.fill_null(pc.equal(kind, str(Kind.JOB_METRICS)), False)
+    is_kept = pc.fill_null(pc.equal(kind, str(Kind.RESCALE)), False)  # its fields would meet those of other kinds
     of_vertex = pc.and_(successful, is_metrics)
     of_job = pc.and_(successful, is_list)
-    of_event = pc.and_not(pc.and_not(successful, is_metrics), is_list)
+    of_event = pc.and_not(pc.and_not(pc.and_not(successful, is_metrics), is_list), is_kept)
     metrics = read_arrays(body, schema.field("metrics").type, of_vertex)
     metrics = pc.if_else(find_usable_rows(metrics, limits.max_value), metrics, pa.scalar(None, metrics.type))
     event = read_objects(body, schema.field("event").type, of_event)
@@ -149,7 +150,7 @@ def read_columns(
         body,
         event,
         schema.field("body_fault").type,
-        is_left_metrics=pc.and_(of_vertex, pc.is_null(metrics)),
+        is_left_whole=pc.or_(pc.and_(of_vertex, pc.is_null(metrics)), pc.and_(successful, is_kept)),
         is_left_list=pc.and_(of_job, pc.is_null(listed)),
         is_left_event=pc.and_(of_event, pc.is_null(event)),
     )
@@ -189,12 +190,12 @@ def _read_left_bodies(
     event: pa.StructArray,
     fault_type: pa.StructType,
     *,
-    is_left_metrics: pa.BooleanArray,
+    is_left_whole: pa.BooleanArray,
     is_left_list: pa.BooleanArray,
     is_left_event: pa.BooleanArray,
 ) -> tuple[pa.StructArray, pa.StructArray]:
     """Read the bodies that Arrow refused; returns the events with those that can be used, and the faults."""
-    is_left = pc.and_(pc.or_(is_left_metrics, pc.or_(is_left_list, is_left_event)), pc.is_valid(body))
+    is_left = pc.and_(pc.or_(is_left_whole, pc.or_(is_left_list, is_left_event)), pc.is_valid(body))
     place = np.flatnonzero(np.asarray(is_left))
     if not len(place):
         return event, pa.nulls(len(body), fault_type)

@@ -10,14 +10,13 @@ import pandas as pd
 
 from models.arrays import Floats, Ints
 from models.bundle import FleetBundle
-from models.capacity.curves import scaling_error, widen
 from models.capacity.kinds import KINDS
 from models.capacity.prior_learning import learn_prior
 from models.latency import pool_latency
 from spark_jobs.train.build_recovery import build_recovery
 from spark_jobs.train.training_data import JOB, OPERATOR
 
-_RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_count")
+_RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_count", "left_out", "left_out_place")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,16 @@ class Assembled:
         bundle: the models.
         operators: one row per operator, sorted; scalar columns of the fits.
         events: the events with ``downtime_before_s``, the downtime that was to be expected before each.
-        scaling_error: see models.capacity.curves.
+        left_out: (k,) standardised residuals of points hidden from their operator's fit.
+        left_out_place: (k,) models.capacity.interval_calibration.Place of each.
         recoveries: what was expected of each event before it, and what was seen: rows of recovery_scores.
     """
 
     bundle: FleetBundle
     operators: pd.DataFrame
     events: pd.DataFrame
-    scaling_error: float
+    left_out: Floats
+    left_out_place: Ints
     recoveries: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
@@ -67,13 +68,13 @@ def assemble(
     operators["selectivity"] = operators["selectivity"].astype(float).fillna(1.0)
     jobs = operators[list(JOB)].drop_duplicates(ignore_index=True)
     recovery, scored = build_recovery(jobs, events)
-    curve_arrays, error = _curves(operators)
-    arrays = {**curve_arrays, **_latency(jobs, latencies), "recovery": recovery}
+    arrays = {**_curves(operators), **_latency(jobs, latencies), "recovery": recovery}
     arrays["operator_count"] = operators.groupby(list(JOB), sort=True).size().to_numpy(np.int64)
     by_job = operators.groupby(list(JOB), sort=True)["operator"].agg(tuple).reset_index()
     index = tuple(by_job.itertuples(index=False, name=None))
     scalars = operators.drop(columns=list(_RAGGED))
-    return Assembled(FleetBundle(model_version, index, arrays), scalars, scored, error)
+    left_out, place = _flat(operators["left_out"]), _flat(operators["left_out_place"]).astype(np.int64)
+    return Assembled(FleetBundle(model_version, index, arrays), scalars, scored, left_out, place)
 
 
 def _flat(parts: Iterable[object]) -> Floats:
@@ -88,27 +89,18 @@ def _counts(parts: Iterable[object]) -> Ints:
     return np.array([len(part) if isinstance(part, (list, np.ndarray)) else 0 for part in parts], np.int64)
 
 
-def _curves(operators: pd.DataFrame) -> tuple[dict[str, np.ndarray], float]:
-    """Return capacity curves, widened outside the observed range, with the kinds' priors; and the scaling error."""
+def _curves(operators: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return capacity curves, with the priors of the kinds."""
     grid_count, observed_count = _counts(operators["mean_per_s"]), _counts(operators["observed"])
-    mean, sd, observed, per_s, samples = (_flat(operators[name]) for name in _RAGGED)
+    mean, sd, observed, per_s = (_flat(operators[name]) for name in _RAGGED[:4])
     owner = np.repeat(np.arange(len(operators)), observed_count)
-    noise = operators["noise_share"].to_numpy(float)
-    error = scaling_error(owner, observed.astype(np.int64), per_s, noise[owner] / np.sqrt(samples))
-    lowest, highest = np.full(len(operators), np.inf, np.float64), np.full(len(operators), -np.inf, np.float64)
-    np.minimum.at(lowest, owner, observed)
-    np.maximum.at(highest, owner, observed)
-    curve = np.repeat(np.arange(len(operators)), grid_count)
-    before = np.repeat(np.cumsum(grid_count) - grid_count, grid_count)
-    parallelism = np.asarray(np.arange(len(curve)) - before + 1.0, np.float64)
-    wide = widen(mean, sd, parallelism, lowest=lowest[curve], highest=highest[curve], error=error)
     scalars = operators[["slope_per_s", "length_scale", "signal_ratio", "noise_share", "selectivity"]].to_numpy(float)
     arrays = {
         "grid_count": grid_count,
         "observed_count": observed_count,
         "scalars": scalars,
         "mean_per_s": mean,
-        "sd_per_s": wide,
+        "sd_per_s": sd,
         "observed": observed.astype(np.int64),
         "observed_per_s": per_s,
     }
@@ -121,7 +113,7 @@ def _curves(operators: pd.DataFrame) -> tuple[dict[str, np.ndarray], float]:
         length_scale=scalars[:, 1],
         eligible=(operators["idle"] == False).to_numpy(),  # noqa: E712 - None where there is no curve
     )
-    return {**arrays, **prior.to_arrays()}, error
+    return {**arrays, **prior.to_arrays()}
 
 
 def _latency(jobs: pd.DataFrame, latencies: pd.DataFrame) -> dict[str, np.ndarray]:

@@ -71,7 +71,8 @@ def _capacities(new: FleetBundle, champion: FleetBundle) -> str:
     _, job, operator, parallelism = common[most]
     return (
         f"Capacities where both observed: {np.median(np.abs(change)):.1%} apart in the median, most at "
-        f"{job}/{operator} with {parallelism} subtasks ({change[most]:+.1%}); {len(ours.keys() - theirs.keys())} points are new."
+        f"{job}/{operator} with {parallelism} subtasks ({change[most]:+.1%}); "
+        f"{len(ours.keys() - theirs.keys())} points are new."
     )
 
 

@@ -9,6 +9,7 @@ from include.utc import format_utc
 from spark_jobs.train.gate import Gate, Verdict
 from spark_jobs.train.training_data import Inputs
 
+COVERAGE_PLOT = "coverage.png"
 CAPACITY_PLOT, RECOVERY_PLOT, FORECAST_PLOT = "capacity_curves.png", "recovery.png", "forecast_scores.png"
 GATE_PLOT, GATE_TABLE, LATENCY_PLOT = "gate.png", "gate.json", "latency.png"
 OPERATOR_TABLE, PRIOR_TABLE = "operators.json", "fleet_prior.json"
@@ -58,9 +59,13 @@ recovery time {_percent(measured["recovery_mape"])} of {measured["recovery_event
 those before it, {_percent(measured.get("recovery_coverage_80", float("nan")))} of them inside the 80% interval; latency
 {_percent(measured["latency_mape"])}.
 
+**Intervals**, calibrated on hours ahead of a trial and checked on later ones: the 80% interval held
+{_percent(measured["coverage_80_all"])}, that of 95% {_percent(measured["coverage_95_all"])} (`{COVERAGE_PLOT}`).
+
 **Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
 (predicted against seen), `{LATENCY_PLOT}` (latency over utilisation),
-`{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}` (the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for each operator),
+`{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}`
+(the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for each operator),
 `{PRIOR_TABLE}` (what operators of one kind share).
 """
 

@@ -1,4 +1,4 @@
-"""Fits on the executors: whole batches of operators per task, started from the champion's hyperparameters."""
+"""Fits on the executors: whole batches of operators per task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from models.capacity.capacity_samples import pack
-from models.capacity.curves import fit_curves
+from models.capacity.operator_curves import fit_operator_curves
+from models.capacity.robust_means import reduce_windows
 from models.latency import fit_latency
 from spark_jobs.job_inputs.one_by_one import apply_with_fallback
 from spark_jobs.train.training_data import JOB, OPERATOR
@@ -29,10 +30,11 @@ CAPACITY_COLUMNS = {
     "observed": "ARRAY<INT>",
     "observed_count": "ARRAY<INT>",
     "observed_per_s": "ARRAY<DOUBLE>",
+    "left_out": "ARRAY<DOUBLE>",
+    "left_out_place": "ARRAY<INT>",
 }
 LATENCY_COLUMNS = {**dict.fromkeys(JOB, "STRING"), "knots": "ARRAY<DOUBLE>", "latency_at_knots_ms": "ARRAY<DOUBLE>"}
 OPERATORS_PER_BATCH = 256
-OperatorKey = tuple[str, str, str]
 
 
 def ddl(columns: Mapping[str, str]) -> str:
@@ -45,42 +47,50 @@ def batches(operators: int, parallel: int) -> int:
     return max(1, min(operators, max(parallel, -(-operators // OPERATORS_PER_BATCH))))
 
 
-def fit_capacities(points: DataFrame, start: Mapping[OperatorKey, float], batch_count: int) -> DataFrame:
+def fit_capacities(points: DataFrame, batch_count: int, *, leaves_out: bool = True) -> DataFrame:
     """Fit the capacity curve of every operator.
 
     Args:
-        points: of data.capacity_points, with ``top``, the largest parallelism of each operator's grid.
-        start: length scales of the champion.
+        points: of train_fleet.grid_tops.
         batch_count: number of tasks.
+        leaves_out: whether curves are also tried on points that were hidden from them.
     """
-    shared = points.sparkSession.sparkContext.broadcast(dict(start))
     batch = F.pmod(F.xxhash64(*OPERATOR), F.lit(batch_count)).alias("batch")
 
     def fit_batch(rows: pd.DataFrame) -> pd.DataFrame:
         return apply_with_fallback(
-            rows, OPERATOR, lambda mine: capacity_rows(mine, shared.value), list(CAPACITY_COLUMNS)
+            rows, OPERATOR, lambda mine: capacity_rows(mine, leaves_out=leaves_out), list(CAPACITY_COLUMNS)
         )
 
     return points.groupBy(batch).applyInPandas(fit_batch, ddl(CAPACITY_COLUMNS)).select(*CAPACITY_COLUMNS)
 
 
-def capacity_rows(rows: pd.DataFrame, start: Mapping[OperatorKey, float]) -> pd.DataFrame:
+def capacity_rows(rows: pd.DataFrame, *, leaves_out: bool = True) -> pd.DataFrame:
     """Fit one batch, all of its operators at once; one row per operator comes back."""
     ordered = rows.sort_values([*OPERATOR, "parallelism"], ignore_index=True)
-    owner = ordered.groupby(list(OPERATOR), sort=True).ngroup().to_numpy()
-    first = np.flatnonzero(np.diff(owner, prepend=-1))
-    keys = ordered.loc[first, [*OPERATOR, "idle"]].reset_index(drop=True)
-    samples = pack(owner, ordered["parallelism"], ordered["count"], ordered["mean_per_s"], ordered["squares"])
-    known = np.array([start.get(key, np.nan) for key in keys[list(OPERATOR)].itertuples(index=False, name=None)])
-    top = ordered.loc[first, "top"].to_numpy(np.int64)
-    curves = fit_curves(samples, ordered.loc[first, "largest"].to_numpy(float), int(top.max()), known)
-    ends = np.append(first[1:], len(ordered))
+    number = ordered.groupby(list(OPERATOR), sort=True).ngroup().to_numpy()
+    operators = ordered.loc[np.flatnonzero(np.diff(number, prepend=-1))].reset_index(drop=True)
+    windows = ordered["capacities_per_s"].map(len).to_numpy(np.int64)
+    owner, parallelism, count, mean_per_s, squares = reduce_windows(
+        np.repeat(number, windows),
+        np.repeat(ordered["parallelism"].to_numpy(np.int64), windows),
+        np.concatenate(ordered["capacities_per_s"].to_numpy()),
+    )
+    top = operators["top"].to_numpy(np.int64)
+    curves = fit_operator_curves(
+        pack(owner, parallelism, count, mean_per_s, squares),
+        operators["largest"].to_numpy(float),
+        operators["key_groups"].to_numpy(float),
+        int(top.max()),
+        leaves_out=leaves_out,
+    )
+    ends = np.flatnonzero(np.diff(owner, append=len(operators))) + 1
 
-    def points(column: str) -> pd.Series[Any]:
-        values = ordered[column].to_numpy()
-        return pd.Series([values[begin:end] for begin, end in zip(first, ends, strict=True)], dtype=object)
+    def split(values: np.ndarray) -> pd.Series[Any]:
+        return pd.Series(np.split(values, ends[:-1]), dtype=object)
 
-    return keys.assign(
+    tried = [np.flatnonzero(np.isfinite(row)) for row in curves.left_out]
+    return operators[[*OPERATOR, "idle"]].assign(
         slope_per_s=curves.slope_per_s,
         length_scale=curves.length_scale,
         signal_ratio=curves.signal_ratio,
@@ -88,9 +98,11 @@ def capacity_rows(rows: pd.DataFrame, start: Mapping[OperatorKey, float]) -> pd.
         at_bound=curves.at_bound,
         mean_per_s=[mean[:end] for mean, end in zip(curves.mean_per_s, top, strict=True)],
         sd_per_s=[sd[:end] for sd, end in zip(curves.sd_per_s, top, strict=True)],
-        observed=points("parallelism"),
-        observed_count=points("count"),
-        observed_per_s=points("mean_per_s"),
+        observed=split(parallelism),
+        observed_count=split(count),
+        observed_per_s=split(mean_per_s),
+        left_out=[row[at] for row, at in zip(curves.left_out, tried, strict=True)],
+        left_out_place=[row[at] for row, at in zip(curves.left_out_place, tried, strict=True)],
     )[list(CAPACITY_COLUMNS)]
 
 

@@ -7,7 +7,7 @@ itself; the champion has not seen them either, because the moment is never befor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -46,11 +46,13 @@ class ForwardScores:
         capacity: one row per operator, parallelism and hour: ``hour``, ``idle``, ``place`` (``seen``: the parallelism
             was observed before; ``unseen``: by neither model), relative errors of trial, champion and linear model.
         recovery: one row per event: RECOVERY_COLUMNS; ``inside``: of the 80% interval.
+        residuals: rows of interval_scores.forward_residuals, of the trial.
     """
 
     since: datetime | None
     capacity: pd.DataFrame
     recovery: pd.DataFrame
+    residuals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["window_start", "place", "residual"]))
 
     @classmethod
     def none(cls) -> ForwardScores:

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 
 from models.arrays import Floats
+from models.capacity.interval_calibration import LEVELS
 from spark_jobs.train.forecast_scores import CHAMPIONS
 from spark_jobs.train.forward_scores import ForwardScores
 from spark_jobs.train.gate import Criterion, compare
+from spark_jobs.train.holdout_scores import INSIDE
 
 CHAMPION, LINEAR = "champion", "linear model"
 NAIVE_FORECAST = "seasonal_naive"
-COVERAGE = 0.8
 COVERAGE_Q90 = 0.9
 # Absolute, as training.gate_tolerance is of the capacity error; these vary more from night to night.
 COVERAGE_TOLERANCE = 0.1
@@ -71,8 +72,10 @@ def list_criteria(
                 tolerance=tolerance if place == "seen" else 2.0 * tolerance,
             )
         )
-    band = "distance of the coverage of the 80% band from 80%"
-    found.append(_coverage("coverage", band, held, against, has_champion=has_champion))
+    found += [
+        _coverage(held, against, name, inside, level, has_champion=has_champion)
+        for name, inside, level in zip(("coverage", "coverage_95"), INSIDE, LEVELS, strict=True)
+    ]
     found.append(
         compare(
             "recovery",
@@ -83,8 +86,8 @@ def list_criteria(
             against=against,
         )
     )
-    interval = "distance of the coverage of recovery's 80% interval from 80%"
-    found.append(_coverage("recovery_coverage", interval, forward.recovery, against, has_champion=has_champion))
+    recovery = forward.recovery
+    found.append(_coverage(recovery, against, "recovery_coverage", INSIDE[0], LEVELS[0], has_champion=has_champion))
     found.append(
         compare(
             "latency",
@@ -102,14 +105,18 @@ def _floats(rows: pd.DataFrame, column: str) -> Floats:
     return rows[column].to_numpy(float) if column in rows else np.full(len(rows), np.nan)
 
 
-def _coverage(name: str, meaning: str, held: pd.DataFrame, against: str, *, has_champion: bool) -> Criterion:
-    """Compare how far the share of rows inside an interval of 80% is from 80%."""
-    inside, reference = _floats(held, "inside"), _floats(held, "champion_inside")
+def _coverage(
+    held: pd.DataFrame, against: str, name: str, column: str, level: float, *, has_champion: bool
+) -> Criterion:
+    """Compare how far the share of windows inside a band is from the share that it promises."""
+    inside, reference = _floats(held, column), _floats(held, f"champion_{column}")
     both = np.isfinite(inside) & np.isfinite(reference) if has_champion else np.isfinite(inside)
     count = int(both.sum()) if has_champion else 0
-    off = abs(float(inside[both].mean()) - COVERAGE) if both.any() else float("nan")
-    other = abs(float(reference[both].mean()) - COVERAGE) if count else float("nan")
-    chance = 2.0 * np.sqrt(COVERAGE * (1.0 - COVERAGE) / count) if count else 0.0
+    band = "recovery's 80% interval" if name == "recovery_coverage" else f"the {level:.0%} band"
+    meaning = f"distance of the coverage of {band} from {level:.0%}"
+    off = abs(float(inside[both].mean()) - level) if both.any() else float("nan")
+    other = abs(float(reference[both].mean()) - level) if count else float("nan")
+    chance = 2.0 * np.sqrt(level * (1.0 - level) / count) if count else 0.0
     return Criterion(name, meaning, off, other, against, count, COVERAGE_TOLERANCE, float(chance))
 
 

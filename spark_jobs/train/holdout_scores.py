@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 
 from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
+from models.capacity.interval_calibration import LEVELS, Z
 from models.latency import latency_errors
 from spark_jobs.train.training_data import JOB, OPERATOR
 
-_WITHIN_80 = 1.2816  # standard deviations that hold 80% of a normal distribution
+INSIDE = ("inside", "inside_95")  # of the levels of interval_calibration.LEVELS
 
 
 def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
@@ -25,10 +26,14 @@ def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
 
 
 def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Return mean and sd (of curve and noise of one window) of the capacity of each row; NaN where it is not known."""
-    mean, sd = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    """Return mean and calibrated half-widths of intervals of the capacity of one window; NaN where it is not known.
+
+    Returns:
+        (n,) records/s, and (n, levels) of interval_calibration.LEVELS.
+    """
+    mean, widths = np.full(len(rows), np.nan), np.full((len(rows), len(LEVELS)), np.nan)
     if bundle is None or not bundle.index:
-        return mean, sd
+        return mean, widths
     row = bundle_rows(bundle, rows)
     count = bundle.arrays["grid_count"]
     parallelism = rows["parallelism"].to_numpy(np.int64)
@@ -37,8 +42,9 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     at = begin[row[known]] + parallelism[known] - 1
     mean[known] = bundle.arrays["mean_per_s"][at]
     noise = bundle.arrays["scalars"][row[known], 3] * mean[known]
-    sd[known] = np.hypot(bundle.arrays["sd_per_s"][at], noise)
-    return mean, sd
+    scale = bundle.interval_scale[bundle.grid_places()[at]]
+    widths[known] = np.hypot(bundle.arrays["sd_per_s"][at], noise)[:, None] * scale * Z
+    return mean, widths
 
 
 def linear_capacity_at(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
@@ -54,7 +60,7 @@ def linear_capacity_at(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
 
 def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:
     """Return one row per held-back observation: ``idle``, errors of challenger, champion and linear model, NaN where
-    one does not know it, and whether it lies inside the 80% bands (1 or 0) of challenger and champion.
+    one does not know it, and whether it lies inside the bands (1 or 0) of challenger and champion.
     """
     shared = held.sparkSession.sparkContext.broadcast((challenger, champion))
 
@@ -62,27 +68,27 @@ def score_capacities(held: DataFrame, challenger: FleetBundle, champion: FleetBu
         new, old = shared.value
         for rows in frames:
             seen = rows["capacity_per_s"].to_numpy(float)
-            (mean, sd), (old_mean, old_sd) = capacity_at(new, rows), capacity_at(old, rows)
+            (mean, widths), (old_mean, old_widths) = capacity_at(new, rows), capacity_at(old, rows)
             linear = linear_capacity_at(new, rows)
             yield rows[[*OPERATOR, "idle"]].assign(
                 error=np.abs(mean - seen) / seen,
                 champion_error=np.abs(old_mean - seen) / seen,
                 linear_error=np.abs(linear - seen) / seen,
-                inside=_inside(mean, sd, seen),
-                champion_inside=_inside(old_mean, old_sd, seen),
+                **{name: _inside(mean, widths[:, at], seen) for at, name in enumerate(INSIDE)},
+                **{f"champion_{name}": _inside(old_mean, old_widths[:, at], seen) for at, name in enumerate(INSIDE)},
             )
 
-    measures = ("error", "champion_error", "linear_error", "inside", "champion_inside")
+    measures = ("error", "champion_error", "linear_error", *INSIDE, *(f"champion_{name}" for name in INSIDE))
     kinds = ", ".join(
         [*(f"{name} STRING" for name in OPERATOR), "idle BOOLEAN", *(f"{one} DOUBLE" for one in measures)]
     )
     return held.mapInPandas(errors, kinds)
 
 
-def _inside(mean: Floats, sd: Floats, seen: Floats) -> Floats:
-    """Return (n,) 1 inside the 80% band, 0 outside, NaN without one."""
-    inside = np.abs(mean - seen) <= _WITHIN_80 * sd
-    return np.asarray(np.where(np.isfinite(mean) & np.isfinite(sd), inside, np.nan), float)
+def _inside(mean: Floats, width: Floats, seen: Floats) -> Floats:
+    """Return (n,) 1 inside a band, 0 outside, NaN without one."""
+    inside = np.abs(mean - seen) <= width
+    return np.asarray(np.where(np.isfinite(mean) & np.isfinite(width), inside, np.nan), float)
 
 
 def score_latencies(held: DataFrame, challenger: FleetBundle, champion: FleetBundle | None) -> DataFrame:

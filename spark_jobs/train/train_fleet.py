@@ -32,6 +32,12 @@ from spark_jobs.train.forward_scores import (
 from spark_jobs.train.gate import Gate, judge
 from spark_jobs.train.gate_criteria import list_criteria
 from spark_jobs.train.holdout_scores import score_capacities, score_latencies
+from spark_jobs.train.interval_scores import (
+    calibrate_bundle,
+    coverage_measures,
+    forward_residuals,
+    measure_coverage,
+)
 from spark_jobs.train.recovery_scores import predict_recoveries
 from spark_jobs.train.training_measures import Scores, gate_measures, measures
 
@@ -46,6 +52,7 @@ class Trained:
         measured: metrics by name.
         gate: the verdict with its criteria.
         result: the row of gold.model_versions without as_of, and ``curves``.
+        coverage: rows of interval_scores.measure_coverage.
         champion: the model in use before; None before the first.
     """
 
@@ -54,6 +61,7 @@ class Trained:
     measured: dict[str, float]
     gate: Gate
     result: dict[str, object]
+    coverage: pd.DataFrame
     champion: FleetBundle | None
 
 
@@ -71,30 +79,33 @@ class Champion:
 
 
 def grid_tops(points: DataFrame, graphs: DataFrame, settings: Settings) -> DataFrame:
-    """Add ``top``: a curve reaches as far as slots and key groups allow, at least to the observed parallelisms."""
+    """Add ``key_groups`` and ``top``: a curve reaches as far as slots and key groups allow, and what was observed."""
     slots = F.lit(Cluster().slots_max)
     for name, cluster in settings.clusters.items():
         slots = F.when(F.col("cluster") == name, cluster.slots_max).otherwise(slots)
     allowed = F.least(slots, F.coalesce(F.col("max_parallelism"), slots))
     groups = graphs.select(*data.OPERATOR, "max_parallelism")
     joined = points.join(groups, on=list(data.OPERATOR), how="left")
-    return joined.select(*points.columns, F.greatest("largest", allowed).alias("top"))
+    top, key_groups = F.greatest("largest", allowed).alias("top"), F.col("max_parallelism").cast("double")
+    return joined.select(*points.columns, top, key_groups.alias("key_groups"))
 
 
 def fit_fleet(
-    inputs: data.Inputs, settings: Settings, model_version: str, operators: int, champion: FleetBundle | None
+    inputs: data.Inputs, settings: Settings, model_version: str, operators: int, *, leaves_out: bool = True
 ) -> Assembled:
-    """Fit every operator and job, started from the champion's hyperparameters, and put the bundle together."""
+    """Fit every operator and job and put the bundle together; its intervals are not calibrated yet.
+
+    With ``leaves_out`` curves are also tried on points that were hidden from them.
+    """
     parallel = inputs.observations.sparkSession.sparkContext.defaultParallelism
     count = batches(operators, parallel)
-    start = dict(zip(champion.operators(), champion.arrays["scalars"][:, 1].tolist(), strict=True)) if champion else {}
     points = grid_tops(data.capacity_points(inputs.observations, settings.training), inputs.graphs, settings)
     bins = data.latency_bins(data.job_windows(inputs.observations))
     assembled = assemble(
         model_version,
         known=data.operator_kinds(inputs.graphs).toPandas(),
         selectivities=data.selectivities(inputs.observations).toPandas(),
-        capacities=fit_capacities(points, start, count).toPandas(),
+        capacities=fit_capacities(points, count, leaves_out=leaves_out).toPandas(),
         latencies=fit_latencies(bins, parallel).toPandas(),
         events=inputs.events.toPandas(),
     )
@@ -138,7 +149,7 @@ def score_forward(
         return ForwardScores.none()
     before = inputs_before(inputs, since)
     bundle = champion.bundle if champion else None
-    trial = fit_fleet(before, settings, "trial", int(str(content["operators"])), bundle).bundle
+    trial = fit_fleet(before, settings, "trial", int(str(content["operators"])), leaves_out=False).bundle
     hours = forward_capacities(inputs.observations, since, settings.training)
     events = inputs.events.where(F.col("started_at") >= timestamp_column(since))
     shares, lag_s = data.source_shares(before.observations), settings.ingest.caught_up_lag_s
@@ -150,6 +161,7 @@ def score_forward(
         since,
         score_capacities_forward(hours, trial, bundle).toPandas(),
         score_recoveries_forward(predict(trial), predict(bundle) if bundle else None),
+        forward_residuals(inputs.observations, since, settings.training, trial).toPandas(),
     )
 
 
@@ -175,10 +187,13 @@ def train_fleet(
     bundle, operators = champion.bundle if champion else None, int(str(content["operators"]))
     with threads(inputs.observations.sparkSession) as pool:
         ahead = pool.submit(score_forward, inputs, settings, content, champion)
-        assembled = fit_fleet(inputs, settings, model_version, operators, bundle)
-        scores = score_fleet(inputs, settings, assembled, bundle, ahead.result())
+        fitted = fit_fleet(inputs, settings, model_version, operators)
+        forward = ahead.result()
+        assembled = replace(fitted, bundle=calibrate_bundle(fitted, forward.residuals))
+        scores = score_fleet(inputs, settings, assembled, bundle, forward)
     gate = judge_fleet(inputs, settings, scores, forecasts, bundle)
-    measured = {**measures(assembled, scores), **gate_measures(gate)}
+    coverage = measure_coverage(assembled, forward.residuals)
+    measured = {**measures(assembled, scores), **coverage_measures(coverage), **gate_measures(gate)}
     errors = ("capacity_mape", "recovery_mape", "latency_mape", "champion_capacity_mape")
     result = {
         "model_version": model_version,
@@ -195,7 +210,7 @@ def train_fleet(
         "code_version": code_version(),
         "curves": int(measured["curves"]),
     }
-    return Trained(assembled, scores, measured, gate, result, bundle)
+    return Trained(assembled, scores, measured, gate, result, coverage, bundle)
 
 
 def judge_fleet(

@@ -25,6 +25,7 @@ RECENT_HELD = 20  # held-back observations per (operator, parallelism) on which 
 RECENT_HELD_WINDOWS = 200  # per job, for latency
 RUNS_WITHIN = timedelta(days=1)
 _BUCKETS = 10_000
+EVEN_LOAD = 1.1  # busy share of the busiest subtask over the mean: chance and rounding of few samples
 _IDLE_SHARE = 0.8  # of an idle operator's busiest window
 
 
@@ -84,12 +85,23 @@ def training_observations(observations: DataFrame, as_of: datetime, training: Tr
         "is_source",
         F.col("observed_processing_rate_per_s").alias("rate_per_s"),
         F.col("observed_output_rate_per_s").alias("output_per_s"),
-        F.col("true_processing_rate_per_s").alias("capacity_per_s"),
+        sustained_capacity().alias("capacity_per_s"),
         F.when(F.col("busy_share") > 1.0, F.lit(1.0)).otherwise(F.col("busy_share")).alias("busy_share"),
         "latency_ms",
         is_demand().alias("is_demand"),
         held.alias("held"),
     )
+
+
+def sustained_capacity() -> Column:
+    """Return the rate at which the busiest subtask would have no idle time left.
+
+    Eq. 5 of DS2 divides by the mean busy share; where load is skewed the busiest subtask is full before, and holds the
+    operator back.  Subtasks that differ by no more than :data:`EVEN_LOAD` are taken as evenly loaded.
+    """
+    skew = F.col("busy_share_max") / F.col("busy_share") / F.lit(EVEN_LOAD)
+    skewed = F.when((F.col("busy_share") > 0) & (skew > 1.0), skew).otherwise(F.lit(1.0))
+    return F.col("true_processing_rate_per_s") / skewed
 
 
 def hash_observations(observations: DataFrame) -> DataFrame:
@@ -112,7 +124,7 @@ def content_hash(rows: DataFrame) -> str:
 
 
 def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
-    """The K most recent capacities per (operator, parallelism), reduced to count, mean and squared deviations.
+    """The K most recent capacities per (operator, parallelism), in ascending order.
 
     Idle windows overestimate capacity and are left out, except for an operator that is never busier: its own busiest
     windows are then the best there is (``idle`` tells).
@@ -124,13 +136,10 @@ def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
         .where(F.col("age") <= training.recent_per_parallelism)
     )
     points = recent.groupBy(*POINT).agg(
-        F.count(F.lit(1)).alias("count"),
-        F.avg("capacity_per_s").alias("mean_per_s"),
-        (F.var_pop("capacity_per_s") * F.count(F.lit(1))).alias("squares"),
-        F.max("idle").alias("idle"),
+        F.sort_array(F.collect_list("capacity_per_s")).alias("capacities_per_s"), F.max("idle").alias("idle")
     )
     largest = F.max("parallelism").over(Window.partitionBy(*JOB)).alias("largest")
-    return points.select(*POINT, "count", "mean_per_s", "squares", "idle", largest)
+    return points.select(*POINT, "capacities_per_s", "idle", largest)
 
 
 def with_idle(observations: DataFrame, training: Training) -> DataFrame:

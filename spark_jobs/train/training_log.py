@@ -18,6 +18,7 @@ from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
 from spark_jobs.train.description import (
     CAPACITY_PLOT,
+    COVERAGE_PLOT,
     FORECAST_PLOT,
     GATE_PLOT,
     GATE_TABLE,
@@ -29,6 +30,7 @@ from spark_jobs.train.description import (
 )
 from spark_jobs.train.forecast_scores import forecast_figure, forecast_measures
 from spark_jobs.train.gate_plot import gate_figure, gate_table
+from spark_jobs.train.interval_scores import coverage_figure
 from spark_jobs.train.train_fleet import Trained
 from spark_jobs.train.training_plots import (
     capacity_figure,
@@ -78,6 +80,7 @@ def log_training(
         mlflow.log_table(table, OPERATOR_TABLE)
         mlflow.log_table(prior_table(bundle), PRIOR_TABLE)
         mlflow.log_figure(capacity_figure(bundle), CAPACITY_PLOT)
+        mlflow.log_figure(coverage_figure(trained.coverage), COVERAGE_PLOT)
         mlflow.log_figure(recovery_figure(trained.scores.recovery), RECOVERY_PLOT)
         mlflow.log_figure(latency_figure(bundle, trained.scores.latency), LATENCY_PLOT)
         mlflow.log_table(gate_table(trained.gate), GATE_TABLE)

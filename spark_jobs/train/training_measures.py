@@ -47,6 +47,7 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
     return {
         "capacity_mape": float(capacity["error"].mean()),
         "capacity_coverage_80": float(capacity["inside"].mean()),
+        "capacity_coverage_95": float(capacity["inside_95"].mean()),
         "capacity_held": float(capacity["error"].notna().sum()),
         "compared": float(both.sum()),
         "compared_mape": float(capacity.loc[both, "error"].mean()),
@@ -67,7 +68,6 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
         "curves_line_only": float((curves & operators["length_scale"].isna()).sum()),
         "curves_at_bound": float((operators["at_bound"] == True).sum()),  # noqa: E712 - None where there is no curve
         "curves_of_idle_operators": float((operators["idle"] == True).sum()),  # noqa: E712
-        "scaling_error": assembled.scaling_error,
     }
 
 

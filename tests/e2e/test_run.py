@@ -10,15 +10,19 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from planted_secrets import Planted, connection_values, find_secrets, plant, process_list
 
 from cli.embedded import below
 from cli.run import place_data
-from include.settings import load_settings
+from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.utc import parse_utc
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -28,35 +32,102 @@ STAGES = {"data", "ingest", "train", "forecast", "plan", "control", "report"}
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
-def run(out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def run_command(
+    module: str, *options: str, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEWISE", "AIRFLOW"))}
     return subprocess.run(
-        [sys.executable, "-m", "cli.run", "--out", str(out), *options],
+        [sys.executable, "-m", module, *options],
         cwd=REPOSITORY,
-        env=environment | {"COLUMNS": "200"},
+        env=environment | {"COLUMNS": "200"} | dict(variables or {}),
         capture_output=True,
         text=True,
         check=False,
     )
 
 
+def run(out: Path, *options: str, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return run_command("cli.run", "--out", str(out), *options, variables=variables)
+
+
 @dataclass(frozen=True)
 class Run:
-    """The main job, once for all tests of this file."""
+    """The main job, once for all tests of this file.
+
+    Attributes:
+        planted: secrets of a further cluster, which cannot be reached.
+        variables: of the environment that name them.
+        processes: every command line that was seen meanwhile.
+    """
 
     out: Path
     printed: str
     counts: dict[str, Any]
     plans: list[dict[str, Any]]
+    planted: Planted
+    variables: dict[str, str]
+    processes: str
+
+
+@dataclass
+class ProcessWatch:
+    """The command lines of all processes, looked at again and again."""
+
+    lines: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(2.0):
+                self.lines.update(process_list().splitlines())
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def settings_with_secrets(folder: Path, planted: Planted) -> Path:
+    """Write the project's settings with a cluster behind TLS and a login, where nothing listens."""
+    connection = "\n".join(
+        f"{name} = {json.dumps(value)}" for name, value in connection_values(planted).items() if name != "headers"
+    )
+    headers = connection_values(planted)["headers"]
+    assert isinstance(headers, dict)
+    lines = "\n".join(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in headers.items())
+    path = folder / "tidewise.toml"
+    path.write_text(
+        f"""{(REPOSITORY / "tidewise.toml").read_text()}
+[clusters.guarded]
+rest_url = "https://127.0.0.1:1"
+
+[clusters.guarded.connection]
+{connection}
+
+[clusters.guarded.connection.headers]
+{lines}
+"""
+    )
+    return path
 
 
 @pytest.fixture(scope="module")
 def main_run(tmp_path_factory) -> Run:
-    out = tmp_path_factory.mktemp("run") / "out"
-    done = run(out)
+    folder = tmp_path_factory.mktemp("run")
+    planted = plant(folder / "secrets")
+    variables = planted.environment() | {SETTINGS_FILE_VARIABLE: str(settings_with_secrets(folder, planted))}
+    out, watch = folder / "out", ProcessWatch()
+    with watch.watching():
+        done = run(out, variables=variables)
     assert done.returncode == 0, done.stdout + done.stderr
     counts, plans = (json.loads((out / name).read_text()) for name in ("run.json", "plans.json"))
-    return Run(out, done.stdout, counts, plans)
+    printed = done.stdout + done.stderr
+    return Run(out, printed, counts, plans, planted, variables, "\n".join(watch.lines))
 
 
 def test_ends_with_the_counts_and_the_report(main_run):
@@ -100,6 +171,23 @@ def test_data_that_is_there_is_kept(main_run):
             patch.setenv(name, value)
         place_data(load_settings(), parse_utc(main_run.plans[0]["as_of"]), days=21)
     assert {path: path.stat().st_mtime_ns for path in raw.rglob("*.gz")} == stamps
+
+
+@pytest.mark.covers("apply_review 12")
+def test_no_secret_is_written_by_a_whole_run_with_failures(main_run):
+    """All stages, the controller and the doctor knew a cluster that needs secrets and cannot be reached."""
+    texts = {"run": main_run.printed, "processes": main_run.processes}
+    variables = main_run.variables | below(main_run.out)
+    for name, module, options in (
+        ("controller", "controller", ["--once"]),
+        ("doctor", "cli.doctor", ["--json", "--no-airflow", "--cluster", "guarded"]),
+    ):
+        done = run_command(module, *options, variables=variables)
+        texts[name] = done.stdout + done.stderr
+        assert "guarded" in texts[name]
+    assert "spark_jobs" in texts["processes"]
+    assert "nothing listens" in texts["doctor"]
+    assert find_secrets(main_run.planted, [main_run.out], texts) == []
 
 
 def test_a_wrong_moment_is_one_line(tmp_path):

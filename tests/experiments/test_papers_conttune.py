@@ -5,12 +5,15 @@ import functools
 import numpy as np
 import pytest
 
-from benchmarks.papers.conttune import real_jobs, synthetic_jobs
+from benchmarks.papers.conttune import analysis_tables, real_jobs, synthetic_jobs
 from benchmarks.papers.conttune.accounting import random_search
-from benchmarks.papers.conttune.conttune_experiments import DS2, Method, Outcome, run, workload
+from benchmarks.papers.conttune.conttune_experiments import DS2, Method, run
 from benchmarks.papers.conttune.conttune_published import IDEAL_S, PUBLISHED, QUERIES, TUNINGS
 from benchmarks.papers.conttune.measured_curves import fit_physical, fit_relative, scaling
+from benchmarks.papers.conttune.policy_tuner import run_policy
 from benchmarks.papers.conttune.queries import query
+from benchmarks.papers.conttune.query_runs import Outcome, workload
+from benchmarks.papers.conttune.worked_example import worked_example
 from models.policies.conttune.conttune_options import Acquisition
 
 METHODS = {"DS2": DS2, "ContTune_a0": Method(alpha=0), "ContTune_a3": Method()}
@@ -62,7 +65,7 @@ def test_table_4a_and_5_without_noise(name: str) -> None:
     published = [PUBLISHED["table4a_avg_reconfigurations"][method][name] for method in METHODS]
     assert means == pytest.approx(published, rel=0.1)
     cores = PUBLISHED["table5_cores_at_10Wu_second_time"]["ContTune_a3"][name]
-    assert set(synthetic_jobs.peak_cores(found["ContTune_a3"])) == {cores}
+    assert set(analysis_tables.peak_cores(found["ContTune_a3"])) == {cores}
 
 
 @pytest.mark.parametrize("name", ["WordCount", "Q1", "Q2", "Q8"])
@@ -107,3 +110,26 @@ def test_recorded_rates_replace_the_drawn_ones(tmp_path) -> None:
     assert drawn.min() >= job.deciles_per_s[0]
     assert drawn.max() <= job.deciles_per_s[-1]
     assert (drawn != real_jobs.rates(job, 1, None)).any()
+
+
+def test_the_worked_example_of_fig_3() -> None:
+    assert all(cell.ours == pytest.approx(cell.published) for cell in worked_example())
+
+
+def test_backlog_waits_at_reconfigurations_only_and_the_big_phase_leaves_less_of_it() -> None:
+    free, charged = one_seed("Q1", "DS2"), run(query("Q1"), Method(acquisition=Acquisition.LINEAR, big=True), 1)
+    assert (free.backlogged[free.reconfigurations == 0] == 0).all()
+    assert 0 < free.backlogged.mean() < 1
+    assert charged.backlog_s.sum() < free.backlog_s.sum()
+
+
+@pytest.mark.parametrize("row", ["Dhalion", "Dragster"])
+def test_other_policies_tune_the_queries_by_their_own_rules(row: str) -> None:
+    """A tuning ends when the policy keeps what runs; what it ends with sustains the rate, Dragster within its bound."""
+    job = query("WordCount")
+    one = run_policy(job, row, 1)
+    assert one.reconfigurations.shape == (1, 6, 20)
+    # more than the best method and fewer than one per window of thirty seconds
+    assert one_seed("WordCount", "ContTune_a3").mean_per_seed[0] < one.mean_per_seed[0] < 19
+    if row == "Dragster":
+        assert one.most_cores.max() <= PUBLISHED["table4b_max_cores"]["ContTune_a3"]["WordCount"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.papers.ds2 import convergence, flink_wordcount, heron_wordcount, timely
+from benchmarks.papers.ds2 import accuracy, convergence, flink_wordcount, heron_wordcount, overhead, timely
 from benchmarks.papers.ds2.drive import Driver
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED, PUBLISHED
 from benchmarks.papers.ds2.nexmark import CURVES, Q11_AS_Q5, QUERIES, SLOTS, job, source_rates
@@ -107,3 +107,26 @@ def test_warm_up_delays_a_simulated_job_and_a_degraded_one_is_rolled_back() -> N
     # redeployment until 240 s, two intervals of warm-up, one that is judged
     assert [(action.at_s, action.parallelism) for action in driver.actions[0][1:]] == [(420.0, (1, 5, 10))]
     assert "rolls back" in driver.actions[0][1].reason
+
+
+def test_the_indicated_parallelism_keeps_up_and_waiting_grows_with_less(indicated: convergence.Runs) -> None:
+    figures = {(cell.row, cell.column): cell.ours for cell in accuracy.cells(indicated)}
+    for query in QUERIES:
+        assert figures[query, "source rate / target, as indicated"] == 1.0
+        less = figures[query, "source rate / target, one instance less"]
+        assert figures[query, "held back with one instance less"] == (less < 1.0 - 1e-6)
+        assert figures[query, "latency, one instance more / as indicated"] < 1.0
+    assert sum(figures[query, "held back with one instance less"] for query in QUERIES) >= 5
+
+
+def test_overhead_is_a_share_of_the_interval() -> None:
+    shares = [cell.ours for cell in overhead.cells()]
+    assert len(shares) == 2
+    assert all(0.0 < share < 1.0 for share in shares)
+
+
+def test_dhalion_with_queues_overshoots_where_ds2_does_not() -> None:
+    figures = {(cell.row, cell.column): cell.ours for cell in heron_wordcount.cells() if cell.table == "5.2"}
+    sizes = {row: figures[row, "FlatMap"] + figures[row, "Count"] for row, _ in figures}
+    assert sizes["DS2"] == sizes["Dhalion"] < sizes["Dhalion, queues of 100 MiB"]
+    assert figures["DS2", "steps"] < figures["Dhalion", "steps"] < figures["Dhalion, queues of 100 MiB", "steps"]

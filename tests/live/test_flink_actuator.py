@@ -13,7 +13,8 @@ from waiting import wait_until
 
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
 from controller.control_job import Controller, RequestRefusedError
-from controller.flink_actuator import FlinkActuator, ObservedOnce, open_actuator
+from controller.flink_actuator import FlinkActuator, open_actuator
+from controller.observed_once import ObservedOnce
 from include.flink.collection import collect_for
 from include.settings import check_settings
 from models.control.limits import Limits

@@ -166,6 +166,9 @@ class Ideal:
     def catch_up(self, scale_outs, settle_s, window_s):
         return {s: 1e3 * s for s in scale_outs}
 
+    def close(self):
+        self.running.clear()
+
 
 def ideal(subject: Subject) -> ProfilingCluster:
     if subject.job == "twres":
@@ -184,7 +187,7 @@ def test_another_adapter_takes_the_place_of_the_simulated(spark: SparkSession, p
     }
 
 
-@pytest.mark.parametrize("name", ["flink", "no.such.module:cluster", "json:no_such_function", ":x"])
+@pytest.mark.parametrize("name", ["no_adapter", "no.such.module:cluster", "json:no_such_function", ":x"])
 def test_an_adapter_that_there_is_not_is_refused_with_what_there_is(name: str) -> None:
     with pytest.raises(ValueError, match="simulated"):
         adapter(name)

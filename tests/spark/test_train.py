@@ -155,8 +155,8 @@ def test_better_or_equal_passes_and_worse_fails_the_gate(
 
     fitted = training_run.fit_capacities
 
-    def worse(*arguments: Any) -> Any:
-        return fitted(*arguments).withColumn("mean_per_s", F.expr("transform(mean_per_s, m -> m * 2)"))
+    def worse(*arguments: Any, **options: Any) -> Any:
+        return fitted(*arguments, **options).withColumn("mean_per_s", F.expr("transform(mean_per_s, m -> m * 2)"))
 
     monkeypatch.setattr(training_run, "fit_capacities", worse)
     fill(lake, ["rides"], error=1.31)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from controller.control_job import LeaseLostError, RequestRefusedError, RequestUnknownError
+from controller.control_job import Actuator, LeaseLostError, RequestRefusedError, RequestUnknownError
 from controller.control_log import LogEntry
 from models.control.state import JobHistory, ObservedJob
 from models.policies.memory import dump, load
@@ -64,6 +64,19 @@ class FlinkModel:
     @property
     def vertices(self) -> list[str]:
         return list(GRAPHS[self.graph][0])
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """What the job is to run at, as far as anybody can tell from outside."""
+        return self.requested
+
+    @property
+    def holds_own_map(self) -> bool:
+        """Whether a resource still holds what the controller wrote, although Flink may have forgotten it."""
+        return False
+
+    def open_actuator(self) -> Actuator:
+        return self
 
     def look(self) -> ObservedJob:
         if self.problem:

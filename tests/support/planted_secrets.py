@@ -143,6 +143,15 @@ def _unpack(content: bytes) -> bytes:
     return found
 
 
+def _flat_columns(table: pyarrow.Table) -> Iterator[tuple[str, bytes]]:
+    """Yield the bytes of each column, those of nested ones together."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)  # noqa: PLW2901 - the dictionary is no buffer of its column
+        buffers = (buffer for chunk in column.chunks for buffer in chunk.buffers() if buffer is not None)
+        yield name, b"|".join(buffer.to_pybytes() for buffer in buffers)
+
+
 def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield a file's bytes, and those of what is packed in it."""
     content = path.read_bytes()
@@ -151,7 +160,8 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
         yield f"{path} (unpacked)", _unpack(content)
     if content[:4] == b"PAR1":
         with suppress(pyarrow.ArrowInvalid):  # half a file, of a process that was killed
-            yield f"{path} (rows)", repr(pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist()).encode()
+            for name, column in _flat_columns(pyarrow.parquet.read_table(io.BytesIO(content))):
+                yield f"{path} ({name})", column
     if content[:4] == b"PK\x03\x04":
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             for name in packed.namelist():

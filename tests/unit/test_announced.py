@@ -6,8 +6,8 @@ import pytest
 from benchmarks.announced.__main__ import row_of, table_of
 from benchmarks.announced.learning import models_of
 from benchmarks.announced.run import Announced, announcements, forecast_of, least_cores, planned, sustained
-from benchmarks.papers.conttune.conttune_experiments import RATES, workload
 from benchmarks.papers.conttune.queries import query
+from benchmarks.papers.conttune.query_runs import RATES, workload
 from models.policies.conttune.capacity_history import add_observation
 from models.scheduling.demand import LEVELS, MEDIAN
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from models.bundle import FleetBundle
+from models.capacity.interval_calibration import Place
 from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.fits import CAPACITY_COLUMNS, batches, capacity_rows
 from spark_jobs.train.holdout_scores import capacity_at, recovery_errors
@@ -16,8 +17,10 @@ KEYS = ["cluster", "job", "operator"]
 def points(job: str, operator: str, seen: list[int], slope: float, top: int = 16) -> pd.DataFrame:
     at = np.array(seen)
     mean = slope * at / (1 + 0.02 * (at - 1))
-    frame = pd.DataFrame({"parallelism": at, "count": 5, "mean_per_s": mean, "squares": 4 * (0.03 * mean) ** 2})
-    return frame.assign(cluster="eu", job=job, operator=operator, idle=False, largest=max(seen), top=top)
+    windows = [(one * (1 + 0.03 * np.linspace(-1.0, 1.0, 5))).tolist() for one in mean]
+    frame = pd.DataFrame({"parallelism": at, "capacities_per_s": windows})
+    known = {"cluster": "eu", "idle": False, "largest": max(seen), "top": top, "key_groups": 128.0}
+    return frame.assign(job=job, operator=operator, **known)
 
 
 @pytest.fixture
@@ -48,14 +51,14 @@ def assembled(rows: pd.DataFrame) -> FleetBundle:
     latencies = pd.DataFrame(
         [("eu", "rides", [0.2, 0.9], [5.0, 50.0])], columns=["cluster", "job", "knots", "latency_at_knots_ms"]
     )
-    fits = capacity_rows(rows, {})
+    fits = capacity_rows(rows)
     return assemble(
         "v1", known=known, selectivities=selectivities, capacities=fits, latencies=latencies, events=events()
     ).bundle
 
 
 def test_a_batch_gives_one_row_per_operator_whatever_the_order_of_its_rows(rows: pd.DataFrame) -> None:
-    found = capacity_rows(rows, {})
+    found = capacity_rows(rows)
     assert list(found.columns) == list(CAPACITY_COLUMNS)
     assert found[KEYS].to_numpy().tolist() == [
         ["eu", "orders", "parse"],
@@ -65,8 +68,19 @@ def test_a_batch_gives_one_row_per_operator_whatever_the_order_of_its_rows(rows:
     assert [len(mean) for mean in found["mean_per_s"]] == [20, 16, 16]
     assert found["observed"].iloc[0].tolist() == [1, 2, 3, 6, 12]
     assert found["length_scale"].isna().tolist() == [False, True, False]
-    warm = capacity_rows(rows, {("eu", "rides", "map"): float(found["length_scale"].iloc[2])})
-    np.testing.assert_allclose(warm["mean_per_s"].iloc[2], found["mean_per_s"].iloc[2], rtol=0.01)
+    assert [len(row) for row in found["left_out"]] == [
+        3,
+        0,
+        2,
+    ]  # ends stay, and what is left has two points
+    assert found["left_out_place"].iloc[0].tolist() == [Place.BETWEEN, Place.BETWEEN, Place.BEYOND]
+
+
+def test_one_wild_window_moves_no_curve(rows: pd.DataFrame) -> None:
+    wild = rows.copy()
+    wild["capacities_per_s"] = [[*windows[:4], 3 * windows[4]] for windows in rows["capacities_per_s"]]
+    found, usual = capacity_rows(wild), capacity_rows(rows)
+    np.testing.assert_allclose(found["mean_per_s"].iloc[0], usual["mean_per_s"].iloc[0], rtol=0.03)
 
 
 def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(rows: pd.DataFrame) -> None:
@@ -97,10 +111,17 @@ def test_capacities_are_looked_up_and_unknown_ones_are_nan(rows: pd.DataFrame) -
         ],
         columns=[*KEYS, "parallelism"],
     ).assign(cluster="eu")
-    mean, spread = capacity_at(bundle, asked)
+    mean, widths = capacity_at(bundle, asked)
     curve = bundle.for_job("eu", "orders").capacity["parse"]
     assert mean[0] == curve.mean_per_s[11]
-    assert spread[0] > curve.sd_per_s[11]
+    assert widths[0, 1] > widths[0, 0] > 1.28 * curve.sd_per_s[11]
+    wider = bundle.with_interval_scale(np.array([[2.0, 3.0], [1.0, 1.0], [1.0, 1.0]]))
+    np.testing.assert_allclose(capacity_at(wider, asked)[1][0], widths[0] * [2.0, 3.0])
+    calibrated = wider.for_job("eu", "orders").capacity["parse"]
+    assert calibrated.sd_per_s[11] == pytest.approx(2 * curve.sd_per_s[11])
+    assert calibrated.sd_per_s[9] == curve.sd_per_s[9]  # 10 was not seen
+    assert calibrated.tail_ratio is not None
+    assert calibrated.tail_ratio[[11, 9]].tolist() == [1.5, 1.0]
     assert np.isnan(mean[1:]).all()
     assert np.isnan(capacity_at(None, asked)[0]).all()
 

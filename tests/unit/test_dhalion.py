@@ -101,6 +101,26 @@ def test_readings_tell_backpressure_from_queues_on_a_simulated_job() -> None:
     assert found["sink"].short == pytest.approx(1 - 50 / 400)
 
 
+def test_the_order_in_which_branches_are_listed_does_not_matter() -> None:
+    """Flink lists a plan from its sinks up, a description of a job from its sources down."""
+    branches = [
+        OperatorSpec("b", ("source",), 100.0, contention=0.0),
+        OperatorSpec("a", ("source",), 100.0, contention=0.0),
+    ]
+    found = []
+    for listed in (branches, branches[::-1]):
+        sink = OperatorSpec("sink", ("b", "a"), 1e6, contention=0.0)
+        spec = JobSpec("job", (OperatorSpec("source", (), 1e6, contention=0.0), *listed, sink), slots_max=10)
+        bed = Testbed([spec], np.ones((1, 4), np.int64), step_s=10.0)
+        seen = observations([bed.run(np.array([[400.0, 0.0, 0.0, 0.0]]), 60.0)], 0, 4)
+        graph = spec.graph()
+        one = readings(graph, seen, dict.fromkeys(graph.names, 1), np.full(4, 10))
+        assert list(one) == ["a", "b", "sink"]
+        found.append(resolve(Options(), one))
+    assert found[0] == found[1] is not None
+    assert found[0].operator == "a"
+
+
 def test_ds2_needs_fewer_instances_and_steps_than_dhalion_on_herons_word_count() -> None:
     run = dhalion_on_heron()
     graph = JobGraph((Operator("source"), Operator("split", ("source",)), Operator("count", ("split",))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -12,14 +13,16 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from include.domain.graph import JobGraph, Operator
-from models.policies.dragster.dragster_memory import Memory, Slot
-from models.policies.dragster.dragster_options import Bonus, Options, Target
+from models.policies.dragster.bounds import Constants, fit_bound, information_gain, regret_bound
+from models.policies.dragster.dragster_memory import Memory, OperatorFlow, Slot
+from models.policies.dragster.dragster_options import Bonus, Form, Options, Target
 from models.policies.dragster.dragster_slot import advance
 from models.policies.dragster.gaussian import Kernel, Posterior, Samples, posterior
 from models.policies.dragster.lagrangian import Problem
 from models.policies.dragster.network import flow, network
 from models.policies.dragster.projection import project
 from models.policies.dragster.regret import dynamic_fit, dynamic_regret
+from models.policies.dragster.throughput_learning import fit_throughput, remember_flows
 from models.policies.dragster.ucb import bonus, track, weight
 
 GRID = np.arange(1, 11)
@@ -143,6 +146,58 @@ def test_regret_and_fit_grow_slower_than_time_and_multipliers_are_bounded(target
     gamma, operators, highest = 1.0, 2, 1.0
     bound = gamma * operators * highest + (2 * highest + gamma * operators * highest**2) / (2 * slack)  # Eq. 29
     assert 0 < max(norms) <= bound
+
+    constants = Constants(operators, highest, slack, 1.0, 0.0, 10, Kernel(2.0, Options().prior_deviation), 2.0)
+    fit = dynamic_fit(excess)
+    assert (fit <= fit_bound(constants, 100)).all()  # Eq. 19
+    assert (dynamic_fit(np.maximum(excess, 0.0)) <= fit_bound(constants, 100)).all()
+    assert (dynamic_regret(np.ones(100), throughput) <= regret_bound(constants, fit)).all()  # Eq. 20
+
+
+def test_the_information_gain_is_that_of_the_best_samples() -> None:
+    """Against the log determinant of all pairs and triples of three candidates; greedy finds at least 1 - 1/e of it."""
+    kernel = Kernel(2.0, 0.3, 0.03)
+    found = information_gain(kernel, 3, 3)
+    assert (np.diff(found) > 0).all()
+    for slots in (1, 2, 3):
+        gains = []
+        for chosen in itertools.combinations_with_replacement([1, 2, 3], slots):
+            covariance = kernel.between(chosen, chosen) / kernel.noise**2 + np.eye(slots)
+            gains.append(0.5 * np.linalg.slogdet(covariance)[1])
+        assert (1 - 1 / np.e) * max(gains) <= found[slots - 1] <= max(gains) + 1e-9
+
+
+def test_the_multiplier_of_a_starved_operator_outlasts_the_slot_and_asks_for_more() -> None:
+    """What a slot could not process is asked for in the next one."""
+    limits, tasks = {"map": 10, "shuffle": 10}, {"map": 5, "shuffle": 5}
+    seen = {name: float(curve[4]) for name, curve in CURVES.items()}
+    slot = Slot({"source": RATE}, {}, tasks, seen, limits)
+    starved = Memory(multipliers={"map": 3.0})
+    options = Options(prior_deviation=1e-6)
+    plain, after = advance(options, CHAIN, slot, Memory())
+    more, _ = advance(options, CHAIN, slot, starved)
+    ignored, _ = advance(dataclasses.replace(options, multiplier_weight=0.0), CHAIN, slot, starved)
+    assert after.multipliers["shuffle"] > 0
+    assert plain["map"] == ignored["map"] < more["map"]
+
+
+FLOWS = tuple(OperatorFlow("map", rate, 500.0 * np.tanh(rate / 400.0)) for rate in (50.0, 150.0, 300.0, 600.0, 900.0))
+
+
+def test_throughput_is_learnt_in_the_form_that_was_chosen() -> None:
+    bent = fit_throughput(FLOWS, Form.TANH)
+    assert bent(np.array([450.0])) == pytest.approx(500.0 * np.tanh(450.0 / 400.0), rel=1e-3)
+    straight = [OperatorFlow("map", rate, 0.3 * rate) for rate in (50.0, 150.0, 300.0)]
+    assert fit_throughput(straight, Form.LINEAR)(np.array([1000.0])) == pytest.approx(300.0)
+    assert fit_throughput(straight, Form.TANH)(np.array([300.0])) == pytest.approx(90.0, rel=0.01)
+    assert fit_throughput([], Form.TANH, 0.4)(np.array([10.0])) == pytest.approx(4.0)
+    assert fit_throughput(straight[:1], Form.TANH)(np.array([10.0])) == pytest.approx(3.0)  # one flow has no bend
+
+
+def test_flows_are_kept_for_each_operator_by_itself() -> None:
+    first = remember_flows((), [OperatorFlow("a", 1.0, 1.0), OperatorFlow("b", 1.0, 1.0)], 2)
+    kept = remember_flows(first, [OperatorFlow("a", 2.0, 2.0), OperatorFlow("a", 3.0, 3.0)], 2)
+    assert [(one.operator, one.received_per_s) for one in kept] == [("a", 2.0), ("a", 3.0), ("b", 1.0)]
 
 
 def test_a_backlog_asks_for_more_and_an_idle_job_is_left_alone() -> None:

@@ -105,12 +105,30 @@ def test_multipliers_grow_with_excess_and_never_fall_below_zero() -> None:
 def test_the_saddle_target_is_the_smallest_maximiser() -> None:
     """More capacity than offered raises f no further; less lowers it."""
     problem = Problem(chain(0.5), {"source": 100.0}, {"map": 50.0, "shuffle": 50.0})
-    target = saddle_targets(problem)
+    most = {"map": 1e9, "shuffle": 1e9}
+    target = saddle_targets(problem, {}, most, 0.25)
     best = problem.lagrangian(target, {})
     assert target == {"map": 50.0, "shuffle": 50.0}
     assert best == pytest.approx(1.0)
     assert problem.lagrangian({name: 2 * y for name, y in target.items()}, {}) == pytest.approx(best)
     assert all(problem.lagrangian({**target, name: 49.0}, {}) < best for name in target)
+
+
+def test_a_multiplier_raises_the_target_of_its_operator_alone_up_to_what_it_is_capable_of() -> None:
+    problem = Problem(chain(), {"source": 100.0}, {"map": 100.0, "shuffle": 100.0})
+    prices, ceilings = {"map": 0.4, "shuffle": 0.0}, {"map": 1000.0, "shuffle": 1000.0}
+    assert saddle_targets(problem, prices, ceilings, 0.5) == pytest.approx({"map": 120.0, "shuffle": 100.0})
+    assert saddle_targets(problem, prices, ceilings | {"map": 110.0}, 0.5)["map"] == pytest.approx(110.0)
+    assert saddle_targets(problem, prices, ceilings | {"map": 50.0}, 0.5)["map"] == pytest.approx(100.0)
+    assert saddle_targets(problem, prices, ceilings, 0.0)["map"] == pytest.approx(100.0)
+    # it is the maximiser of L less half the squared distance from the demand over the weight
+    found = saddle_targets(problem, prices, ceilings, 0.5)
+
+    def proximal(map_per_s: float) -> float:
+        away = (map_per_s - 100.0) / 100.0
+        return problem.lagrangian({**found, "map": map_per_s}, prices) - away**2 / (2 * 0.5)
+
+    assert max(range(90, 151), key=proximal) == 120
 
 
 def test_the_gradient_moves_bottlenecks_and_gives_back_half_of_a_surplus() -> None:

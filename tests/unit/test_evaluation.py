@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.evaluation import JobView, Kept, Standing, evaluate, form_intention, name_step, take_snapshot
+from controller.evaluation import evaluate, form_intention
+from controller.job_view import JobView, Kept, Standing, name_step, take_snapshot
 from controller.plan_rows import JobPlan, LoadBand, PlanStep
+from controller.policy_evaluation import Remembered
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
 from models.control.state import Origin
 from models.live.seen_job import SeenJob
+from models.policies.baselines.reactive import ReactiveMemory
 from models.policies.conttune.capacity_history import ObservedCapacity
+from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.tidewise_memory import ControllerMemory
@@ -191,12 +195,62 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
 
 
 def test_steps_of_other_policies_stand_as_planned() -> None:
-    settings = SETTINGS.model_copy(update={"planner": Planner(policy="ds2")})
+    settings = SETTINGS.model_copy(update={"planner": Planner(policy="need_vector")})
     both = plan(step(FALL, "first"), step(replace(FALL, apply_at_s=NOW_S - 60), "second"), step(LATER, "later"))
     met = evaluate(view(plan=both), Kept(), settings, NOW_S)
     assert met.standing is not None
     assert met.standing.step_id == "second"
     assert evaluate(view(plan=plan()), Kept(), settings, NOW_S).standing is None
+
+
+def test_a_policy_that_reacts_decides_at_the_evaluation_whatever_its_plan_says() -> None:
+    """CPU use is 50%, its target 35%: five workers of four would use 40%, six 33%."""
+    settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
+    known = {"seen": seen(), "observations": windows(500.0), "plan": plan(step(FALL))}
+    met = evaluate(view(**known), Kept(), settings, NOW_S)
+    assert met.standing is not None
+    assert met.standing.origin is Origin.REACTIVE
+    assert set(met.standing.wanted.values()) == {8}
+    assert met.standing.valid_until_s == NOW_S + settings.planner.timing.apply_every_s
+    assert met.remembered is not None
+    assert met.remembered.policy == "reactive"
+    assert met.is_changed_from(Kept())
+    again = evaluate(view(**known), met, settings, NOW_S + 300)
+    assert again.remembered is not None
+    assert len(load(ReactiveMemory, again.remembered.memory).recommended) == 1  # the first is older than its window
+    planner = evaluate(view(**known), met, SETTINGS, NOW_S)
+    assert planner.remembered is None
+
+
+@pytest.mark.parametrize(
+    "known", [{}, {"seen": seen(NOW_S - 3600)}, {"seen": seen(state="RESTARTING")}, {"observations": None}]
+)
+def test_of_a_job_that_is_not_seen_to_run_a_policy_that_reacts_wants_nothing(known: dict[str, Any]) -> None:
+    settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
+    given = {"observations": windows(500.0), "plan": plan(step(FALL)), **known}
+    before = Kept(remembered=Remembered("reactive", dump(ReactiveMemory())))
+    met = evaluate(view(**given), before, settings, NOW_S)
+    assert met.standing is None
+    assert met.remembered == before.remembered
+
+
+@pytest.mark.parametrize("memory", [Remembered("ds2", "of another policy"), Remembered("reactive", "{")])
+def test_a_policy_begins_anew_after_another_or_with_a_memory_that_cannot_be_read(memory: Remembered) -> None:
+    settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
+    met = evaluate(view(seen=seen(), observations=windows(500.0)), Kept(remembered=memory), settings, NOW_S)
+    assert met.standing is not None
+
+
+def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("controller.policy_evaluation.build_live_situation", fail)
+    settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
+    before = Kept(remembered=Remembered("reactive", dump(ReactiveMemory())))
+    met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)
+    assert met.standing is None
+    assert met.remembered == before.remembered
 
 
 def test_only_fresh_metrics_of_the_known_graph_make_a_snapshot() -> None:

@@ -9,7 +9,8 @@ import pytest
 from flink_server import FakeJob, FlinkServer, serving
 
 from controller.control_job import RequestRefusedError, RequestUnknownError
-from controller.flink_actuator import FlinkActuator, ObservedOnce, open_actuator
+from controller.flink_actuator import FlinkActuator, open_actuator
+from controller.observed_once import ObservedOnce
 from include.flink.client import FlinkClient
 from include.settings import Cluster, Settings
 from models.control.state import ObservedJob
@@ -53,6 +54,7 @@ def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
         slot_sharing_group={SOURCE: "default", ENRICH: "default"},
         free_slots=5,
         cluster_slots_used=3,
+        submitted_at_s=0.005,
     )
 
 
@@ -124,7 +126,7 @@ def test_without_the_adaptive_scheduler_there_are_no_bounds(server):
     server.troubles["/resource-requirements"] = flink_server.reply_with(
         {"errors": ["Internal server error.", trace]}, 500
     )
-    assert observe(server).requested is None
+    assert (observe(server).requested, observe(server).cannot_rescale) == (None, "default_scheduler")
     with pytest.raises(RequestRefusedError, match="DefaultScheduler does not support"):
         actuator_of(server).request("prod/orders", "a" * 32, {SOURCE: 1})
     server.troubles["/resource-requirements"] = flink_server.reply_with({"errors": ["Not found: /jobs/x"]}, 404)
@@ -152,6 +154,7 @@ def test_a_reactive_cluster_is_elastic_and_takes_no_requirements(server):
     server.config = [{"key": "scheduler-mode", "value": "reactive"}]
     observed = observe(server)
     assert (observed.is_elastic, observed.requested) == (True, None)
+    assert observed.cannot_rescale == "reactive_mode"
 
 
 @pytest.mark.parametrize(

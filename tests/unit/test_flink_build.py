@@ -53,22 +53,22 @@ def test_the_jars_name_follows_the_sources(tmp_path, monkeypatch):
     sources = tmp_path / "src"
     sources.mkdir()
     (sources / "A.java").write_text("public final class A { private A() {} }")
-    first = build.build_job(home, sources, tmp_path / "out")
+    first = build.build_job(home, [sources], tmp_path / "out")
     content = first.read_bytes()
     stamp = first.stat().st_mtime_ns
-    assert build.build_job(home, sources, tmp_path / "out") == first
+    assert build.build_job(home, [sources], tmp_path / "out") == first
     assert first.stat().st_mtime_ns == stamp  # kept, not compiled again
     first.unlink()
-    assert build.build_job(home, sources, tmp_path / "out").read_bytes() == content  # same bytes from same sources
+    assert build.build_job(home, [sources], tmp_path / "out").read_bytes() == content  # same bytes from same sources
     (sources / "A.java").write_text("public final class A { private A() {} int x; }")
-    assert build.build_job(home, sources, tmp_path / "out") != first
+    assert build.build_job(home, [sources], tmp_path / "out") != first
 
 
 def test_a_compiler_error_is_shown(tmp_path):
     home = flink_home(tmp_path / "flink")
     (tmp_path / "A.java").write_text("class A { oops }")
     with pytest.raises(FlinkSetupError, match=r"A\.java:1"):
-        build.build_job(home, tmp_path, tmp_path / "out")
+        build.build_job(home, [tmp_path], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

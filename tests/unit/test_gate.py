@@ -217,6 +217,7 @@ def test_the_figure_and_the_table_hold_every_criterion() -> None:
         "capacity_seen": "worse",
         "capacity_unseen": "not comparable",
         "coverage": "not worse",
+        "coverage_95": "not comparable",
         "recovery": "not comparable",
         "recovery_coverage": "not comparable",
         "latency": "not comparable",
@@ -225,3 +226,10 @@ def test_the_figure_and_the_table_hold_every_criterion() -> None:
     }
     assert all(table["reason"])
     assert isinstance(gate.criteria[0], Criterion)
+
+
+def test_a_95_percent_band_that_holds_too_little_is_worse() -> None:
+    rows = held(0.05, 0.05).assign(champion_inside_95=1.0, inside_95=[1.0] * 25 + [0.0] * 25)
+    gate = verdict(rows, has_champion=True)
+    assert gate.verdict is Verdict.FAILED
+    assert "distance of the coverage of the 95% band from 95% 45.00% against 5.00%" in gate.detail

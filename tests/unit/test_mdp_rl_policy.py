@@ -10,17 +10,22 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from scipy.stats import spearmanr
 
+from benchmarks.papers.mdp_rl.pipeline import read_published_counts, utilisations
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.mdp_rl.agent_learning import LEVELS, learn
-from models.policies.mdp_rl.job_planning import share_parallelism
+from models.policies.mdp_rl.agent_learning import learn
+from models.policies.mdp_rl.job_planning import has_too_many, plan_operator
+from models.policies.mdp_rl.learner import Learner
 from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory, Knowledge
-from models.policies.mdp_rl.mdp_rl_options import DecentralisedOptions
+from models.policies.mdp_rl.mdp_rl_options import LEVELS, CentralisedOptions, DecentralisedOptions, Exploration
 from models.policies.mdp_rl.mdp_rl_policy import CentralisedMdp, CentralisedRl, CentralisedRlPlus, DecentralisedRl
+from models.policies.mdp_rl.rate_chain import transition_probabilities, walk
+from models.policies.mdp_rl.space import Configurations
 from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Situation
 from models.scheduling.demand import SourceForecast
+from models.scheduling.need import CapacityBounds
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 
@@ -189,13 +194,117 @@ def test_the_mdp_keeps_to_the_plan_of_the_night() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "shared"), [((5, 5, 5), False), ((5,) * 4, False), ((16,) * 3, True), ((2,) * 10, True)]
+    ("limits", "too_many"), [((5, 5, 5), False), ((5,) * 4, False), ((16,) * 3, True), ((2,) * 10, True)]
 )
-def test_a_centralised_agent_of_many_combinations_shares_one_parallelism(limits: tuple[int, ...], shared: bool) -> None:
-    assert share_parallelism(limits) is shared
+def test_one_agent_decides_up_to_so_many_configurations(limits: tuple[int, ...], too_many: bool) -> None:
+    assert has_too_many(limits) is too_many
 
 
-@pytest.mark.parametrize("policy", [DecentralisedRl(), CentralisedRl()])
+CHAIN = JobSpec(
+    "chain",
+    (
+        OperatorSpec("src", (), 100_000.0, 0.0),
+        *(OperatorSpec(f"op{at}", ("src" if at == 0 else f"op{at - 1}",), 250.0 + 50.0 * at, 0.0) for at in range(5)),
+    ),
+    slots_max=16,
+)
+
+
+@pytest.mark.parametrize("policy", [CentralisedMdp(), CentralisedRlPlus(), CentralisedRl()])
+def test_more_configurations_than_one_agent_can_hold_are_left_to_the_operators_agents(policy: Any) -> None:
+    """Five operators of up to 16 instances: each gets what its own agent takes, not one parallelism for all."""
+    curves = {"src": curve(100_000.0)} | {f"op{at}": curve(250.0 + 50.0 * at) for at in range(5)}
+    models = replace(MODELS, capacity=curves, selectivity=dict.fromkeys(curves, 1.0))
+    runs = np.array([1, 12, 10, 9, 8, 7])
+    rates = np.concatenate([noise(1500.0), np.full(4, 2600.0), noise(1500.0)])
+    shape = (len(rates), 6)
+    found: dict[str, Any] = {name: np.zeros(shape) for name in MEASURES}
+    found["target_data_rate_per_s"] = np.column_stack([rates, np.full((len(rates), 5), np.nan)])
+    found["processing_rate_per_s"] = np.repeat(rates[:, None], 6, axis=1)
+    capacity = np.array([100_000.0, 250.0, 300.0, 350.0, 400.0, 450.0]) * runs
+    found["true_processing_rate_per_s"] = np.broadcast_to(capacity, shape)
+    found["busy_share"] = found["processing_rate_per_s"] / capacity
+    starts = START_S - WINDOW_S * np.arange(len(rates), 0, -1, dtype=np.int64)
+    seen = Observations(starts, WINDOW_S, np.tile(runs, (len(rates), 1)), disturbed=np.zeros(len(rates), bool), **found)
+    names = CHAIN.graph()
+    base = situation(windows(noise(1500.0)))
+    now = replace(
+        base,
+        graph=names,
+        parallelism=dict(zip(names.names, runs.tolist(), strict=True)),
+        models=models,
+        observations=seen,
+    )
+    schedule, memory = policy.decide(now, policy.first_memory())
+    assert set(memory.agents) == {"", *names.names}
+    assert "too many for one" in schedule.decisions[0].reason
+    chosen = dict(zip(schedule.operators, schedule.decisions[0].step.parallelism_to.tolist(), strict=True))
+    options = DecentralisedOptions(target_utilisation=0.7, knows_utilisation=policy.knows_response)
+    alone, _ = DecentralisedRl(options).decide(now, DecentralisedRl(options).first_memory())
+    assert chosen == dict(zip(alone.operators, alone.decisions[0].step.parallelism_to.tolist(), strict=True))
+    if policy.knows_response:
+        needs = [int(np.ceil(1500.0 / 0.7 / (250.0 + 50.0 * at))) for at in range(5)]
+        assert all(need <= chosen[f"op{at}"] <= need + 1 for at, need in enumerate(needs))
+
+
+@pytest.mark.parametrize("exploration", list(Exploration))
+@pytest.mark.parametrize("knows", [True, False])
+def test_the_agent_of_a_job_is_the_one_of_table_1(exploration: Exploration, knows: bool) -> None:
+    """The same slots of the paper's operator through both: the same counts, estimates and actions."""
+    options = DecentralisedOptions(exploration=exploration, levels=60, target_utilisation=0.7, knows_utilisation=knows)
+    probability = transition_probabilities(read_published_counts())
+    levels = walk(probability, 3000, np.random.default_rng(4), start=16)
+    busy = utilisations(len(probability), 2)[:, :, 1]  # mu = 3.3 tuple/s, up to 5 instances
+    late = (busy > 0.7).astype(float)
+    shares = np.arange(1, 6) / 5
+    agent = Learner((len(probability), 5), (1,), shares, late, knows_response=knows, options=options)
+    space, fee, now, before, runs = Configurations((5,)), np.array([0.0, 0.4, 0.4]), 0, int(levels[0]), [1]
+    for level in levels[1:].tolist():
+        now = int(space.neighbours[now][int(agent.choose(before, space.neighbours[now], fee))])
+        agent.observe(before, level, now)
+        runs.append(now + 1)
+        before = level
+    agent.solve()
+
+    rates = levels * 20.0 / 60.0
+    violated = late[levels, np.array(runs) - 1]
+    known = Knowledge(quantum_per_s=20.0 / 60.0)
+    in_one = np.array(runs)[:, None]
+    joined = [False] + [True] * (len(levels) - 1)
+    known = learn(known, rates, in_one, violated, joined, options=options)
+    assert {(one, two): times for one, two, times in known.transitions} == {
+        (int(one), int(two)): int(agent.counts[one, two]) for one, two in np.argwhere(agent.counts)
+    }
+    if not knows:
+        assert {(level, one[0]): pytest.approx(value) for level, one, value in known.penalties} == {
+            (int(level), int(at) + 1): agent.unknown[level, at] for level, at in np.argwhere(agent.tried)
+        }
+    served = 3.3 * np.arange(1, 6)
+    bounds = CapacityBounds(served, served, served)
+    plan = plan_operator(known, bounds, target_utilisation=0.7, knows_utilisation=knows, options=options)
+    assert plan.parallelism.shape[0] == 5
+    assert (plan.following == space.greedy(agent.after, 0.4)[plan.levels]).all()
+
+
+def test_a_window_violates_by_the_latency_measured_where_an_objective_is_set() -> None:
+    seen = replace(windows(noise(2000.0)), latency_ms=np.tile([900.0, np.nan, np.nan], (200, 1)))
+    for objective_s, cost in ((0.5, 0.4), (1.0, 0.0)):
+        policy = CentralisedRl(options=CentralisedOptions(objective_s=objective_s))
+        _, memory = policy.decide(situation(seen), policy.first_memory())
+        assert all(estimate == pytest.approx(cost, abs=0.3 * cost + 1e-9) for *_, estimate in _often(memory.agents[""]))
+
+
+def _often(known: Knowledge) -> list[tuple[Any, ...]]:
+    """Return the penalties of levels that were left ten times or more."""
+    left: dict[int, int] = {}
+    for level, _, times in known.transitions:
+        left[level] = left.get(level, 0) + times
+    return [one for one in known.penalties if left[one[0]] >= 12]
+
+
+@pytest.mark.parametrize(
+    "policy", [DecentralisedRl(), CentralisedRl(options=CentralisedOptions(exploration=Exploration.SHARED))]
+)
 def test_a_day_on_the_simulator(policy: Any) -> None:
     """Asked once an hour, agents follow a load that swings by a factor of five, and never leave the bounds."""
     bed, memory = Testbed([GRAPH], np.array([[1, 4, 4]]), step_s=60.0), policy.first_memory()

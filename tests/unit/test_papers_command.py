@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from papers_cells import registered_cells
 from rich.console import Console
 
 from benchmarks.papers import __main__ as command
@@ -32,8 +33,8 @@ def printed(cells: list[Cell]) -> str:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Experiments that return one figure each and take no time; the papers asked for."""
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Experiments that return the figures that are asked for and take no time; the papers asked for."""
     names: list[str] = []
 
     def experiments_of(paper: str) -> Tables:
@@ -41,12 +42,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             progress(f"{paper} [under way]")
             (out / f"{paper}.png").write_bytes(b"")
             names.append(paper)
-            return [Cell(paper, "1", "row", "column", 1.0, 2.0, "1")]
+            return [Cell(paper, "1", "row", "column", 1.0, 2.0, "1"), *registered_cells(paper)]
 
         return tables
 
     monkeypatch.setattr(command, "experiments_of", experiments_of)
     monkeypatch.delenv("PAPER", raising=False)
+    monkeypatch.setattr(command, "PROJECT", tmp_path)  # whose docs are written when no other folder is given
     return names
 
 
@@ -54,7 +56,8 @@ def test_all_papers_run_unless_one_is_named(asked: list[str], monkeypatch: pytes
     assert command.main(["--out", str(tmp_path / "all")]) == 0
     assert asked == list(command.PAPERS)
     written = json.loads((tmp_path / "all" / "papers.json").read_text())
-    assert [one["paper"] for one in written] == list(command.PAPERS)
+    assert list(dict.fromkeys(one["paper"] for one in written)) == list(command.PAPERS)
+    assert (tmp_path / "docs" / "papers.md").exists()
     asked.clear()
     monkeypatch.setenv("PAPER", "phoebe")
     command.main(["--out", str(tmp_path)])
@@ -73,7 +76,7 @@ def test_progress_tables_and_files_are_shown(
     os.utime(tmp_path / "of_before.png", (0, 0))
     command.main(["--out", str(tmp_path), "--paper", "ds2"])
     shown = capsys.readouterr().out
-    for part in ("ds2 [under way]", "ds2, 1", "-1 (-50.0%)", "1 figures", "ds2.png"):
+    for part in ("ds2 [under way]", "ds2, 1", "-1 (-50.0%)", " figures in ", "ds2.png"):
         assert part in shown
     assert "of_before.png" not in shown
 
@@ -101,7 +104,7 @@ def test_what_is_done_is_shown_and_written_when_a_later_paper_fails(
     monkeypatch.setattr(command, "experiments_of", broken)
     with pytest.raises(RuntimeError, match="no curves"):
         command.main(["--out", str(tmp_path)])
-    assert [one["paper"] for one in json.loads((tmp_path / "papers.json").read_text())] == ["ds2"]
+    assert {one["paper"] for one in json.loads((tmp_path / "papers.json").read_text())} == {"ds2"}
     assert "ds2, 1" in capsys.readouterr().out
 
 

@@ -14,7 +14,7 @@ from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
 from models.policies.phoebe.phoebe_options import PhoebeOptions
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
-from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
+from models.policies.phoebe.rows import CapacityPoint, Latency, Measurement, Profile
 from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
 from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Schedule, Situation
@@ -117,7 +117,7 @@ def test_small_steps_down_are_left_out_by_the_logged_rule_only() -> None:
 def test_samples_are_taken_once_per_interval_and_change_the_latency_model() -> None:
     policy = Phoebe(profile())
     _, memory = policy.decide(situation(70_000.0, workers=16), policy.first_memory())
-    assert memory.samples == (Measurement(16, 70_000.0, 1050.0),)
+    assert memory.samples == (Measurement(16, 70_000.0, 1050.0, Latency.BACKLOG_AGE),)
     later = situation(70_000.0, workers=16, as_of_s=AT + 300)
     _, after = policy.decide(later, memory)
     assert after.samples == memory.samples

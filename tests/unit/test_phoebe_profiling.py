@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from include.settings import Planner, Profiling
+from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe import latency_model
 from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.profiling import (
@@ -26,6 +28,7 @@ from models.policies.phoebe.rows import Measurement
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.profiling_adapter import SimulatedProfiling
 from models.simulation.spec import JobSpec, OperatorSpec
+from spark_jobs.profiling.adapters import Subject, adapter
 
 OPTIONS = ProfilingOptions()
 SHORT = ProfilingOptions(settle_s=120, window_s=60)
@@ -103,6 +106,10 @@ class Refusing:
 
     def __init__(self) -> None:
         self.stopped: set[int] = set()
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
 
     def deploy(self, scale_outs: Sequence[int]) -> None:
         self.deployed = tuple(scale_outs)
@@ -122,6 +129,18 @@ def test_a_cluster_that_measures_nothing_ends_the_phase_with_every_deployment_st
     found = profile(cluster, OPTIONS)
     assert (found.rows, found.capacity) == ((), ())
     assert cluster.stopped == set(OPTIONS.samples())
+    assert cluster.closed
+
+
+def test_deployments_are_closed_however_the_phase_ends() -> None:
+    class Broken(Refusing):
+        def replay(self, rate_per_s: float, settle_s: int, window_s: int) -> Mapping[int, Measurement]:
+            raise ConnectionError("gone")
+
+    cluster = Broken()
+    with pytest.raises(ConnectionError):
+        profile(cluster, OPTIONS)
+    assert cluster.closed
 
 
 def test_simulated_phase_finds_the_capacity_and_where_each_scale_out_saturates() -> None:
@@ -167,3 +186,13 @@ def test_nothing_can_be_measured_before_deploying() -> None:
 def test_settings_that_cannot_be_profiled_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"needed|must be"):
         ProfilingOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_job_whose_side_deployments_are_not_described_is_refused_before_any_request() -> None:
+    """Nothing listens at that address: a request would fail with another error."""
+    settings = Profiling(adapter="flink", rest_url="http://127.0.0.1:9")
+    graph = job().graph()
+    models = JobModels({}, {}, RecoveryModel(20.0, 2.0, 40.0, 4.0, 30.0, 5), LatencyModel(np.zeros(0), np.zeros(0)))
+    subject = Subject("prod", "orders", graph, models, 8, Planner(), settings, 0)
+    with pytest.raises(ValueError, match=r'profiling.jobs."prod/orders"'):
+        adapter("flink")(subject)

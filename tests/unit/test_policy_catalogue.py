@@ -220,7 +220,8 @@ def _others(options: object) -> dict[str, object]:
         elif isinstance(value, float) and 0 < value < 1:
             found[key] = value * 0.9
         elif isinstance(value, float) and value < 1e6:
-            found[key] = value + 1.0 if value > 1 else value / 2 + 0.25
+            rises = value > 1 or key == "target_rate_ratio"
+            found[key] = value + 1.0 if rises else value / 2 + 0.25
     return found
 
 

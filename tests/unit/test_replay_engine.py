@@ -46,7 +46,7 @@ def engine(
     spec: JobSpec, rates: np.ndarray, parallelism: list[list[int]], disturbances: Disturbances = QUIET
 ) -> Engine:
     workload = Workload(spec, 0, 10, np.asarray(rates, float))
-    cadence = Cadence()
+    cadence = Cadence(poll_s=300)
     draws = [RandomDraws.from_seed(0, len(rates) // cadence.steps, len(spec.operators), cadence, disturbances)]
     made = Engine(
         EngineSetting(workload, cadence, disturbances, draws, 60.0),

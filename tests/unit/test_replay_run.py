@@ -20,6 +20,7 @@ from models.evaluation.conditions import Conditions, Disturbances, Prices
 from models.evaluation.drivers import PlannedDriver
 from models.evaluation.nightly_training import find_held_out, fit_recovery
 from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
+from models.evaluation.rivals.rival_catalogue import list_rivals
 from models.evaluation.scores import Ledger, compute_score, find_span
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.evaluation.workload import Workload
@@ -216,7 +217,8 @@ def test_every_policy_runs_and_the_same_arguments_give_the_same_rows() -> None:
     trace = replace(TRACE, values=TRACE.values[:48])
     case = ReplayCase(trace, "wordcount", list_names(), (0,), Conditions())
     rows = merge([replay_case(case)], case.policies).rows
-    assert {row["policy"] for row in rows} == {*catalogue(), "static_max", "static_mean", "clairvoyant"} - {"static"}
+    references = {"static_max", "static_mean", "clairvoyant"}
+    assert {row["policy"] for row in rows} == {*catalogue(), *list_rivals(), *references} - {"static"}
     assert rows == merge([replay_case(case)], case.policies).rows
     floor = [row for row in rows if row["policy"] == "clairvoyant"]
     assert all(row["cost_vs_clairvoyant"] == 1.0 for row in floor)

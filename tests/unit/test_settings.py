@@ -28,6 +28,20 @@ def test_defaults_file_and_environment_in_this_order(toml, monkeypatch):
     assert settings.parameters_of("need_vector") == {"min_step_s": 60}
 
 
+def test_a_job_has_parameters_of_its_own(toml):
+    """A recovery target is the job's; where it sets none that of its policy holds, then the paper's."""
+    toml(
+        '[planner]\npolicy = "phoebe"\n[planner.parameters."prod/orders"]\nrecovery_target_s = 240\n'
+        "[policies.phoebe]\nrecovery_target_s = 300\nbins = 4\n"
+    )
+    settings = load_settings()
+    assert settings.parameters_of("phoebe", "prod/orders") == {"recovery_target_s": 240, "bins": 4}
+    assert settings.parameters_of("phoebe", "prod/other") == {"recovery_target_s": 300, "bins": 4}
+    toml('[planner.policies]\n"prod/orders" = "phoebe"\n[planner.parameters."prod/orders"]\nrecovery_target_s = -1\n')
+    with pytest.raises(SettingsError, match=r"recovery_target_s"):
+        load_settings()
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

@@ -76,7 +76,7 @@ def write_plan(settings: Settings, job: str, before: dict[str, int], after: dict
         "slots_from": max(before.values()),
         "slots": max(after.values()),
         "reason": "as forecast",
-        "policy": "ds2",
+        "policy": "need_vector",
         "observations_until": made,
         "date": made.date(),
     }
@@ -85,7 +85,7 @@ def write_plan(settings: Settings, job: str, before: dict[str, int], after: dict
 
 def test_a_due_step_is_decided_on_once_and_written_down(settings: Settings) -> None:
     (job, running), *_ = sorted(jobs_of(settings).items())
-    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "ds2"})})
+    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "need_vector"})})
     larger = {name: count + 1 for name, count in running.items()}
     write_plan(settings, job, running, larger)
     lake = Path(settings.paths.lake)
@@ -126,7 +126,7 @@ def test_a_cluster_whose_lease_is_taken_is_left_alone(settings: Settings) -> Non
 
 def test_what_is_kept_is_taken_up_again(settings: Settings) -> None:
     (job, running), *_ = sorted(jobs_of(settings).items())
-    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "ds2"})})
+    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "need_vector"})})
     write_plan(settings, job, running, {name: count + 1 for name, count in running.items()})
     tick(start(settings, NOW_S + 300))
     rows = DeltaTable(f"{settings.paths.lake}/{CONTROLLER_MEMORY.relative_path}").to_pyarrow_table().to_pylist()

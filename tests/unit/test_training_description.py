@@ -30,6 +30,8 @@ MEASURED = {
     "capacity_mape": 0.0163,
     "capacity_held": 5000.0,
     "capacity_coverage_80": 0.81,
+    "coverage_80_all": 0.8,
+    "coverage_95_all": float("nan"),
     "recovery_mape": float("nan"),
     "recovery_events": 0.0,
     "latency_mape": 0.079,

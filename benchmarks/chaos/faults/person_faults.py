@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Inject, Scene
@@ -37,44 +37,39 @@ def change_job(kind: str) -> Inject:
 
 
 @contextmanager
-def hold(scene: Scene) -> Iterator[None]:
-    """Hold the job as `make hold` does at any moment, and release it a while later."""
-    world, scope = scene.world, f"{CLUSTER}/{scene.job}"
-    holds = HoldStore(str(world.lake))
+def _forbid(scene: Scene, meanwhile: AbstractContextManager[None], job: str | None) -> Iterator[None]:
+    """Forbid changes at any moment and allow them a while later; nothing may be sent meanwhile (None: for no job)."""
     yield
     scene.pause(0.0, 5.0)
     scene.hit()
+    with meanwhile, scene.world.silence(job):
+        scene.world.wait_for_ticks(4)
+        scene.pause(0.0, 4.0)
+
+
+@contextmanager
+def _held(scene: Scene) -> Iterator[None]:
+    scope, holds = f"{CLUSTER}/{scene.job}", HoldStore(str(scene.world.lake))
     holds.write(Hold(scope, "the fault harness", by="a person", since_s=time.time()))
     try:
-        with world.silence(scene.job):
-            world.wait_for_ticks(4)
-            scene.pause(0.0, 4.0)
+        yield
     finally:
         holds.release(object_name(scope))
 
 
-@contextmanager
-def hold_in_settings(scene: Scene) -> Iterator[None]:
-    """Hold the job in the settings at any moment, and release it a while later."""
-    world = scene.world
-    yield
-    scene.pause(0.0, 5.0)
-    scene.hit()
-    with world.settings.holding(scene.job), world.silence(scene.job):
-        world.wait_for_ticks(4)
-        scene.pause(0.0, 4.0)
+def hold(scene: Scene) -> AbstractContextManager[None]:
+    """Hold the job as `make hold` does, and release it."""
+    return _forbid(scene, _held(scene), scene.job)
 
 
-@contextmanager
-def switch_off(scene: Scene) -> Iterator[None]:
-    """Set the mode to off at any moment, and back a while later."""
-    world = scene.world
-    yield
-    scene.pause(0.0, 5.0)
-    scene.hit()
-    with world.settings.switched_off(), world.silence(None):
-        world.wait_for_ticks(4)
-        scene.pause(0.0, 4.0)
+def hold_in_settings(scene: Scene) -> AbstractContextManager[None]:
+    """Hold the job in the settings, and release it."""
+    return _forbid(scene, scene.world.settings.holding(scene.job), scene.job)
+
+
+def switch_off(scene: Scene) -> AbstractContextManager[None]:
+    """Set the mode to off, and back."""
+    return _forbid(scene, scene.world.settings.switched_off(), None)
 
 
 @contextmanager

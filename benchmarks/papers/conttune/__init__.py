@@ -1,4 +1,4 @@
-"""ContTune's evaluation: Tables 4 to 9 and Fig. 7."""
+"""ContTune's evaluation: Tables 4 to 9, Fig. 3 and 5 to 7."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.conttune import conttune_plots, real_jobs, synthetic_jobs
-from benchmarks.papers.conttune.accounting import dragster, random_search
+from benchmarks.papers.conttune import analysis_tables, conttune_plots, real_jobs, synthetic_jobs
+from benchmarks.papers.conttune.accounting import random_search
+from benchmarks.papers.conttune.worked_example import worked_example
 
 
 def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
@@ -21,15 +22,17 @@ def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
         out / "conttune_q2.png", "Q2", {method: found["Q2", method] for method in synthetic_jobs.METHODS}
     )
     return [
+        *worked_example(),
         *counts,
         *random_search(),
-        *dragster(),
-        *synthetic_jobs.other_readings(progress),
+        *analysis_tables.other_readings(progress),
         *synthetic_jobs.costs(found),
         *synthetic_jobs.identities(),
-        *synthetic_jobs.second_peak(found),
-        *synthetic_jobs.directions(found),
-        *synthetic_jobs.acquisitions(progress, found),
-        *synthetic_jobs.top_k(progress, found),
+        *analysis_tables.second_peak(found),
+        *analysis_tables.latency_at_peak(found),
+        *analysis_tables.latter_tunings(found),
+        *analysis_tables.directions(found),
+        *analysis_tables.acquisitions(progress, found),
+        *analysis_tables.top_k(progress, found),
         *real,
     ]

@@ -1,4 +1,4 @@
-"""Baselines whose published figures follow from counting alone: random search and Dragster."""
+"""Random search, which the paper simulates too: its published figures follow from counting alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from models.policies.baselines.random_search import search_order
 # How many operators are searched at the same time.  Inferred from the published means, which lie at m (B + 1) / (m + 1)
 # for the bound B of Table 4b; no m explains Q5 (13.36: 11.33 would be m = 2 with B = 16, 16.5 m = 1 with B = 32).
 SEARCHED = {"WordCount": 2, "Q1": 2, "Q2": 1, "Q3": 1, "Q5": 1, "Q8": 1}
-# Dragster's published means are n x 11 / 20: n reconfigurations in each of eleven tunings of twenty, the other nine
-# meet a rate that it has cached.
-DRAGSTER_STEPS = {"WordCount": 5, "Q1": 7, "Q2": 7, "Q3": 5, "Q5": 9, "Q8": 7}
-DRAGSTER_TUNED, DRAGSTER_RATES = 11, 20
 RUNS = 30
 
 
@@ -54,20 +50,3 @@ def _mean_tries(name: str, bound: int, number: int) -> float:
         for tuning in range(TUNINGS)
     ]
     return float(np.mean(tries))
-
-
-def dragster() -> list[Cell]:
-    """Return the row of Table 4a by the published accounting; Dragster itself runs in its own paper's tables."""
-    published = PUBLISHED["table4a_avg_reconfigurations"]["Dragster"]
-    return [
-        Cell(
-            PAPER,
-            "4a",
-            "Dragster",
-            name,
-            DRAGSTER_STEPS[name] * DRAGSTER_TUNED / DRAGSTER_RATES,
-            published[name],
-            "reconfigurations/tuning",
-        )
-        for name in QUERIES
-    ]

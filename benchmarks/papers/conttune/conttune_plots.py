@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.conttune.conttune_experiments import Outcome
 from benchmarks.papers.conttune.conttune_published import QUERIES
+from benchmarks.papers.conttune.query_runs import Outcome
 
 mpl.use("Agg")
 _COLOURS = {"DS2": "tab:blue", "ContTune_a0": "tab:orange", "ContTune_a3": "tab:green"}

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.papers.cells import Cell
-from benchmarks.papers.dragster.theory import regret_and_fit, sensitivity
+from benchmarks.papers.dragster.assumptions import vary_assumptions
+from benchmarks.papers.dragster.theory import regret_and_fit
 from benchmarks.papers.dragster.wordcount import changing_load, search_paths
 from benchmarks.papers.dragster.workloads import convergence, yahoo_benchmark
 
@@ -20,5 +21,5 @@ def tables(progress: Callable[[str], None], out: Path) -> list[Cell]:
         *changing_load(progress, out),
         *yahoo_benchmark(progress, out),
         *regret_and_fit(progress, out),
-        *sensitivity(progress),
+        *vary_assumptions(progress),
     ]

@@ -18,6 +18,7 @@ from models.policies.dragster.dragster_memory import Memory
 from models.policies.dragster.dragster_options import Options
 from models.policies.dragster.dragster_slot import advance
 from models.policies.dragster.network import Network
+from models.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
 from models.policies.observations import Observations
 from models.simulation.testbed import Testbed, observations
 
@@ -38,17 +39,29 @@ class Tuner(Protocol):
 
 @dataclass
 class DragsterTuner:
-    """Dragster with the exact throughput functions, as the paper runs it."""
+    """Dragster with the exact throughput functions, as the paper runs it, or with learnt ones.
+
+    Attributes:
+        net: the exact network.
+        options: the settings.
+        learns: whether the functions of ``net`` are left aside and learnt from the first slot on (Theorem 2).
+        memory: of the job.
+    """
 
     net: Network
     options: Options
+    learns: bool = False
     memory: Memory = field(default_factory=Memory)
 
     def next(self, observations: Observations, running: dict[str, int]) -> dict[str, int]:
         """Advance by one slot."""
-        limits = np.full(len(self.net.graph.names), MAX_TASKS)
-        slot = observe_slot(self.net, observations, running, limits)
-        wanted, self.memory = advance(self.options, self.net, slot, self.memory)
+        net, graph = self.net, self.net.graph
+        if self.learns:
+            flows = remember_flows(self.memory.flows, measure_flows(graph, observations), self.options.flows_max)
+            self.memory = replace(self.memory, flows=flows)
+            net = learn_network(graph, flows, self.options.throughput, {})
+        slot = observe_slot(net, observations, running, np.full(len(graph.names), MAX_TASKS))
+        wanted, self.memory = advance(self.options, net, slot, self.memory)
         return wanted
 
 
@@ -101,10 +114,9 @@ def play(
     *,
     seed: int = 0,
     noise: float = CAPACITY_NOISE,
+    keeps_backlog: bool = True,
 ) -> Record:
     """Run tuners side by side, each on its own copy of the application.
-
-    Records that a slow job does not take are lost, not queued: in Table 2 no interval makes up for the one before.
 
     Args:
         app: the application.
@@ -112,6 +124,8 @@ def play(
         tuners: one per run.
         seed: of the measurement noise.
         noise: relative standard deviation of a slot's capacity as measured.
+        keeps_backlog: whether records that a slow job does not take wait at the source for the next window, as in
+            Kafka; else they are lost, as when a generator is held up.
     """
     names, sources = app.net.graph.names, app.net.graph.sources
     specs = [replace(app.spec, name=f"{app.name} {index}") for index in range(len(tuners))]
@@ -126,8 +140,10 @@ def play(
         windows = []
         for _ in range(windows_n):
             window = bed.run(rates, _WINDOW_S)
-            windows.append(replace(window, backlog=0.0 * window.backlog))
-            bed.state.backlog[:] = 0.0
+            if not keeps_backlog:
+                window = replace(window, backlog=0.0 * window.backlog)
+                bed.state.backlog[:] = 0.0
+            windows.append(window)
         first = names.index(sources[0])
         emitted = np.array([window.in_per_s[:, first] for window in windows])
         tasks.append(now[:, ~is_source].copy())
@@ -145,9 +161,9 @@ def play(
     return Record(stacked[0], stacked[1], stacked[2], np.asarray(offered_per_s, float), stacked[3])
 
 
-def make_dragsters(app: Application, options: Options, runs: int) -> list[Tuner]:
+def make_dragsters(app: Application, options: Options, runs: int, *, learns: bool = False) -> list[Tuner]:
     """Return as many tuners, each with a memory of its own."""
-    return [DragsterTuner(app.net, options) for _ in range(runs)]
+    return [DragsterTuner(app.net, options, learns) for _ in range(runs)]
 
 
 def make_dhalions(app: Application, options: dhalion.Options = DHALION) -> list[Tuner]:

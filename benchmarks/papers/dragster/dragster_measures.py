@@ -88,6 +88,17 @@ def slots(record: Record, first: int, end: int) -> Record:
     )
 
 
+def runs_of(record: Record, first: int, end: int) -> Record:
+    """Return some of the runs of a record."""
+    return Record(
+        record.tasks[first:end],
+        record.rate_per_s[first:end],
+        record.steady_per_s[first:end],
+        record.offered_per_s,
+        record.capacity_per_s[first:end],
+    )
+
+
 def usual_configuration(record: Record) -> npt.NDArray[np.int64]:
     """Return (R, M) the configuration that each run has most often in its second half."""
     half = record.tasks.shape[1] // 2

@@ -34,13 +34,21 @@ MEASURES: dict[str, Callable[[Interval], Floats]] = {
 }
 
 
+def list_workloads() -> list[Application]:
+    """Return the workloads of one and two operators of Fig. 5, each at the word count's high and low rate."""
+    return [
+        *small_applications(1.0, "high"),
+        *small_applications(LOW_PER_S / HIGH_PER_S, "low"),
+        replace(word_count(), name="WordCount high"),
+        replace(word_count(LOW_PER_S), name="WordCount low"),
+    ]
+
+
 def convergence(progress: Progress, out: Path) -> list[Cell]:
     """Return Fig. 5: minutes to convergence of every workload, and the speed-ups over Dhalion."""
-    paper, low = read_published()["fig5_means"], LOW_PER_S / HIGH_PER_S
-    workloads = [*small_applications(1.0, "high"), *small_applications(low, "low")]
+    paper, workloads = read_published()["fig5_means"], list_workloads()
     one = [app for app in workloads if len(app.start) == 1]
     two = [app for app in workloads if len(app.start) == 2]
-    two += [replace(word_count(), name="WordCount high"), replace(word_count(LOW_PER_S), name="WordCount low")]
     progress("dragster: Fig. 5, applications of one and two operators")
     played = {app.name: _intervals(app) for app in one + two}
     cells = [

@@ -8,17 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from include.settings import Planner
+from benchmarks.papers.seen import nothing_learnt, situation_after
 from models.arrays import Floats, Ints
-from models.job_models import JobModels, LatencyModel, RecoveryModel
-from models.policies.protocol import Policy, Situation
-from models.scheduling.demand import LEVELS, SourceForecast
+from models.policies.protocol import Policy
 from models.simulation.spec import JobSpec
-from models.simulation.testbed import Testbed, Window, observations
-
-# The planner's expectation of a step is not used: one bin is enough for it.
-_HORIZON = Planner(horizon_h=1, bin_s=3600)
-_NOTHING_LEARNT = LatencyModel(np.zeros(0), np.zeros(0))
+from models.simulation.testbed import Testbed, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +54,10 @@ class Driver:
         self.actions: list[list[Action]] = [[] for _ in specs]
         self.memories = [policy.first_memory() for _ in specs]
         self.windows: list[Window] = []
-        self._specs, self._graphs = specs, [spec.graph() for spec in specs]
+        self._specs = specs
         self._policy, self._window_s, self._redeploy_s = policy, window_s, redeploy_s
         self._as_measured = as_measured
-        self._models = [_models(spec) for spec in specs]
+        self._models = [nothing_learnt(spec) for spec in specs]
 
     def interval(self, rate_per_s: Floats) -> None:
         """Run one window at source rates (J, O) and let every job that ran through it decide."""
@@ -80,18 +74,10 @@ class Driver:
         return tuple(self.testbed.state.parallelism[job, : len(self._specs[job].operators)].tolist())
 
     def _decide(self, job: int, window: Window, rate_per_s: Floats) -> None:
-        graph, spec, running = self._graphs[job], self._specs[job], self.parallelism(job)
+        spec, running = self._specs[job], self.parallelism(job)
         at_s = round(self.testbed.time_s)
-        expected = {name: np.full((len(LEVELS), 1), rate_per_s[graph.position(name)]) for name in graph.sources}
-        situation = Situation(
-            as_of_s=at_s,
-            graph=graph,
-            parallelism=dict(zip(graph.names, running, strict=True)),
-            models=self._models[job],
-            forecast=SourceForecast(at_s, _HORIZON.bin_s, expected),
-            slots_max=spec.slots_max,
-            options=_HORIZON,
-            observations=observations([window], job, len(graph.operators)),
+        situation = situation_after(
+            spec, window, job, rate_per_s, at_s=at_s, models=self._models[job], slots_max=spec.slots_max
         )
         schedule, self.memories[job] = self._policy.decide(situation, self.memories[job])
         decision = schedule.decisions[0]
@@ -101,8 +87,3 @@ class Driver:
             padded = np.pad(np.array(wanted, np.int64), (0, self.testbed.fleet.shape[1] - len(wanted)))
             self.testbed.rescale(job, padded, downtime_s)
             self.actions[job].append(Action(self.testbed.time_s, wanted, decision.reason))
-
-
-def _models(spec: JobSpec) -> JobModels:
-    selectivity = {operator.name: operator.selectivity for operator in spec.operators}
-    return JobModels({}, selectivity, RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0), _NOTHING_LEARNT)

@@ -10,7 +10,7 @@ from benchmarks.papers.mdp_rl.pipeline import K_MAX, Year, judge, responses_s, u
 from models.arrays import Floats, Ints
 from models.policies.mdp_rl.bellman import solve
 from models.policies.mdp_rl.learner import CENTRALISED_SWEEPS, DECENTRALISED_SWEEPS, Learner, Sweeps
-from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, PAPER_WEIGHTS
+from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, PAPER, PAPER_WEIGHTS, LearningOptions
 from models.policies.mdp_rl.space import Configurations
 
 
@@ -43,6 +43,7 @@ def run_centralised(
     objective_s: float,
     *,
     knows_response: bool,
+    options: LearningOptions = PAPER,
     sweeps: Sweeps = CENTRALISED_SWEEPS,
 ) -> Year:
     """Run one agent that learns for all operators (RL+ when it knows the response model, else RL)."""
@@ -51,7 +52,13 @@ def run_centralised(
     violated = violations(level_count, operators, objective_s)
     axes = tuple(range(1, operators + 1))
     agent = Learner(
-        (level_count, *space.limits), axes, space.shares(), violated, knows_response=knows_response, sweeps=sweeps
+        (level_count, *space.limits),
+        axes,
+        space.shares(),
+        violated,
+        knows_response=knows_response,
+        options=options,
+        sweeps=sweeps,
     )
     reachable = list(space.neighbours)
     numbers = space.neighbours.tolist()

@@ -18,7 +18,7 @@ from benchmarks.papers.mdp_rl.pipeline import (
     objective_s,
 )
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS
+from models.policies.mdp_rl.mdp_rl_options import PAPER_WEIGHTS, Exploration, LearningOptions
 from models.policies.mdp_rl.rate_chain import walk
 
 OPERATORS = 3  # of Table 1 and Fig. 2a
@@ -26,6 +26,7 @@ MOST_OPERATORS = 4  # of Fig. 2b
 TARGETS = (0.6, 0.7, 0.8)
 DAYS = (1, 7, 30, 60, 180, 365)
 MDP, RL_PLUS, RL = "Centralized MDP", "Centralized RL+", "Centralized RL"
+SHARED = ", estimates shared"
 LEARNT = ", utilization learnt"
 FITTED = f", R_SLA {FITTED_RESPONSE_S:g} s"
 COST, VIOLATIONS, RECONFIGURATIONS, INSTANCES = "avg. cost", "SLA violations", "reconf.", "avg. instances"
@@ -96,6 +97,10 @@ def simulate(
         progress(f"seed {seed}: {row}")
         year = run_centralised(levels, count, OPERATORS, objective_s(OPERATORS), knows_response=knows)
         found[row, OPERATORS] = summary(year, OPERATORS)
+    progress(f"seed {seed}: {RL}{SHARED}")
+    shared = LearningOptions(exploration=Exploration.SHARED)
+    year = run_centralised(levels, count, OPERATORS, objective_s(OPERATORS), knows_response=False, options=shared)
+    found[RL + SHARED, OPERATORS] = summary(year, OPERATORS)
     for suffix, knows in (("", True), (LEARNT, False)):
         progress(f"seed {seed}: Decentralized{suffix}")
         found |= _run_decentralised_year(levels, count, suffix, knows_utilisation=knows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from benchmarks.papers.phoebe.situations import Forecasts, Situations
 from models.arrays import Floats, Ints
 from models.policies.baselines.baseline_options import ReactiveOptions
 from models.policies.baselines.reactive import Reactive
+from models.policies.phoebe.phoebe_options import PhoebeOptions
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
 from models.policies.phoebe.rows import Profile
 from models.policies.phoebe.twres import Twres
@@ -56,11 +57,25 @@ def _reactive(name: str, target: float) -> System:
     return System(name, make=make, poll_s=15, first_look_s=60, reactive=True)
 
 
+def _phoebe(name: str, options: PhoebeOptions) -> System:
+    def make(profile: Profile) -> Policy[Any]:
+        return Phoebe(profile, options)
+
+    return System(name, make=make)
+
+
+# "Phoebe" is the prototype, whose rule made the published runs; beside it the paper's Algorithm 1, and a target that
+# leaves more than 55 s after the downtime.
+PROTOTYPE, ALGORITHM_1, LOOSER = "Phoebe", "Phoebe, Algorithm 1", "Phoebe, Algorithm 1, target 240 s"
 SYSTEMS = (
     System("Static24", 24),
     System("Static12", 12),
     System("Static4", 4),
-    System("Phoebe", make=Phoebe),
+    _phoebe(PROTOTYPE, PhoebeOptions(rule="logged")),
+    _phoebe(ALGORITHM_1, PhoebeOptions(rule="algorithm 1")),
+    _phoebe(LOOSER, PhoebeOptions(rule="algorithm 1", recovery_target_s=240.0)),
+    # The text evaluates every ten minutes; the prototype looks every minute and waits ten after a change.
+    replace(_phoebe("Phoebe600", PhoebeOptions(rule="logged")), poll_s=600),
     System("TWRES", make=Twres),
     _reactive("Reactive", phoebe_setup.REACTIVE_TARGET),
     _reactive("Reactive80", phoebe_setup.REACTIVE_DEFAULT_TARGET),

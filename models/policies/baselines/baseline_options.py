@@ -17,7 +17,11 @@ BOUND = 32
 class RandomSearchOptions:
     """Settings of random search."""
 
-    bound: Annotated[int, Field(ge=1, le=SLOTS_MAX, description="largest parallelism that is tried")] = BOUND
+    bound: Annotated[int, Field(ge=1, le=SLOTS_MAX, description="p_max: largest parallelism that is tried")] = BOUND
+    # Deviation: the paper's has no headroom; 0 is its form.
+    headroom: Annotated[
+        float, Field(ge=0, le=100, description="lambda counts as so much higher: 0.2 for 20%; 0 as in the paper")
+    ] = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,14 @@ import numpy as np
 
 from models.arrays import Ints
 from models.policies.baselines.baseline_options import RandomSearchOptions
+from models.policies.conttune.conttune_options import Thresholds
 from models.policies.conttune.reading import Reading, read_windows, select_new_windows
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
+
+_THRESHOLDS = Thresholds()
 
 
 def search_order(seed: int, operator: str, bound: int) -> Ints:
@@ -69,7 +72,7 @@ class RandomSearch:
         )
         known = replace(memory, seen_until_s=until_s)
         running = {name: situation.parallelism[name] for name in graph.names}
-        reading = read_windows(graph, fresh, running)
+        reading = read_windows(graph, fresh, running, headroom=self._options.headroom)
         if reading is None:
             return hold(situation, "Random search has no new undisturbed window of the running parallelism."), known
         misfits = [name for name in graph.names if not _is_fitting(reading, name, running[name])]
@@ -91,8 +94,13 @@ class RandomSearch:
 
 
 def _is_fitting(reading: Reading, name: str, running: int) -> bool:
-    """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting."""
+    """Return whether an operator runs at its own linear recommendation; one that cannot be judged counts as fitting.
+
+    Where backpressure hides how much arrives, an operator that is busy nearly all the time is too small.
+    """
     need, capacity = reading.required_per_s[name], reading.capacity_per_s[name]
     if not math.isfinite(need) or not (math.isfinite(capacity) and capacity > 0):
         return True
+    if not reading.arrivals_known and reading.backpressured >= _THRESHOLDS.backpressure:
+        return need < _THRESHOLDS.core_max * capacity
     return int(optimal_parallelism(need, capacity, running)) == running

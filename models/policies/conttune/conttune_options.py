@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from include.settings.section import DAY_S
+
 ALPHA = 3
 KEEP = 5
 
@@ -57,6 +59,27 @@ class Options:
     always_big: Annotated[
         bool, Field(description="go through the Big phase even though the rates at which records arrive are known")
     ] = False
+    settle_s: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=DAY_S,
+            description="s; so long after a change of the Small phase backpressure counts as catching up",
+        ),
+    ] = 900.0
+    # Deviation: the paper has none of the next four; as they are by default they change nothing.
+    headroom: Annotated[
+        float, Field(ge=0, le=100, description="lambda counts as so much higher: 0.2 for 20%; 0 as in the paper")
+    ] = 0.0
+    scale_down_delay_s: Annotated[
+        float, Field(ge=0, le=7 * DAY_S, description="s; a scale-down waits for so long; 0 as in the paper")
+    ] = 0.0
+    catch_up_s: Annotated[
+        float | None, Field(gt=0, le=7 * DAY_S, description="s; lambda holds what works a backlog off in so long")
+    ] = None
+    interval_s: Annotated[
+        float, Field(ge=0, le=DAY_S, description="s; least time between two decisions; 0: every observation window")
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if self.alpha < 0 or self.keep < 1:

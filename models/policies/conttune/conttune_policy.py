@@ -13,6 +13,8 @@ _WHY = {
     "balanced": "finds the job neither over- nor under-provisioned",
     "settled": "finds the running parallelism right",
     "gate": "finds the change too small to be worth a restart",
+    "catching up": "lets the job catch up after its last reconfiguration",
+    "delayed": "lets a scale-down wait",
     "limit": "runs the job at its highest admissible parallelism already",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from models.arrays import Floats, Ints
 from models.policies.conttune.capacity_history import History, add_observation
 from models.policies.conttune.controller import backpressure_share
 from models.policies.observations import Observations
+from models.policies.window_means import hides_demand
 from models.topology import required_rates
+
+NO_RATES: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Reading:
         required_per_s: operator -> lambda; NaN when it is not known.
         arrivals_known: whether lambda comes from the rates at which records arrive; else from what was processed,
             which is the real rate only without backpressure.
+        emitted_per_s: source -> records/s.
+        backlog: source -> records that wait there at the end of the last window; 0 where that is not measured.
         backpressured: largest share of backpressure of the operators.
         cpu_usage: 0..1.
     """
@@ -34,6 +39,8 @@ class Reading:
     arrivals_known: bool
     backpressured: float
     cpu_usage: float
+    emitted_per_s: Mapping[str, float] = field(default_factory=dict)
+    backlog: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def short(self) -> bool:
@@ -59,11 +66,30 @@ def learn_histories(
     return learned
 
 
-def read_windows(graph: JobGraph, fresh: Observations, running: Mapping[str, int]) -> Reading | None:
+def read_windows(
+    graph: JobGraph,
+    fresh: Observations,
+    running: Mapping[str, int],
+    *,
+    headroom: float = 0.0,
+    catch_up_s: float | None = None,
+    at_least_per_s: Mapping[str, float] = NO_RATES,
+) -> Reading | None:
     """Return the means over the windows of the running configuration; None when there is none.
+
+    Rates at which records arrive count as known only if the last window shows them: one before it in which nothing was
+    held up says nothing of what arrives now.
 
     Deviation: the CPU usage of machines is not measured; the share of its time that the busiest operator works stands
     for it.
+
+    Args:
+        graph: the job, in whose order the windows are.
+        fresh: undisturbed windows.
+        running: operator -> parallelism.
+        headroom: by which share the rates of the sources count as higher.
+        catch_up_s: within which the backlogs are to be worked off, which counts as demand; None for no such demand.
+        at_least_per_s: source -> records/s that are known to arrive at least.
     """
     if not len(fresh):
         return None
@@ -77,8 +103,14 @@ def read_windows(graph: JobGraph, fresh: Observations, running: Mapping[str, int
     arriving = _mean(now.target_data_rate_per_s)
     emitted = _mean(now.output_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
-    known = all(math.isfinite(arriving[place]) for place in sources)
-    rates = {graph.names[place]: (arriving if known else emitted)[place] for place in sources}
+    known = all(math.isfinite(arriving[place]) for place in sources) and not hides_demand(now, graph)[-1]
+    backlog = {graph.names[place]: _finite_or_zero(now.pending_records[-1, place]) for place in sources}
+    rates = {
+        graph.names[place]: (1.0 + headroom)
+        * float(np.fmax((arriving if known else emitted)[place], at_least_per_s.get(graph.names[place], 0.0)))
+        + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
+        for place in sources
+    }
     required = required_rates(graph, _selectivities(graph, now), rates)
     capacity = _mean(now.true_processing_rate_per_s)
     return Reading(
@@ -87,6 +119,8 @@ def read_windows(graph: JobGraph, fresh: Observations, running: Mapping[str, int
         arrivals_known=known,
         backpressured=max(shares),
         cpu_usage=max(map(_finite_or_zero, busy)),
+        emitted_per_s={graph.names[place]: _finite_or_zero(emitted[place]) for place in sources},
+        backlog=backlog,
     )
 
 

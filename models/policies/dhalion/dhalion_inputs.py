@@ -27,6 +27,9 @@ def readings(
 ) -> dict[str, Reading]:
     """Return the readings of every operator except sources, in topological order.
 
+    Of operators that are equally far from the sources the name decides, since Flink's replies and a description of the
+    job may list them in another order.
+
     Args:
         graph: the job.
         observations: windows, at least one, operators in the order of the graph.
@@ -47,7 +50,16 @@ def readings(
             above = max(float(backpressured[graph.position(name)]) for name in operator.upstream)
             values = float(busy[index]), float(backpressured[index]), above, float(short[index])
             found[operator.name] = Reading(running[operator.name], int(limits[index]), *values)
-    return found
+    depths = _depths(graph)
+    return {name: found[name] for name in sorted(found, key=lambda name: (depths[name], name))}
+
+
+def _depths(graph: JobGraph) -> dict[str, int]:
+    """Return operator -> operators on the longest way to it from a source."""
+    depths = dict[str, int]()
+    for operator in graph.operators:
+        depths[operator.name] = max((depths[name] + 1 for name in operator.upstream), default=0)
+    return depths
 
 
 def _shortfall(graph: JobGraph, observations: Observations) -> Floats:

@@ -41,7 +41,8 @@ class Options:
         Change.FACTOR
     )
     backpressured_min: Annotated[
-        float, Field(gt=0, le=1, description="backpressured share from which that is a symptom (ContTune's threshold)")
+        float,
+        Field(gt=0, le=1, description="bp: backpressured share from which that is a symptom (ContTune's threshold)"),
     ] = 0.1
     idle_utilisation: Annotated[
         float,
@@ -56,6 +57,13 @@ class Options:
     wait_s: Annotated[
         float, Field(ge=0, le=DAY_S, description="s; from one action to the next, while queues drain")
     ] = 300.0
+    # Deviation: Dhalion has neither of these; 0 is its form.
+    headroom: Annotated[
+        float, Field(ge=0, le=100, description="a scaled-up operator gets so much more: 0.2 for 20%; 0 as in Dhalion")
+    ] = 0.0
+    scale_down_delay_s: Annotated[
+        float, Field(ge=0, le=7 * DAY_S, description="s; an operator has to be idle for so long; 0 as in Dhalion")
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.backpressured_min <= 1 or not 0 <= self.idle_utilisation < 1 or not 0 < self.shrink < 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from models.policies.delayed_fall import Recent, delay_fall
 from models.policies.dhalion.dhalion_inputs import readings
 from models.policies.dhalion.dhalion_options import Options
 from models.policies.dhalion.rules import resolve
@@ -20,11 +21,13 @@ class Memory:
         last_seen_s: end of the last window used, epoch seconds; None before the first.
         last_action_s: when an operator was last scaled; None if never.
         actions: made so far.
+        recommended: within the delay of scale-downs.
     """
 
     last_seen_s: float | None = None
     last_action_s: float | None = None
     actions: int = 0
+    recommended: Recent = ()
 
 
 class Dhalion:
@@ -60,6 +63,15 @@ class Dhalion:
         limits = upper_limits(situation.graph, situation.slots_max)
         found = readings(situation.graph, observations, situation.parallelism, limits)
         action = resolve(options, found)
+        if options.scale_down_delay_s:
+            running = {name: one.instances for name, one in found.items()}
+            wanted = running if action is None else {**running, action.operator: action.instances}
+            left, recent = delay_fall(
+                known.recommended, float(situation.as_of_s), running, wanted, options.scale_down_delay_s
+            )
+            known = replace(known, recommended=recent)
+            if action is not None and left[action.operator] == running[action.operator]:
+                return hold(situation, f"Dhalion lets a scale-down of {action.operator} wait."), known
         if action is None:
             return hold(
                 situation, "Dhalion sees neither backpressure nor an idle operator that it could change."

@@ -59,7 +59,7 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     if slow is not None:
         name, share = slow
         now = readings[name]
-        wanted = now.instances + 1 if options.change is Change.ONE else scale_up(now.instances, share)
+        wanted = now.instances + 1 if options.change is Change.ONE else scale_up(now.instances, share, options.headroom)
         wanted = min(wanted, now.limit, now.instances + _remaining_budget(options, readings))
         return Action(name, wanted, f"it holds up {share:.0%} of its input") if wanted > now.instances else None
     idle = {
@@ -73,10 +73,10 @@ def resolve(options: Options, readings: Mapping[str, Reading]) -> Action | None:
     return Action(name, wanted, f"it works {idle[name]:.0%} of the time")
 
 
-def scale_up(instances: int, backpressured: float) -> int:
-    """Return ceil(p (1 + bp / (1 - bp))), at least one instance more; bp is the backpressured share, at most 0.9."""
+def scale_up(instances: int, backpressured: float, headroom: float = 0.0) -> int:
+    """Return ceil(p (1 + bp / (1 - bp)) (1 + headroom)), at least one instance more; bp is at most 0.9."""
     share = min(max(backpressured, 0.0), MAX_BACKPRESSURED)
-    return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) - _CEIL_SLACK))
+    return max(instances + 1, math.ceil(instances * (1.0 + share / (1.0 - share)) * (1.0 + headroom) - _CEIL_SLACK))
 
 
 def _has_symptom(options: Options, one: Reading) -> bool:

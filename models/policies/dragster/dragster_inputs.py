@@ -1,4 +1,4 @@
-"""A slot and a network from what Flink reports."""
+"""A slot from what Flink reports."""
 
 from __future__ import annotations
 
@@ -6,33 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from include.domain.graph import JobGraph
 from models.arrays import Ints
 from models.policies.dragster.dragster_memory import Slot
-from models.policies.dragster.network import Network, demand, network
-from models.policies.dragster.throughput import Linear
+from models.policies.dragster.network import Network, demand
 from models.policies.observations import Observations
-from models.policies.window_means import mean_per_operator, selectivities, source_rates, undisturbed_windows
-
-
-def measure_network(graph: JobGraph, observations: Observations, known: Mapping[str, float]) -> Network:
-    """Return a network of linear throughput functions with the selectivities measured.
-
-    The paper gives its functions to the algorithm; of any other job only the ratio of output to input is known.
-
-    Args:
-        graph: the job.
-        observations: its windows.
-        known: operator -> selectivity to use where the windows have none; 1 where this has none either.
-    """
-    feeding = {upstream for operator in graph.operators for upstream in operator.upstream}
-    functions = {}
-    for name, value in zip(graph.names, selectivities(observations), strict=True):
-        if name in feeding:
-            fallback = known.get(name, 1.0)
-            usable = [float(one) for one in (value, fallback, 1.0) if np.isfinite(one) and one > 0]
-            functions[name] = Linear((usable[0],))
-    return network(graph, functions)
+from models.policies.window_means import mean_per_operator, source_rates, undisturbed_windows
 
 
 def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, int], limits: Ints) -> Slot:

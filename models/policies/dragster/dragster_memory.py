@@ -24,6 +24,20 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorFlow:
+    """What an operator took and sent in a slot, from which its throughput function is learnt.
+
+    Attributes:
+        operator: its name.
+        received_per_s, sent_per_s: means of the slot, records/s.
+    """
+
+    operator: str
+    received_per_s: float
+    sent_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """Memory of one job.
 
@@ -33,6 +47,7 @@ class Memory:
         multipliers: operator -> lambda.
         scale_per_s: operator -> largest output that it ever had to produce.
         samples: all of them, by operator and tasks.
+        flows: of the newest slots, oldest first.
     """
 
     slot: int = 0
@@ -40,6 +55,7 @@ class Memory:
     multipliers: Mapping[str, float] = field(default_factory=dict)
     scale_per_s: Mapping[str, float] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
+    flows: tuple[OperatorFlow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

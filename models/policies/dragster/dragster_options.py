@@ -14,6 +14,8 @@ from include.settings.section import DAY_S
 # the linear prior mean and the printed form of the bonus: of 0.1, 0.2, 0.3, 0.5 and 1 this comes nearest.  The
 # experiment prints the other choices as well; they differ much.
 PRIOR_DEVIATION = 0.3
+# Of 0, 0.1, 0.25, 0.5 and 1 the word count comes nearest to its 7 slots with this; the experiment prints others.
+MULTIPLIER_WEIGHT = 0.1
 
 
 class Target(StrEnum):
@@ -21,6 +23,13 @@ class Target(StrEnum):
 
     SADDLE = "saddle"
     GRADIENT = "gradient"
+
+
+class Form(StrEnum):
+    """Form of the throughput functions that are learnt where none is given, Eq. 2a and 2c."""
+
+    LINEAR = "linear"
+    TANH = "tanh"
 
 
 class Bonus(StrEnum):
@@ -64,9 +73,24 @@ class Options:
     ] = Bonus.VARIANCE
     delta: Annotated[float, Field(gt=1, le=1e6, description="delta of beta, Theorem 1")] = 2.0
     eta: Annotated[float, Field(gt=0, le=1, description="step size of Eq. 16")] = 0.5
+    multiplier_weight: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=100,
+            description="capacity asked for above the demand per unit of lambda, as a share of the largest output; "
+            "0 ignores the multipliers",
+        ),
+    ] = MULTIPLIER_WEIGHT
     headroom: Annotated[
         float, Field(ge=0, le=100, description="share above the demand asked for, up to the largest demand ever seen")
-    ] = 0.15
+    ] = 0.0
+    throughput: Annotated[
+        Form, Field(description="h: form of the throughput functions that are learnt: linear (Eq. 2a) or tanh (Eq. 2c)")
+    ] = Form.LINEAR
+    flows_max: Annotated[
+        int, Field(ge=1, le=10_000, description="slots, the newest of each operator, that its h is learnt from")
+    ] = 50
     samples_max: Annotated[
         int, Field(ge=1, le=10**6, description="a number of tasks seen more often weighs like this many samples")
     ] = 50

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.policies.dragster.dragster_inputs import measure_network, observe_slot
+from models.policies.dragster.dragster_inputs import observe_slot
 from models.policies.dragster.dragster_memory import Memory
 from models.policies.dragster.dragster_options import Options, Target
 from models.policies.dragster.dragster_slot import advance
+from models.policies.dragster.throughput_learning import learn_network, measure_flows, remember_flows
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.policies.window_means import NO_LOAD_PER_S
@@ -42,7 +43,9 @@ class Dragster:
         if not len(observations):
             return hold(situation, "Dragster has no new window to learn from."), memory
         limits = upper_limits(graph, situation.slots_max)
-        net = measure_network(graph, observations, situation.models.selectivity)
+        flows = remember_flows(memory.flows, measure_flows(graph, observations), self._options.flows_max)
+        memory = replace(memory, flows=flows)
+        net = learn_network(graph, flows, self._options.throughput, situation.models.selectivity)
         slot = observe_slot(net, observations, situation.parallelism, limits)
         wanted, known = advance(self._options, net, slot, memory)
         known = replace(known, last_seen_s=float(observations.window_start_s[-1] + observations.window_s))

@@ -49,9 +49,10 @@ def advance(options: Options, net: Network, slot: Slot, memory: Memory) -> tuple
     beliefs = {name: belief for name in asked_for if (belief := _belief(options, slot, known, name))}
     problem = Problem(net, source, known.scale_per_s)
     capacity = {name: _capacity(slot, known, name, belief) for name, belief in beliefs.items()}
-    excess = problem.excess(capacity)
+    # A backlog is what earlier excess has left: counted again it would raise the multipliers for as long as it lasts.
+    excess = Problem(net, slot.source_per_s, known.scale_per_s).excess(capacity)
     known = replace(known, multipliers=multipliers_after(known.multipliers, excess, step_size(known.slot)))
-    targets = _targets(options, problem, capacity, known)
+    targets = _targets(options, problem, capacity, beliefs, known)
     wanted = _choose(options, slot, known, beliefs, targets)
     if options.budget_tasks is None or sum(wanted.values()) <= options.budget_tasks:
         return wanted, known
@@ -105,13 +106,19 @@ def _capacity(slot: Slot, memory: Memory, name: str, belief: Posterior) -> float
     return float(belief.mean[min(slot.tasks[name], slot.limits[name]) - 1]) * memory.scale_per_s[name]
 
 
-def _targets(options: Options, problem: Problem, capacity: Mapping[str, float], memory: Memory) -> dict[str, float]:
+def _targets(
+    options: Options,
+    problem: Problem,
+    capacity: Mapping[str, float],
+    beliefs: Mapping[str, Posterior],
+    memory: Memory,
+) -> dict[str, float]:
     """Return operator -> capacity to track, records/s; of operators that are to move."""
-    needed = saddle_targets(problem)
-    wanted = {
-        name: max(needed[name], min((1.0 + options.headroom) * needed[name], memory.scale_per_s[name]))
-        for name in capacity
-    }
+    scale = memory.scale_per_s
+    ceilings = {name: scale[name] * float(belief.mean.max()) for name, belief in beliefs.items()}
+    needed = demand(problem.net, problem.source_per_s).offered
+    saddle = saddle_targets(problem, memory.multipliers, ceilings, options.multiplier_weight)
+    wanted = {name: max(saddle[name], min((1.0 + options.headroom) * needed[name], scale[name])) for name in capacity}
     if options.target is Target.SADDLE:
         return wanted
     return gradient_targets(problem, capacity, memory.multipliers, wanted, options.eta)

@@ -66,13 +66,29 @@ def multipliers_after(before: Mapping[str, float], excess: Mapping[str, float], 
     return {**before, **moved}
 
 
-def saddle_targets(problem: Problem) -> dict[str, float]:
-    """Return the capacities of the online saddle point, Eq. 14, records/s.
+def saddle_targets(
+    problem: Problem, multipliers: Mapping[str, float], ceiling_per_s: Rates, weight: float
+) -> dict[str, float]:
+    """Return the capacities of the online saddle point, Eq. 14, records/s: the demand, and more by each lambda_i.
 
     Deviation: where lambda is positive L grows with y for ever, and where it is 0 every y above the demand is a
-    maximiser.  The smallest capacity that sends on everything offered is taken: the source rates pushed through h.
+    maximiser.  So half the squared distance from the demand, over ``weight``, is taken from L, as the method that the
+    paper's proof follows takes a proximal term; what is left has the one maximiser y = demand + weight lambda.
+
+    Args:
+        problem: of the last slot.
+        multipliers: lambda(t-1).
+        ceiling_per_s: operator -> the most that it is believed to be capable of; y is not asked to be above that.
+        weight: inverse of the proximal term's factor, in units of the normalisation.
     """
-    return dict(demand(problem.net, problem.source_per_s).offered)
+    needed = demand(problem.net, problem.source_per_s).offered
+    return {
+        name: max(
+            needed[name],
+            min(needed[name] + weight * multipliers.get(name, 0.0) * problem.scale_per_s[name], ceiling),
+        )
+        for name, ceiling in ceiling_per_s.items()
+    }
 
 
 def gradient_targets(

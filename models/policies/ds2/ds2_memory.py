@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from models.policies.delayed_fall import Recent
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -34,6 +36,7 @@ class ManagerState:
         fruitless: consecutive reconfigurations that improved almost nothing.
         target_per_s: sum of the sources' target rates for which ``rejected`` and ``fruitless`` hold.
         reconfigurations: made so far, roll-backs included.
+        recommended: within the delay of scale-downs.
     """
 
     last_call_s: float | None = None
@@ -44,3 +47,4 @@ class ManagerState:
     fruitless: int = 0
     target_per_s: float | None = None
     reconfigurations: int = 0
+    recommended: Recent = ()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
+
+from include.settings.section import DAY_S
 
 
 class Aggregation(StrEnum):
@@ -22,11 +24,19 @@ class Aggregation(StrEnum):
 class ManagerOptions:
     """Settings."""
 
-    # s; metrics window, and time between two calls.  Over observed windows their length stands for it: no setting.
-    policy_interval_s: float = field(default=60.0, metadata={"setting": False})
-    warm_up_intervals: Annotated[int, Field(ge=0, le=1000, description="intervals ignored after a reconfiguration")] = 0
+    policy_interval_s: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=DAY_S,
+            description="s; policy_interval: metrics are averaged over so long; at least a window",
+        ),
+    ] = 60.0
+    warm_up_intervals: Annotated[
+        int, Field(ge=0, le=1000, description="warm_up_time: intervals ignored after a reconfiguration")
+    ] = 0
     activation_intervals: Annotated[
-        int, Field(ge=1, le=1000, description="decisions considered before one is applied")
+        int, Field(ge=1, le=1000, description="activation_time: decisions considered before one is applied")
     ] = 1
     aggregation: Annotated[
         Aggregation, Field(description="how several decisions become one; median for bursts, such as windows")
@@ -34,10 +44,14 @@ class ManagerOptions:
     target_rate_ratio: Annotated[
         float,
         Field(
-            ge=1, le=1e6, description="target / achieved source rate above which resources are raised by it; inf: off"
+            ge=1,
+            le=1e6,
+            description="ratio of target to achieved source rate above which resources grow by it; 1e6: off",
         ),
     ] = math.inf
-    scaling_factor: Annotated[float, Field(ge=0, le=100, description="headroom: 0.2 for 20% more than needed")] = 0.0
+    scaling_factor: Annotated[
+        float, Field(ge=0, le=100, description="scaling_factor, headroom: 0.2 for 20% more than needed")
+    ] = 0.0
     minor_up: Annotated[int, Field(ge=0, le=10_000, description="instances more, not worth a reconfiguration")] = 0
     minor_down: Annotated[int, Field(ge=0, le=10_000, description="instances less, not worth a reconfiguration")] = 1
     degradation: Annotated[
@@ -55,6 +69,13 @@ class ManagerOptions:
     shared_workers: Annotated[
         bool, Field(description="Timely's execution model: every worker runs every operator, all get the rounded sum")
     ] = False
+    # Deviation: the paper has neither of these; as they are by default they change nothing.
+    catch_up_s: Annotated[
+        float | None, Field(gt=0, le=7 * DAY_S, description="s; targets hold what works a backlog off in so long")
+    ] = None
+    scale_down_delay_s: Annotated[
+        float, Field(ge=0, le=7 * DAY_S, description="s; a scale-down waits for so long; 0 as in the paper")
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if not self.policy_interval_s > 0 or self.warm_up_intervals < 0 or self.activation_intervals < 1:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.arrays import Bools, Ints
-from models.live.windows import BACKPRESSURED_ABOVE
+from models.arrays import Ints
 from models.policies.ds2.ds2_memory import ManagerState
 from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.optimum import OperatorRates
 from models.policies.ds2.scaling_manager import Interval, Step, advance
 from models.policies.immediate_change import describe_changes, hold, rescale_now
-from models.policies.observations import Observations
+from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
+from models.policies.window_means import hides_demand, mean_per_operator
 from models.scheduling.need import upper_limits
 
+_LEAST_FREE_SHARE = 1e-3  # a source that is held up all the time emits nothing: its rate is not divided by nothing
 # Windows that overlap a restart are left out; the one after it still holds the catching up.
 DEFAULT = ManagerOptions(warm_up_intervals=1)
 
@@ -36,11 +38,13 @@ _WHY = {
 class Ds2:
     """DS2's scaling manager.
 
-    Deviation: the length of a window stands for the policy interval of the options.  Of several windows that came in
-    since the last decision only the latest can lead to a reconfiguration; the others count towards warm-up and
-    activation.  Windows that a restart disturbed, or that show another parallelism than the running one, are left out
-    (DS2 clears its metrics at a rescale); so are those in which a source without a known target was held up by
-    backpressure: more may have arrived than it emitted.
+    Deviation: a policy interval is no shorter than a window.  Of several intervals that came in since the last decision
+    only the latest can lead to a reconfiguration; the others count towards warm-up and activation.  Windows that a
+    restart disturbed, or that show another parallelism than the running one, are left out (DS2 clears its metrics at a
+    rescale).
+
+    The target of a source that is held up by backpressure, and of which nobody tells what arrives, is its true output
+    rate, as in DS2 without given source rates: what it would emit if nothing held it up.
 
     Args:
         options: the manager's settings; with shared workers the whole job has one number of workers.
@@ -62,14 +66,15 @@ class Ds2:
         fresh = _usable(situation, memory)
         if not len(fresh):
             return hold(situation, "DS2 has no new undisturbed window of the running parallelism"), memory
-        options = replace(self.options, policy_interval_s=float(fresh.window_s))
+        options = replace(self.options, policy_interval_s=max(self.options.policy_interval_s, float(fresh.window_s)))
         ceiling = dict(
             zip(situation.graph.names, upper_limits(situation.graph, situation.slots_max).tolist(), strict=True)
         )
         step = Step("between intervals")
-        for row in range(len(fresh)):
-            interval = interval_of(situation.graph, fresh, row, situation.parallelism)
-            is_latest = row == len(fresh) - 1
+        intervals = _divide(fresh, memory.last_call_s, options.policy_interval_s)
+        for number, windows in enumerate(intervals):
+            interval = interval_of(situation.graph, _average(windows), 0, situation.parallelism)
+            is_latest = number == len(intervals) - 1
             step, memory = advance(options, situation.graph, interval, memory, ceiling=ceiling, is_latest=is_latest)
         if step.parallelism is None:
             return hold(situation, _WHY[step.outcome]), memory
@@ -97,14 +102,49 @@ def interval_of(graph: JobGraph, observations: Observations, row: int, running: 
         )
         for place, name in enumerate(graph.names)
     }
-    achieved: dict[str, float] = {}
+    achieved, backlog = dict[str, float](), dict[str, float]()
+    hidden = bool(hides_demand(observations, graph)[row])
     for name in graph.sources:
         place = graph.position(name)
-        # A source that shows no backlog has what it emits as its target.
-        wanted = target[place] if math.isfinite(target[place]) else emitted[place]
-        rates[name] = OperatorRates(rates[name].parallelism, math.nan, float(wanted))
+        wanted = float(target[place])
+        if not math.isfinite(wanted):
+            wanted = _unhindered_per_s(observations, row, place) if hidden else float(emitted[place])
+        rates[name] = OperatorRates(rates[name].parallelism, math.nan, wanted)
         achieved[name] = float(emitted[place])
-    return Interval(float(observations.window_start_s[row] + observations.window_s), rates, achieved)
+        pending = float(observations.pending_records[row, place])
+        backlog[name] = pending if math.isfinite(pending) else 0.0
+    return Interval(float(observations.window_start_s[row] + observations.window_s), rates, achieved, backlog)
+
+
+def _unhindered_per_s(observations: Observations, row: int, place: int) -> float:
+    """Return what a source would emit if no backpressure held it up, Eq. 2 of DS2.
+
+    Where its useful time is not measured it is taken to be all the time in which it was not held up.
+    """
+    true = float(observations.true_output_rate_per_s[row, place])
+    emitted, held_up = observations.output_rate_per_s[row, place], observations.backpressured_share[row, place]
+    free = 1.0 - min(float(held_up), 1.0) if math.isfinite(held_up) else 1.0
+    return true if math.isfinite(true) else float(emitted) / max(free, _LEAST_FREE_SHARE)
+
+
+def _divide(fresh: Observations, since_s: float | None, interval_s: float) -> list[Observations]:
+    """Return the windows of each policy interval that is over, oldest first."""
+    found, first = list[Observations](), 0
+    for row, began_s in enumerate(fresh.window_start_s.tolist()):
+        end_s = float(began_s + fresh.window_s)
+        if since_s is None or end_s - since_s >= interval_s:
+            found.append(fresh.rows(np.arange(first, row + 1)))
+            first, since_s = row + 1, end_s
+    return found
+
+
+def _average(windows: Observations) -> Observations:
+    """Return one window with the means of several, which ends with the last of them and has its backlog."""
+    if len(windows) == 1:
+        return windows
+    last = windows.rows(np.array([len(windows) - 1]))
+    means: dict[str, Any] = {name: mean_per_operator(getattr(windows, name))[None] for name in MEASURES}
+    return replace(last, **means | {"pending_records": last.pending_records})
 
 
 def _usable(situation: Situation, memory: ManagerState) -> Observations:
@@ -112,16 +152,8 @@ def _usable(situation: Situation, memory: ManagerState) -> Observations:
     observations = situation.observations
     fresh = observations if memory.last_call_s is None else observations.since(memory.last_call_s)
     running = np.array([situation.parallelism[name] for name in situation.graph.names], np.int64)
-    as_now: Ints = np.flatnonzero(~fresh.disturbed & _shows(fresh, running) & ~_hides_demand(fresh, situation.graph))
+    as_now: Ints = np.flatnonzero(~fresh.disturbed & _shows(fresh, running))
     return fresh.rows(as_now)
-
-
-def _hides_demand(observations: Observations, graph: JobGraph) -> Bools:
-    """Return (W,) whether what arrives at a source is not known, and may be more than it emitted."""
-    sources = [graph.position(name) for name in graph.sources]
-    with np.errstate(invalid="ignore"):
-        held_up = observations.backpressured_share[:, sources] > BACKPRESSURED_ABOVE
-    return np.asarray((held_up & np.isnan(observations.target_data_rate_per_s[:, sources])).any(axis=1))
 
 
 def _shows(observations: Observations, running: Ints) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from include.domain.graph import JobGraph
+from models.policies.delayed_fall import delay_fall
 from models.policies.ds2.adjust import aggregate, is_significant, rate_ratio, scale_to_target, whole
 from models.policies.ds2.ds2_memory import Action, ManagerState
 from models.policies.ds2.ds2_options import ManagerOptions
@@ -39,11 +40,13 @@ class Interval:
         end_s: when it ended, epoch seconds.
         rates: operator -> its rates; a source's output rate is its target.
         achieved_per_s: source -> rate observed.
+        backlog: source -> records that wait at the end; needed for a catch-up only.
     """
 
     end_s: float
     rates: Mapping[str, OperatorRates]
     achieved_per_s: Mapping[str, float]
+    backlog: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +113,24 @@ def _decision(
     targets: Mapping[str, float],
 ) -> dict[str, int]:
     """Return this interval's decision: the optimum, scaled when the target rate is missed although the optimum runs."""
-    found = optimum(graph, interval.rates, scaling_factor=options.scaling_factor)
+    found = optimum(graph, _with_catch_up(options, interval), scaling_factor=options.scaling_factor)
     ratio = rate_ratio(targets, interval.achieved_per_s)
     if not options.shared_workers:
         return scale_to_target(current, found.parallelism, ratio, options.target_rate_ratio, fixed=graph.sources)
     known = any(math.isfinite(instances) for instances in found.raw.values())
     workers = whole(found.timely_workers_raw * (1.0 + options.scaling_factor)) if known else max(current.values())
     return scale_to_target(current, dict.fromkeys(graph.names, workers), ratio, options.target_rate_ratio)
+
+
+def _with_catch_up(options: ManagerOptions, interval: Interval) -> Mapping[str, OperatorRates]:
+    """Return the rates, those of sources with what works their backlog off within ``catch_up_s``."""
+    if options.catch_up_s is None:
+        return interval.rates
+    extra = {name: backlog / options.catch_up_s for name, backlog in interval.backlog.items()}
+    return {
+        name: replace(rates, true_output_per_s=rates.true_output_per_s + extra.get(name, 0.0))
+        for name, rates in interval.rates.items()
+    }
 
 
 def _restart_intervals(options: ManagerOptions, state: ManagerState, target_per_s: float) -> ManagerState:
@@ -167,6 +181,10 @@ def _activate(
     if len(decisions) < options.activation_intervals:
         return Step("activation"), known
     chosen = aggregate(decisions, options.aggregation)
+    if options.scale_down_delay_s:
+        now_s = known.last_call_s or 0.0
+        chosen, recent = delay_fall(known.recommended, now_s, current, chosen, options.scale_down_delay_s)
+        known = replace(known, recommended=recent)
     if not is_significant(current, chosen, up=options.minor_up, down=options.minor_down):
         return Step("minor"), known
     if chosen in [dict(one) for one in known.rejected]:

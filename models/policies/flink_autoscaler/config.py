@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -28,6 +28,18 @@ class Alignment(StrEnum):
     OFF = "OFF"
     LEGACY_EVENLY_SPREAD = "LEGACY_EVENLY_SPREAD"
     LEGACY_MAXIMIZE_UTILISATION = "LEGACY_MAXIMIZE_UTILISATION"
+
+
+class Release(StrEnum):
+    """Release whose rules are meant.
+
+    CURRENT: 1.15.0.  V1_10: 1.10.0, which differs in two rules: a scale-down that has waited takes what is recommended
+    then, not the highest recommendation meanwhile, and joins another vertex's scaling before (rule 11); the true
+    processing rate is made from the counter of input records while the busy time is a mean of gauges (rule 4).
+    """
+
+    CURRENT = "1.15.0"
+    V1_10 = "1.10.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +172,9 @@ class AutoscalerConfig:
         Alignment.LEGACY_EVENLY_SPREAD
     )
 
+    # Only for the comparison with the published jars, the last of which on Maven Central that runs alone is 1.10.0.
+    release: Release = field(default=Release.CURRENT, metadata={"setting": False})
+
     @classmethod
     def from_options(cls, options: Mapping[str, object], *, ranges: bool = True) -> AutoscalerConfig:
         """Read keys as Flink's configuration has them, with or without ``job.autoscaler.``.
@@ -228,7 +243,7 @@ class AutoscalerConfig:
 _MODE = f"{PREFIX}scaling.parallelism-alignment.mode"
 _LEGACY_MODE = f"{PREFIX}scaling.key-group.partitions.adjust.mode"
 _SHORT = {"alignment": _MODE}
-_FIELDS = {field.name for field in fields(AutoscalerConfig)} - {"alignment"}
+_FIELDS = {one.name for one in fields(AutoscalerConfig)} - {"alignment", "release"}
 _KNOWN = {option.key: option for option in (*OPTIONS, BOUNDARY) if "<" not in option.key}
 _FAMILIES = [
     (re.compile(re.sub(r"<\w+>", "[^.]+", option.key.replace(".", r"\."))), option)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from models.policies.flink_autoscaler.config import AutoscalerConfig
+from models.policies.flink_autoscaler.config import AutoscalerConfig, Release
 from models.policies.flink_autoscaler.topology import JobTopology
 from models.policies.flink_autoscaler.window import (
     ACCUMULATED_BUSY_MS,
@@ -68,6 +68,8 @@ def busy_time_rate(input_per_s: float, busy: float) -> float:
 
 def input_rate(config: AutoscalerConfig, window: Window, vertex: str) -> float:
     """Return the input rate that belongs to :func:`busy_share`, measured in the same way as it."""
+    if config.release is Release.V1_10:
+        return window.rate_per_s(vertex, RECORDS_IN)
     gauge = window.mean(vertex, RECORDS_IN_PER_S)
     if config.metrics_busy_time_aggregator == "AVG" or not math.isfinite(gauge):
         return window.rate_per_s(vertex, RECORDS_IN)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from models.policies.flink_autoscaler.alignment import INT_MAX, Limits, align, is_aligned
 from models.policies.flink_autoscaler.autoscaler_memory import DelayedScaleDown, Recommendation, Scaling
-from models.policies.flink_autoscaler.config import AutoscalerConfig
+from models.policies.flink_autoscaler.config import AutoscalerConfig, Release
 from models.policies.flink_autoscaler.target_capacity import Bounds, Demand, scale_factor
 
 
@@ -134,11 +134,28 @@ def scale_vertex(
         return (unchanged if blocked else _change(current, wanted, outside, rate)), None
     if config.scale_down_interval_s <= 0:
         return _change(current, wanted, outside, rate), delayed
-    waiting = add_recommendation(delayed, Recommendation(now_s, wanted, outside))
-    recommended = due_recommendation(waiting, now_s, config.scale_down_interval_s)
+    return _delay_scale_down(config, current, rate, Recommendation(now_s, wanted, outside), delayed)
+
+
+def _delay_scale_down(
+    config: AutoscalerConfig,
+    current: int,
+    rate_per_s: float,
+    latest: Recommendation,
+    delayed: DelayedScaleDown | None,
+) -> tuple[Change, DelayedScaleDown]:
+    """Rule 11: return the change of a vertex that is to be scaled down, and its scale-downs that wait."""
+    interval_s = config.scale_down_interval_s
+    if config.release is Release.V1_10:
+        begun = delayed or DelayedScaleDown(latest.at_s)
+        # Until it is due it changes nothing by itself, but goes along with another vertex.
+        outside = latest.outside_bounds and latest.at_s >= begun.first_s + interval_s
+        return _change(current, latest.parallelism, outside, rate_per_s), begun
+    waiting = add_recommendation(delayed, latest)
+    recommended = due_recommendation(waiting, latest.at_s, interval_s)
     if recommended is None:
-        return unchanged, waiting
-    return _change(current, recommended.parallelism, recommended.outside_bounds, rate), waiting
+        return Change(current, current), waiting
+    return _change(current, recommended.parallelism, recommended.outside_bounds, rate_per_s), waiting
 
 
 def add_recommendation(delayed: DelayedScaleDown | None, recommendation: Recommendation) -> DelayedScaleDown:

@@ -10,13 +10,13 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
+from models.policies.mdp_rl.learner import blend
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from models.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from models.policies.mdp_rl.queueing import longest_path, response_s
 from models.policies.observations import Observations
 from models.topology import required_rates
 
-LEVELS = 30  # most rate levels of an agent
 LEAST_RATE_PER_S = 1e-9  # below it nothing comes; it keeps the quantum a number
 FIRST_LEVEL = 20  # that of the first rate that is not 0: room for half as much again before the grid is coarsened
 
@@ -51,7 +51,7 @@ def measure_utilisation(observations: Observations, graph: JobGraph, offered: Ma
     """
     rates = np.stack([np.broadcast_to(offered[name], len(observations)) for name in graph.names], axis=1)
     capacity = observations.true_processing_rate_per_s
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(np.where(capacity > 0, rates / capacity, observations.busy_share), float)
 
 
@@ -72,6 +72,13 @@ def measure_response_s(graph: JobGraph, busy: Floats, service_per_s: Mapping[str
     seen = np.isfinite(busy) & ~np.isnan(each)
     response = longest_path(graph, {name: np.where(seen, each, 0.0)[:, at] for at, name in enumerate(graph.names)})
     return np.where(seen.any(axis=1), response, np.nan)
+
+
+def measure_latency_s(observations: Observations) -> Floats:
+    """Return (W,) the highest latency that was measured at any operator, s; NaN where none was."""
+    known = np.isfinite(observations.latency_ms)
+    highest = np.where(known, observations.latency_ms, 0.0).max(axis=1, initial=0.0)
+    return np.where(known.any(axis=1), highest / 1000.0, np.nan)
 
 
 def learn_operators(
@@ -103,7 +110,7 @@ def learn_operators(
     for at, name in enumerate(graph.names):
         known = memory.agents.get(name, Knowledge())
         agents[name] = learn(known, rates[name], new.parallelism[:, [at]], late[:, at], joined, options=options)
-    return replace(memory, last_window_s=int(new.window_start_s[-1]), agents=agents)
+    return replace(memory, last_window_s=int(new.window_start_s[-1]), agents={**memory.agents, **agents})
 
 
 def learn_job(
@@ -114,6 +121,7 @@ def learn_job(
     *,
     service_per_s: Mapping[str, float],
     objective_s: float,
+    measures_latency: bool = False,
     options: LearningOptions = PAPER,
 ) -> AgentsMemory:
     """Return the memory of the one agent of a centralised policy after the windows that it has not read.
@@ -126,6 +134,7 @@ def learn_job(
         service_per_s: operator -> rate of an instance alone, of those that the agent decides on and in the order of a
             configuration.
         objective_s: R_SLA; a window with a longer response time violates.
+        measures_latency: take the latency measured in a window for its response time; else M/D/1.
         options: how the agent learns.
     """
     new, joined = _select_new_windows(observations, graph, memory)
@@ -133,11 +142,14 @@ def learn_job(
         return memory
     rates = measure_input_rates(new, graph, selectivity)
     load = np.sum([rates[name] for name in graph.sources], axis=0)
-    response = measure_response_s(graph, measure_utilisation(new, graph, rates), service_per_s)
+    if measures_latency:
+        response = measure_latency_s(new)
+    else:
+        response = measure_response_s(graph, measure_utilisation(new, graph, rates), service_per_s)
     violated = np.where(np.isnan(response), np.nan, response > objective_s)
     runs = new.parallelism[:, [graph.position(name) for name in service_per_s]]
     agent = learn(memory.agents.get(JOB, Knowledge()), load, runs, violated, joined, options=options)
-    return replace(memory, last_window_s=int(new.window_start_s[-1]), agents={JOB: agent})
+    return replace(memory, last_window_s=int(new.window_start_s[-1]), agents={**memory.agents, JOB: agent})
 
 
 def learn(
@@ -168,7 +180,7 @@ def learn(
             last = -1
             continue
         quantum = quantum or rate / FIRST_LEVEL
-        while round(rate / quantum) >= LEVELS:
+        while round(rate / quantum) >= options.levels:
             quantum, last = 2 * quantum, _coarsen(last)
             counts, penalties = _merge_counts(counts), _merge_penalties(penalties)
         level = round(rate / quantum)
@@ -176,7 +188,8 @@ def learn(
             counts[last, level] = counts.get((last, level), 0) + 1
             if math.isfinite(sample) and min(runs, default=0) > 0:
                 key = (last, tuple(runs))
-                penalties[key] = _update(penalties.get(key, 0.0), sample, options)
+                penalty = options.weights.violation * sample
+                penalties[key] = blend(penalties.get(key, 0.0), penalty, options.learning_rate)
         last = level
     return Knowledge(
         quantum,
@@ -184,12 +197,6 @@ def learn(
         tuple((level, after, times) for (level, after), times in sorted(counts.items())),
         tuple((level, runs, estimate) for (level, runs), estimate in sorted(penalties.items())),
     )
-
-
-def _update(estimate: float, violated: float, options: LearningOptions) -> float:
-    """Return c-hat_u after one more slot, Eq. 6."""
-    rate = options.learning_rate
-    return (1.0 - rate) * estimate + rate * options.weights.violation * violated
 
 
 def _coarsen(level: int) -> int:

@@ -15,28 +15,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.domain.graph import JobGraph
-from models.arrays import Floats, Ints
-from models.policies.mdp_rl.bellman import solve
+from models.arrays import Bools, Floats, Ints
+from models.policies.mdp_rl.learner import Learner
 from models.policies.mdp_rl.mdp_rl_memory import Knowledge
 from models.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from models.policies.mdp_rl.queueing import longest_path, response_s, utilisation
-from models.policies.mdp_rl.rate_chain import transition_probabilities
 from models.policies.mdp_rl.space import Configurations
 from models.scheduling.need import CapacityBounds
 
-# A centralised agent decides on each operator by itself up to this many configurations, and (state, action) pairs per
-# level.
+# One agent decides on all operators up to this many configurations, and (state, action) pairs per level.
 MAX_CONFIGURATIONS = 1024
 MAX_PAIRS = 250_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """The chain of the S observed levels, ascending: (S,) and (S, S)."""
+    """Transitions between the S observed levels, ascending: (S,) and (S, S)."""
 
     levels: Ints
     quantum_per_s: float
-    probability: Floats
+    counts: Ints
 
     @property
     def rates_per_s(self) -> Floats:
@@ -65,12 +63,9 @@ class Plan:
         return min(int(np.searchsorted(self.levels, level)), len(self.levels) - 1)
 
     def nearest(self, running: Ints) -> int:
-        """Return the configuration nearest to what runs, (N,): each operator clipped to its bound.
-
-        When all operators share one parallelism it is that of the largest.
-        """
+        """Return the configuration nearest to what runs, (N,): each operator clipped to its bound."""
         away = np.abs(self.parallelism - np.minimum(running, self.parallelism.max(axis=0)))
-        return int(np.lexsort((away.sum(axis=1), away[:, int(np.argmax(running))]))[0])
+        return int(away.sum(axis=1).argmin())
 
 
 def bound_parallelism(bounds: CapacityBounds, top_rate_per_s: float, target_utilisation: float) -> int:
@@ -80,13 +75,21 @@ def bound_parallelism(bounds: CapacityBounds, top_rate_per_s: float, target_util
     return min(enough, len(capacity) - 1) + 1
 
 
-def share_parallelism(limits: Sequence[int]) -> bool:
-    """Return whether a centralised agent gives all operators one parallelism because they have too many combinations.
+def has_too_many(limits: Sequence[int]) -> bool:
+    """Return whether a job has more configurations than one agent can decide on, so that its operators' agents do.
 
-    Deviation: the paper leaves the centralised problem unsolved where it "gets impractical".
+    The paper decentralises where the centralised problem "gets impractical", without saying when that is.
     """
     configurations = math.prod(limits)
     return configurations > MAX_CONFIGURATIONS or configurations * 3 ** len(limits) > MAX_PAIRS
+
+
+def bound_job(
+    known: Knowledge, bounds: Mapping[str, CapacityBounds], per_record: Mapping[str, float], target_utilisation: float
+) -> tuple[int, ...]:
+    """Return K_max of each operator at the highest load that was seen; see :func:`plan_job`."""
+    top = float(_chain(known).rates_per_s[-1])
+    return tuple(bound_parallelism(one, top * per_record[name], target_utilisation) for name, one in bounds.items())
 
 
 def plan_operator(
@@ -109,12 +112,8 @@ def plan_operator(
     chain = _chain(known)
     rates = chain.rates_per_s
     space = Configurations((bound_parallelism(bounds, float(rates[-1]), target_utilisation),))
-    busy = _utilisation(rates, bounds, space.parallelism[:, 0])
-    if knows_utilisation:
-        penalty = _expected_penalty(chain.probability, busy > target_utilisation, options)
-    else:
-        penalty = _chain_of_counts(known, chain.levels, space, space.parallelism)
-    return _solve(chain, space, space.parallelism, penalty, options)
+    violated = _utilisation(rates, bounds, space.parallelism[:, 0]) > target_utilisation
+    return _solve(known, chain, space, violated, knows_response=knows_utilisation, options=options)
 
 
 def plan_job(
@@ -142,17 +141,9 @@ def plan_job(
     """
     chain = _chain(known)
     load = chain.rates_per_s
-    limits = tuple(
-        bound_parallelism(one, float(load[-1]) * per_record[name], target_utilisation) for name, one in bounds.items()
-    )
-    space = Configurations((max(limits),)) if share_parallelism(limits) else Configurations(limits)
-    parallelism = np.minimum(space.parallelism, limits)  # (C, N) also when one parallelism is shared
-    if knows_response:
-        late = _responses_s(load, bounds, graph, per_record, parallelism) > objective_s
-        penalty = _expected_penalty(chain.probability, late, options)
-    else:
-        penalty = _chain_of_counts(known, chain.levels, space, parallelism)
-    return _solve(chain, space, parallelism, penalty, options)
+    space = Configurations(bound_job(known, bounds, per_record, target_utilisation))
+    violated = _responses_s(load, bounds, graph, per_record, space.parallelism) > objective_s
+    return _solve(known, chain, space, violated, knows_response=knows_response, options=options)
 
 
 def objective_response_s(bounds: Mapping[str, CapacityBounds], graph: JobGraph, target_utilisation: float) -> float:
@@ -177,9 +168,9 @@ def service_per_s(bounds: Mapping[str, CapacityBounds]) -> dict[str, float]:
 def _chain(known: Knowledge) -> _Chain:
     transitions = np.array(known.transitions, np.int64).reshape(-1, 3)
     levels = np.unique(transitions[:, :2])
-    counts = np.zeros((len(levels), len(levels)))
+    counts = np.zeros((len(levels), len(levels)), np.int64)
     counts[tuple(np.searchsorted(levels, transitions[:, :2]).T)] = transitions[:, 2]
-    return _Chain(levels, known.quantum_per_s, transition_probabilities(counts))
+    return _Chain(levels, known.quantum_per_s, counts)
 
 
 def _responses_s(
@@ -197,42 +188,31 @@ def _responses_s(
     return np.asarray(np.broadcast_to(longest_path(graph, each), (len(load), len(parallelism))))
 
 
-def _expected_penalty(
-    probability: Floats, violated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], options: LearningOptions
-) -> Floats:
-    """Return (S, C) expected penalty when the next rate, which the action cannot know, decides."""
-    return np.asarray(options.weights.violation * (probability @ violated), float)
-
-
 def _utilisation(rates: Floats, bounds: CapacityBounds, parallelism: Ints) -> Floats:
     """Return (S, C) utilisation of an operator; one that has no capacity is overloaded by any record."""
     capacity = np.maximum(np.nan_to_num(bounds.mean_per_s[parallelism - 1]), 0.0)
     return utilisation(rates[:, None], 1, capacity)
 
 
-def _chain_of_counts(known: Knowledge, levels: Ints, space: Configurations, parallelism: Ints) -> Floats:
-    """Return (S, C) estimates c-hat_u; a state never tried is at least as bad as any lighter one that was.
-
-    Deviation: the paper starts every state at 0, which makes the agent try all of them; on a job that serves users
-    the monotone sharing of the author's later code keeps it from what it must know to be worse: more load, fewer
-    instances.
-    """
-    row = {level: at for at, level in enumerate(levels.tolist())}
-    own = np.full((len(levels), len(parallelism)), np.nan)
+def _solve(
+    known: Knowledge,
+    chain: _Chain,
+    space: Configurations,
+    violated: Bools,
+    *,
+    knows_response: bool,
+    options: LearningOptions,
+) -> Plan:
+    """Return the policy of the learner of Algorithm 1 that has seen what is known; ``violated`` is (S, C)."""
+    shape = (len(chain.levels), *space.limits)
+    axes = tuple(range(1, len(shape)))
+    agent = Learner(shape, axes, space.shares(), violated.astype(float), knows_response=knows_response, options=options)
+    agent.counts[...] = chain.counts
+    row = {level: at for at, level in enumerate(chain.levels.tolist())}
     for level, runs, estimate in known.penalties:
-        seen = runs if len(runs) == len(space.limits) else (max(runs),)  # the latter: they share one parallelism
-        if level in row and all(map(operator.le, seen, space.limits)) and len(seen) == len(space.limits):
-            own[row[level], space.number(np.array(seen))] = estimate
-    least = np.nan_to_num(own).reshape(len(levels), *space.limits)
-    least = np.maximum.accumulate(least, axis=0)
-    for axis in range(1, least.ndim):
-        least = np.flip(np.maximum.accumulate(np.flip(least, axis), axis=axis), axis)
-    return np.where(np.isnan(own), least.reshape(own.shape), own)
-
-
-def _solve(chain: _Chain, space: Configurations, parallelism: Ints, penalty: Floats, options: LearningOptions) -> Plan:
-    used = options.weights.resources * parallelism.sum(axis=1) / parallelism[-1].sum()
-    cost = (used + penalty).reshape(len(chain.levels), *space.limits)
-    fee = options.weights.reconfiguration
-    after, _ = solve(cost, chain.probability, rescale_cost=fee, discount=options.discount)
-    return Plan(chain.levels, chain.quantum_per_s, parallelism, space.greedy(after, fee))
+        if level in row and len(runs) == len(space.limits) and all(map(operator.le, runs, space.limits)):
+            at = (row[level], *(one - 1 for one in runs))
+            agent.unknown[at], agent.tried[at] = estimate, True
+    agent.solve()
+    following = space.greedy(agent.after, options.weights.reconfiguration)
+    return Plan(chain.levels, chain.quantum_per_s, space.parallelism, following)

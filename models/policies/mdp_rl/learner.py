@@ -1,14 +1,18 @@
-"""Algorithm 1 of the paper, slot by slot: act greedily, observe, update the estimates, sweep the values."""
+"""Algorithm 1 of the paper, slot by slot: act greedily, observe, update the estimates, sweep the values.
+
+The agents of a real job are the same: they keep counts and estimates between decisions and have the values solved.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.policies.mdp_rl.bellman import best_value, worth
-from models.policies.mdp_rl.mdp_rl_options import DISCOUNT, LEARNING_RATE, PAPER_WEIGHTS, Weights
+from models.policies.mdp_rl.bellman import best_value, solve, worth
+from models.policies.mdp_rl.mdp_rl_options import PAPER, Exploration, LearningOptions
 from models.policies.mdp_rl.rate_chain import transition_probabilities
 
 
@@ -53,7 +57,7 @@ class Learner:
         violated: (J, K1, ..., M) whether a slot of that rate and configuration violates.  An agent with the response
             model reads it as it is; one without reads only the cell of the slot it is in.
         knows_response: whether the agents have the response model ("+").
-        weights, discount, learning_rate: of the costs, gamma and alpha.
+        options: weights of the costs, gamma, alpha, exploration.
         sweeps: when values are updated.
     """
 
@@ -65,22 +69,23 @@ class Learner:
         violated: Floats,
         *,
         knows_response: bool,
-        weights: Weights = PAPER_WEIGHTS,
-        discount: float = DISCOUNT,
-        learning_rate: float = LEARNING_RATE,
+        options: LearningOptions = PAPER,
         sweeps: Sweeps = CENTRALISED_SWEEPS,
     ) -> None:
-        self.axes, self.weights, self.discount, self.learning_rate = axes, weights, discount, learning_rate
+        self.axes, self.options, self.weights, self.discount = axes, options, options.weights, options.discount
         self.sweeps, self.knows_response, self.slot = sweeps, knows_response, 0
+        weights = options.weights
         self.resources = weights.resources * np.broadcast_to(resources, shape[1:])
         self.penalty = weights.violation * violated.reshape(shape)
         self.counts = np.zeros((shape[0], shape[0]), np.int64)
         self.unknown = np.zeros(shape)  # c-hat_u of Eq. 6; 0 is optimistic, which is all the exploration there is
+        self.tried = np.zeros(shape, bool)
         self.values = np.zeros(shape)
         self.after = np.zeros(shape)  # G, flat per level as the greedy choice reads it
         self.after += self.resources
         self._flat = self.after.reshape(shape[0], -1)
         self._unknown_flat = self.unknown.reshape(shape[0], -1)
+        self._tried_flat = self.tried.reshape(shape[0], -1)
         self._penalty_flat = self.penalty.reshape(shape[0], -1)
 
     def choose(self, level: int, reachable: Ints, fee: Floats) -> Ints:
@@ -101,8 +106,9 @@ class Learner:
         self.counts[level, next_level] += 1
         if not self.knows_response:
             estimates = self._unknown_flat[level]
-            old = estimates[position]
-            estimates[position] = old + self.learning_rate * (self._penalty_flat[next_level][position] - old)
+            penalty = self._penalty_flat[next_level][position]
+            estimates[position] = blend(estimates[position], penalty, self.options.learning_rate)
+            self._tried_flat[level, position] = True
         if self.sweeps.due(self.slot):
             self.sweep()
         self.slot += 1
@@ -114,5 +120,33 @@ class Learner:
             expected = self.penalty + self.discount * self.values
             self.after[...] = worth(np.broadcast_to(self.resources, self.after.shape), probability, expected, 1.0)
         else:
-            self.after[...] = worth(self.unknown + self.resources, probability, self.values, self.discount)
+            self.after[...] = worth(self.estimates() + self.resources, probability, self.values, self.discount)
         self.values = best_value(self.after, self.weights.reconfiguration, self.axes)
+
+    def solve(self) -> None:
+        """Sweep until the values are known; what an agent does that decides rarely and keeps no values."""
+        probability, fee = transition_probabilities(self.counts), self.weights.reconfiguration
+        if self.knows_response:
+            flat = self.penalty.reshape(len(probability), -1)
+            cost = self.resources + (probability @ flat).reshape(self.penalty.shape)
+        else:
+            cost = self.resources + self.estimates()
+        self.after[...], _ = solve(cost, probability, rescale_cost=fee, discount=self.discount, axes=self.axes)
+        self.values = best_value(self.after, fee, self.axes)
+
+    def estimates(self) -> Floats:
+        """Return c-hat_u of every state, (J, K1, ..., M), of those never tried as the exploration has it."""
+        if self.options.exploration is Exploration.OPTIMISTIC:
+            return self.unknown
+        least = np.maximum.accumulate(np.where(self.tried, self.unknown, 0.0), axis=0)
+        for axis in self.axes:
+            least = np.flip(np.maximum.accumulate(np.flip(least, axis), axis=axis), axis)
+        return np.where(self.tried, self.unknown, least)
+
+
+Number = TypeVar("Number", float, Floats)
+
+
+def blend(estimate: Number, sample: Number, learning_rate: float) -> Number:
+    """Return c-hat_u after one more slot, Eq. 6: (1 - alpha) c-hat_u + alpha c_u."""
+    return (1.0 - learning_rate) * estimate + learning_rate * sample

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
+
+from include.settings.section import DAY_S
 
 DISCOUNT = 0.99  # gamma
 LEARNING_RATE = 0.1  # alpha of Eq. 6
 # An agent that has seen less than this many transitions (an hour of windows of five minutes) does not act yet.
 LEAST_SLOTS = 12
+LEVELS = 30  # most rate levels of an agent; the paper leaves L open, its data have 52 with its quantum
 OBJECTIVE_UTILISATION = 0.7  # at which the paper's response objective lies, and its best target
 
 Discount = Annotated[float, Field(ge=0, lt=1, description="gamma: what the next slot's cost counts")]
@@ -53,6 +57,17 @@ class Weights:
 PAPER_WEIGHTS = Weights()
 
 
+class Exploration(StrEnum):
+    """What an agent takes for the unknown cost of a state that it was never in.
+
+    OPTIMISTIC: nothing, as in Algorithm 1, so that it tries every state.
+    SHARED: at least what a lighter state cost, as in the author's later code: more load, fewer instances are no better.
+    """
+
+    OPTIMISTIC = "optimistic"
+    SHARED = "shared"
+
+
 @dataclass(frozen=True, slots=True)
 class LearningOptions:
     """What all agents have."""
@@ -61,6 +76,15 @@ class LearningOptions:
     discount: Discount = DISCOUNT
     learning_rate: Rate = LEARNING_RATE
     least_slots: Slots = LEAST_SLOTS
+    levels: Annotated[
+        int, Field(ge=25, le=1000, description="L: most levels of an agent's rate; beyond them the grid gets coarser")
+    ] = LEVELS
+    exploration: Annotated[
+        Exploration,
+        Field(
+            description="unknown cost of a state never tried: optimistic (0, Algorithm 1) or shared (as lighter ones)"
+        ),
+    ] = Exploration.OPTIMISTIC
 
 
 PAPER = LearningOptions()
@@ -74,6 +98,15 @@ class CentralisedOptions(LearningOptions):
         float,
         Field(gt=0, lt=1, description="utilisation of every operator at which the response time is its objective"),
     ] = OBJECTIVE_UTILISATION
+    objective_s: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=DAY_S,
+            description="s; R_SLA, which the latency of a window is measured against; unset: the response time at "
+            "objective_utilisation, against that of M/D/1",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

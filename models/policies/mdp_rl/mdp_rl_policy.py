@@ -7,16 +7,26 @@ exact, not one sweep per slot, because decisions are rare and values then need n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from include.domain.graph import JobGraph
 from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.mdp_rl.agent_learning import learn_job, learn_operators
-from models.policies.mdp_rl.job_planning import Plan, objective_response_s, plan_job, plan_operator, service_per_s
+from models.policies.mdp_rl.job_planning import (
+    Plan,
+    bound_job,
+    has_too_many,
+    objective_response_s,
+    plan_job,
+    plan_operator,
+    service_per_s,
+)
 from models.policies.mdp_rl.mdp_rl_inputs import modelled_capacities, per_record, recent_load, recent_rates
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from models.policies.mdp_rl.mdp_rl_options import CentralisedOptions, DecentralisedOptions
@@ -56,38 +66,71 @@ class CentralisedRl:
         bounds = modelled_capacities(situation)
         if not bounds:
             return hold(situation, "No operator has a capacity model, so there is nothing to decide on."), memory
-        learned = _record_decision(self._learn_new(situation, bounds, memory))
-        known = (learned.planned if self.nightly else learned.agents).get(JOB, Knowledge())
-        load = recent_load(situation, memory)
-        if known.slots < self.options.least_slots or not load.size:
-            return hold(situation, _missing_knowledge(known, load.size, self.options.least_slots)), learned
+        learned, options = _record_decision(self._learn_new(situation, bounds, memory)), self.options
+        agents = learned.planned if self.nightly else learned.agents
+        known, load = agents.get(JOB, Knowledge()), recent_load(situation, memory)
+        if known.slots < options.least_slots or not load.size:
+            return hold(situation, _missing_knowledge(known, load.size, options.least_slots)), learned
+        shares = per_record(situation)
+        limits = bound_job(known, bounds, shares, options.objective_utilisation)
+        if has_too_many(limits):
+            chosen = self._as_operators.choose(situation, bounds, agents, recent_rates(situation, memory))
+            who = f"the operators' agents, as {math.prod(limits):,} configurations are too many for one"
+            return _schedule(situation, chosen, who), learned
         plan = plan_job(
             known,
             bounds,
             situation.graph,
-            per_record=per_record(situation),
-            target_utilisation=self.options.objective_utilisation,
-            objective_s=objective_response_s(bounds, situation.graph, self.options.objective_utilisation),
+            per_record=shares,
+            target_utilisation=options.objective_utilisation,
+            objective_s=self._objective_s(bounds, situation.graph),
             knows_response=self.knows_response,
-            options=self.options,
+            options=options,
         )
         running = np.array([situation.parallelism[name] for name in bounds], np.int64)
         wanted = _walk(plan, running, load if self.knows_response else load[-1:])
         chosen = dict(zip(bounds, wanted.tolist(), strict=True))
         return _schedule(situation, chosen, f"the job's agent at {load[-1]:.4g} records/s"), learned
 
+    @property
+    def _as_operators(self) -> DecentralisedRl:
+        """The agents that decide where the job has too many configurations for one."""
+        options = self.options
+        return DecentralisedRl(
+            DecentralisedOptions(
+                weights=options.weights,
+                discount=options.discount,
+                learning_rate=options.learning_rate,
+                least_slots=options.least_slots,
+                exploration=options.exploration,
+                levels=options.levels,
+                target_utilisation=options.objective_utilisation,
+                knows_utilisation=self.knows_response,
+            )
+        )
+
+    def _objective_s(self, bounds: Mapping[str, CapacityBounds], graph: JobGraph) -> float:
+        if self.options.objective_s is not None:
+            return self.options.objective_s
+        return objective_response_s(bounds, graph, self.options.objective_utilisation)
+
     def _learn_new(
         self, job: Situation | History, bounds: Mapping[str, CapacityBounds], memory: AgentsMemory
     ) -> AgentsMemory:
-        learned = learn_job(
+        of_job = learn_job(
             job.observations,
             job.graph,
             job.models.selectivity,
             memory,
             service_per_s=service_per_s(bounds),
-            objective_s=objective_response_s(bounds, job.graph, self.options.objective_utilisation),
+            objective_s=self._objective_s(bounds, job.graph),
+            measures_latency=self.options.objective_s is not None,
             options=self.options,
         )
+        # What the operators' agents would decide by is learnt from the same windows, for when one agent is not enough.
+        of_operators = self._as_operators.learn_new(job, memory)
+        operators = {name: known for name, known in of_operators.agents.items() if name != JOB}
+        learned = replace(of_job, agents={**of_job.agents, **operators})
         return _update_planned(learned, job.as_of_s, self.options.least_slots) if self.nightly else learned
 
 
@@ -126,21 +169,9 @@ class DecentralisedRl:
         Raises:
             DemandError: the forecast, from which the expectation is made, cannot be used.
         """
-        learned = _record_decision(self._learn_new(situation, memory))
-        rates, chosen = recent_rates(situation, memory), {}
-        for name, bounds in modelled_capacities(situation).items():
-            known, seen = learned.agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
-            if known.slots < self.options.least_slots or not seen.size:
-                continue
-            plan = plan_operator(
-                known,
-                bounds,
-                target_utilisation=self.options.target_utilisation,
-                knows_utilisation=self.options.knows_utilisation,
-                options=self.options,
-            )
-            running = np.array([situation.parallelism[name]], np.int64)
-            chosen[name] = int(_walk(plan, running, seen if self.options.knows_utilisation else seen[-1:])[0])
+        learned = _record_decision(self.learn_new(situation, memory))
+        bounds = modelled_capacities(situation)
+        chosen = self.choose(situation, bounds, learned.agents, recent_rates(situation, memory))
         if not chosen:
             most = max(learned.agents.values(), key=lambda known: known.slots, default=Knowledge())
             return hold(situation, _missing_knowledge(most, 0, self.options.least_slots)), learned
@@ -148,11 +179,43 @@ class DecentralisedRl:
             situation, chosen, f"the operators' agents, target utilisation {self.options.target_utilisation:g}"
         ), learned
 
+    def choose(
+        self,
+        situation: Situation,
+        bounds: Mapping[str, CapacityBounds],
+        agents: Mapping[str, Knowledge],
+        rates: Mapping[str, Floats],
+    ) -> dict[str, int]:
+        """Return operator -> parallelism, of those whose agents know enough.
+
+        Args:
+            situation: of the job.
+            bounds: capacities of the operators that are decided on.
+            agents: operator -> what its agent knows.
+            rates: operator -> rates offered to it since the last decision.
+        """
+        chosen = {}
+        for name, capacity in bounds.items():
+            known, seen = agents.get(name, Knowledge()), rates.get(name, np.zeros(0))
+            if known.slots < self.options.least_slots or not seen.size:
+                continue
+            plan = plan_operator(
+                known,
+                capacity,
+                target_utilisation=self.options.target_utilisation,
+                knows_utilisation=self.options.knows_utilisation,
+                options=self.options,
+            )
+            running = np.array([situation.parallelism[name]], np.int64)
+            chosen[name] = int(_walk(plan, running, seen if self.options.knows_utilisation else seen[-1:])[0])
+        return chosen
+
     def learn(self, history: History) -> AgentsMemory:
         """Return what the agents know after a history, learnt from nothing."""
-        return self._learn_new(history, self.first_memory())
+        return self.learn_new(history, self.first_memory())
 
-    def _learn_new(self, job: Situation | History, memory: AgentsMemory) -> AgentsMemory:
+    def learn_new(self, job: Situation | History, memory: AgentsMemory) -> AgentsMemory:
+        """Return the memory after the windows that it has not read."""
         return learn_operators(
             job.observations,
             job.graph,

@@ -37,7 +37,7 @@ def response_s(rho: npt.ArrayLike, service_per_s: npt.ArrayLike, variation: floa
         variation: c^2 of the service time; 0 gives M/D/1 as in the paper.
     """
     busy, mu = np.asarray(rho, float), np.asarray(service_per_s, float)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # infinite is what it then is
         wait = busy * (1.0 + variation) / (2.0 * mu * (1.0 - busy))
         return np.asarray(np.where(busy < 1.0, 1.0 / mu + wait, np.inf), float)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from models.policies.phoebe.profiling import ProfilingCluster
-from models.policies.phoebe.rows import Measurement
+from models.policies.phoebe.rows import Latency, Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Entry:
         rate_per_s: replayed over all sources; None under backlog.
         throughput_per_s: measured.
         latency_ms: measured; None under backlog.
+        latency: what latency that is; None under backlog.
     """
 
     kind: Literal["step", "capacity"]
@@ -29,6 +30,7 @@ class Entry:
     rate_per_s: float | None
     throughput_per_s: float
     latency_ms: float | None
+    latency: Latency | None = None
 
 
 class Journal:
@@ -51,7 +53,7 @@ class Journal:
         """See :class:`ProfilingCluster`."""
         measured = self._cluster.replay(rate_per_s, settle_s, window_s)
         self.entries += [
-            Entry("step", self._steps, scale_out, rate_per_s, row.throughput_per_s, row.latency_ms)
+            Entry("step", self._steps, scale_out, rate_per_s, row.throughput_per_s, row.latency_ms, row.latency)
             for scale_out, row in sorted(measured.items())
         ]
         self._steps += 1
@@ -68,3 +70,7 @@ class Journal:
             Entry("capacity", 0, scale_out, None, throughput, None) for scale_out, throughput in sorted(found.items())
         ]
         return found
+
+    def close(self) -> None:
+        """See :class:`ProfilingCluster`."""
+        self._cluster.close()

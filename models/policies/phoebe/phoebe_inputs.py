@@ -9,7 +9,7 @@ import numpy as np
 from models.arrays import Floats
 from models.policies.observations import Observations
 from models.policies.phoebe.optimiser import Load
-from models.policies.phoebe.rows import Measurement
+from models.policies.phoebe.rows import Latency, Measurement
 from models.policies.protocol import Situation
 from models.scheduling.demand import MEDIAN
 
@@ -47,7 +47,10 @@ def load(situation: Situation, horizon_s: int, history_s: float) -> Load:
 
 
 def measure(situation: Situation) -> Measurement | None:
-    """Return the means of the last 120 s of undisturbed windows; None when a figure is missing."""
+    """Return the means of the last 120 s of undisturbed windows; None when a figure is missing.
+
+    Deviation: the paper's latency is end to end; windows have the age of the backlog at the sources, and say so.
+    """
     observations = situation.observations
     recent = observations.rows(np.flatnonzero(_recent(observations) & ~observations.disturbed))
     if not len(recent):
@@ -56,7 +59,8 @@ def measure(situation: Situation) -> Measurement | None:
     latency = _latency_ms(recent)
     if not (np.isfinite(throughput).any() and np.isfinite(latency).any()):
         return None
-    return Measurement(scale_out(situation), float(np.nanmean(throughput)), float(np.nanmean(latency)))
+    means = float(np.nanmean(throughput)), float(np.nanmean(latency))
+    return Measurement(scale_out(situation), *means, Latency.BACKLOG_AGE)
 
 
 def _recent(observations: Observations) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -76,7 +80,7 @@ def _over_sources(situation: Situation, rate_per_s: Floats) -> Floats:
 
 
 def _latency_ms(observations: Observations) -> Floats:
-    """Return (W,) the latency of the slowest source, NaN where none is known."""
+    """Return (W,) the age of the backlog at the slowest source, NaN where none is known."""
     known = np.isfinite(observations.latency_ms)
     highest = np.where(known, observations.latency_ms, -np.inf).max(axis=1, initial=-np.inf)
     return np.where(np.isfinite(highest), highest, np.nan)

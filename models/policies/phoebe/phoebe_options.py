@@ -48,6 +48,10 @@ class TwresOptions:
     window_s: Annotated[
         float, Field(ge=1, le=DAY_S, description="s; the records expected within this are to be sustained")
     ] = TWRES_WINDOW_S
+    # Deviation: the paper's TWRES has no headroom; 0 is its form.
+    headroom: Annotated[
+        float, Field(ge=0, le=100, description="the forecast counts as so much higher: 0.2 for 20%; 0 as in the paper")
+    ] = 0.0
     abnormal_latency_ms: Annotated[
         float, Field(gt=0, le=1e9, description="ms; with a higher latency one worker is added")
     ] = ABNORMAL_LATENCY_MS

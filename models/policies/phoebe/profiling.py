@@ -108,6 +108,10 @@ class ProfilingCluster(Protocol):
         """Restart the job at each scale-out from the earliest offset; return throughputs of the window, records/s."""
         ...
 
+    def close(self) -> None:
+        """Stop every deployment that still runs; harmless when none does."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
@@ -214,13 +218,20 @@ def _extrapolate(row: Measurement, before: Sequence[Measurement]) -> float:
 def profile(
     cluster: ProfilingCluster, options: ProfilingOptions, progress: Callable[[str], None] = lambda _: None
 ) -> Profile:
-    """Run the whole phase on a cluster.
+    """Run the whole phase on a cluster, and stop every deployment however it ends.
 
     Args:
         cluster: where the deployments run.
         options: the settings.
         progress: called with every step.
     """
+    try:
+        return _run(cluster, options, progress)
+    finally:
+        cluster.close()
+
+
+def _run(cluster: ProfilingCluster, options: ProfilingOptions, progress: Callable[[str], None]) -> Profile:
     state = first_state(options)
     cluster.deploy(state.active)
     while (task := next_task(options, state)) is not None:

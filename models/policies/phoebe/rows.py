@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 MIN_CAPACITIES = 3
 """A capacity model needs so many profiled scale-outs."""
+
+
+class Latency(StrEnum):
+    """What a latency is of: end to end where the job sends latency markers, else the age of the backlog at sources."""
+
+    END_TO_END = "end to end"
+    BACKLOG_AGE = "backlog age"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +23,14 @@ class Measurement:
     Attributes:
         scale_out: workers.
         throughput_per_s: T_avg, records/s.
-        latency_ms: L_avg, mean of the end-to-end latency.
+        latency_ms: L_avg, mean of the latency.
+        latency: what latency that is.
     """
 
     scale_out: int
     throughput_per_s: float
     latency_ms: float
+    latency: Latency = Latency.END_TO_END
 
 
 @dataclass(frozen=True, slots=True)

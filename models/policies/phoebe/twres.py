@@ -70,7 +70,8 @@ class Twres(SettlingPolicy[SettlingMemory]):
         throughput = _sustainable_throughput(situation, memory.profile)
         if throughput is None:
             return None, NO_CAPACITY, memory
-        records = float(phoebe_inputs.forecast_per_s(situation, int(self._options.window_s)).sum())
+        expected = float(phoebe_inputs.forecast_per_s(situation, int(self._options.window_s)).sum())
+        records = (1.0 + self._options.headroom) * expected
         sample = phoebe_inputs.measure(situation)
         workers = choose(
             throughput,

@@ -3,8 +3,7 @@ package io.tidewise.load;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.locks.LockSupport;
-import org.apache.flink.api.common.functions.OpenContext;
-import org.apache.flink.api.common.functions.RichMapFunction;
+import org.apache.flink.api.common.functions.MapFunction;
 
 /**
  * The costly operator: burns processor time per record and may wait as for a lookup in another system.
@@ -12,13 +11,13 @@ import org.apache.flink.api.common.functions.RichMapFunction;
  * <p>The cost is measured as processor time of the thread, not as wall time, so that subtasks that compete for cores
  * slow each other down as real work does.
  */
-final class Enrich extends RichMapFunction<Order, Order> {
+final class Enrich implements MapFunction<Order, Order> {
     private static final long serialVersionUID = 1L;
     private static final int ROUNDS_PER_CHECK = 200;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private final long costNs;
     private final long waitNs;
-    private transient ThreadMXBean threads;
 
     Enrich(long costUs, long waitUs) {
         this.costNs = costUs * 1000;
@@ -26,20 +25,15 @@ final class Enrich extends RichMapFunction<Order, Order> {
     }
 
     @Override
-    public void open(OpenContext context) {
-        threads = ManagementFactory.getThreadMXBean();
-    }
-
-    @Override
     public Order map(Order order) {
         long digest = order.sequence;
         if (costNs > 0) {
-            long endNs = threads.getCurrentThreadCpuTime() + costNs;
+            long endNs = THREADS.getCurrentThreadCpuTime() + costNs;
             do {
                 for (int round = 0; round < ROUNDS_PER_CHECK; round++) {
                     digest = Order.mix(digest);
                 }
-            } while (threads.getCurrentThreadCpuTime() < endNs);
+            } while (THREADS.getCurrentThreadCpuTime() < endNs);
         }
         if (waitNs > 0) {
             LockSupport.parkNanos(waitNs);

@@ -1,14 +1,13 @@
 package io.tidewise.load;
 
 import java.nio.file.Path;
+import java.util.Map;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple3;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
-import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
-import org.apache.flink.util.ParameterTool;
 
 /**
  * Source: orders -> enrich -> aggregate -> sink, each a vertex of its own.
@@ -23,35 +22,40 @@ public final class LoadJob {
     private LoadJob() {}
 
     public static void main(String[] args) throws Exception {
-        ParameterTool given = ParameterTool.fromArgs(args);
-        RateTrace trace = RateTrace.read(Path.of(given.getRequired("trace")), given.getDouble("compression", 1.0));
+        Map<String, String> given = FlinkApi.readArguments(args);
+        RateTrace trace = RateTrace.read(
+                Path.of(given.get("trace")), Double.parseDouble(given.getOrDefault("compression", "1")));
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.disableOperatorChaining();
-        env.setParallelism(given.getInt("parallelism", 1));
-        env.setMaxParallelism(given.getInt("max-parallelism", 128));
+        env.setParallelism(number(given, "parallelism", 1));
+        env.setMaxParallelism(number(given, "max-parallelism", 128));
 
         // The start is fixed here and not in the source: a job that fails before its first checkpoint still owes
         // everything since it was submitted.
-        int customers = given.getInt("customers", 1000);
-        OwedSource source = new OwedSource(trace, System.currentTimeMillis(), given.getInt("splits", 12), customers);
+        int customers = number(given, "customers", 1000);
+        OwedSource source = new OwedSource(trace, System.currentTimeMillis(), number(given, "splits", 12), customers);
         DataStream<Order> orders = env.fromSource(
                         source, WatermarkStrategy.noWatermarks(), "orders", TypeInformation.of(Order.class))
                 .uid("orders");
-        for (int place = 0; place < given.getInt("warm-up-sources", 0); place++) {
-            orders = orders.union(warmUp(env, place, given.getInt("warm-up-orders", 1000), customers));
+        for (int place = 0; place < number(given, "warm-up-sources", 0); place++) {
+            orders = orders.union(warmUp(env, place, number(given, "warm-up-orders", 1000), customers));
         }
         // Rebalance, never forward: a forward edge sends everything to one subtask once the two ends are scaled apart.
         DataStream<Tuple3<Integer, Long, Long>> totals = orders.rebalance()
-                .map(new Enrich(given.getLong("cost-us", 100), given.getLong("wait-us", 0)))
+                .map(new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0)))
                 .name("enrich")
                 .uid("enrich")
                 .keyBy(order -> order.customer, Types.INT)
-                .process(new Totals(given.getInt("emit-every", 10)))
+                .process(new Totals(number(given, "emit-every", 10)))
                 .returns(Types.TUPLE(Types.INT, Types.LONG, Types.LONG))
                 .name("aggregate")
                 .uid("aggregate");
-        totals.rebalance().sinkTo(new DiscardingSink<>()).name("sink").uid("sink");
-        env.execute(given.get("job-name", "orders-load"));
+        FlinkApi.discard(totals.rebalance());
+        env.execute(given.getOrDefault("job-name", "orders-load"));
+    }
+
+    private static int number(Map<String, String> given, String name, int otherwise) {
+        return Integer.parseInt(given.getOrDefault(name, String.valueOf(otherwise)));
     }
 
     private static DataStream<Order> warmUp(StreamExecutionEnvironment env, int place, int count, int customers) {

@@ -1,7 +1,6 @@
 package io.tidewise.load;
 
 import java.util.List;
-import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
 import org.apache.flink.api.common.state.ValueState;
@@ -34,21 +33,18 @@ final class Totals extends KeyedProcessFunction<Integer, Order, Tuple3<Integer, 
         this.emitEvery = emitEvery;
     }
 
-    @Override
-    public void open(OpenContext context) {
-        orders = getRuntimeContext().getState(new ValueStateDescriptor<>("orders", Types.LONG));
-        cents = getRuntimeContext().getState(new ValueStateDescriptor<>("cents", Types.LONG));
-        getRuntimeContext().getMetricGroup().gauge("countedInAll", () -> countedInAll);
-    }
-
+    // Everything is opened here and not in open(), whose argument is another one from Flink 1.19 on.
     @Override
     public void initializeState(FunctionInitializationContext context) throws Exception {
+        orders = context.getKeyedStateStore().getState(new ValueStateDescriptor<>("orders", Types.LONG));
+        cents = context.getKeyedStateStore().getState(new ValueStateDescriptor<>("cents", Types.LONG));
         counts = context.getOperatorStateStore().getListState(new ListStateDescriptor<>("counts", Types.LONG));
         long restored = 0;
         for (long count : counts.get()) {
             restored += count;
         }
         countedInAll = restored;
+        getRuntimeContext().getMetricGroup().gauge("countedInAll", () -> countedInAll);
     }
 
     @Override

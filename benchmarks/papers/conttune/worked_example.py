@@ -1,0 +1,27 @@
+"""Fig. 3: the known region of one operator, and whether the acquired parallelism is accepted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.papers.cells import Cell
+from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
+from models.policies.conttune.acquisition_functions import distance_to_observed, known_share
+
+
+def worked_example() -> list[Cell]:
+    """Return the figures that the example prints, by the functions that the policy uses."""
+    example = PUBLISHED["fig3_worked_example"]
+    known, share = known_share(example["observed"], alpha=example["alpha"], p_max=example["p_max"])
+    distance = int(distance_to_observed(np.array([example["p_acq"]]), np.array(example["observed"]))[0])
+    accepted = distance <= example["alpha"]
+    figures = {
+        "length of the known region": (known, example["len_all"], "parallelisms"),
+        "Pr_use": (share, example["Pr_use"], "1"),
+        "d_nearest": (distance, example["d_nearest"], "parallelisms"),
+        "p_acq is applied": (float(accepted), float(example["apply"] == "p_acq"), "1: yes"),
+    }
+    return [
+        Cell(PAPER, "Fig. 3", "example", column, float(ours), float(published), unit)
+        for column, (ours, published, unit) in figures.items()
+    ]

@@ -1,0 +1,1 @@
+"""One experiment per paper on a real Flink cluster: rates in steps, decided by the paper's policy from real metrics."""

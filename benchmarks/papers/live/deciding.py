@@ -1,0 +1,60 @@
+"""A policy with its memory, asked in the same way about a real and a simulated job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.papers.live.experiment import SLOTS_MAX, PaperPolicy, assume_models, describe_job, set_planner
+from include.domain.graph import JobGraph
+from models.policies.live_situation import assume_untrained
+from models.policies.observations import Observations
+from models.policies.protocol import Policy, Situation
+from models.policies.registry import policy
+from models.scheduling.demand import LEVELS, SourceForecast
+
+
+class Decider:
+    """Decides on one job; a forecast holds the load of the last window.
+
+    Args:
+        paper: whose policy.
+        graph: of the job.
+    """
+
+    def __init__(self, paper: PaperPolicy, graph: JobGraph) -> None:
+        self._graph, self._options = graph, set_planner()
+        self._policy: Policy[Any] = policy(paper.name, paper.parameters)
+        self._memory = self._policy.first_memory()
+        self._models = assume_models(describe_job(paper.paper)) if paper.reads_models else assume_untrained(graph)
+
+    def decide(self, running: Mapping[str, int], observations: Observations, now_s: int) -> dict[str, int] | None:
+        """Return the parallelism wanted; None without a window that tells the load, or for no change."""
+        load_per_s = self._find_load(observations)
+        if load_per_s is None:
+            return None
+        held = {name: np.full((len(LEVELS), 1), one) for name, one in load_per_s.items()}
+        situation = Situation(
+            as_of_s=now_s,
+            graph=self._graph,
+            parallelism=running,
+            models=self._models,
+            forecast=SourceForecast(now_s, 3600, held),
+            slots_max=SLOTS_MAX,
+            options=self._options,
+            observations=observations,
+            expects=False,
+        )
+        schedule, self._memory = self._policy.decide(situation, self._memory)
+        target = schedule.decisions[0].step.parallelism_to.tolist()
+        wanted = dict(zip(schedule.operators, (int(one) for one in target), strict=True))
+        return None if wanted == dict(running) else wanted
+
+    def _find_load(self, observations: Observations) -> dict[str, float] | None:
+        """Return source -> records/s of the last window that tells it."""
+        places = {name: self._graph.position(name) for name in self._graph.sources}
+        told = observations.target_data_rate_per_s[:, list(places.values())]
+        known = np.flatnonzero(np.isfinite(told).all(axis=1) & ~observations.disturbed)
+        return dict(zip(places, told[known[-1]].tolist(), strict=True)) if len(known) else None

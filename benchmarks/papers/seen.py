@@ -1,0 +1,52 @@
+"""What a policy sees of a simulated job in an experiment: the last window and a flat forecast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from include.settings import Planner
+from models.arrays import Floats
+from models.job_models import JobModels, LatencyModel, RecoveryModel
+from models.policies.protocol import Situation
+from models.scheduling.demand import LEVELS, SourceForecast
+from models.simulation.spec import JobSpec
+from models.simulation.testbed import Window, observations
+
+# The planner's expectation of a step is not used: one bin is enough for it.
+_HORIZON = Planner(horizon_h=1, bin_s=3600)
+_NOTHING_LEARNT = LatencyModel(np.zeros(0), np.zeros(0))
+
+
+def nothing_learnt(spec: JobSpec) -> JobModels:
+    """Return the models of a job of which nothing is known but its operators' selectivities."""
+    selectivity = {operator.name: operator.selectivity for operator in spec.operators}
+    return JobModels({}, selectivity, RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0), _NOTHING_LEARNT)
+
+
+def situation_after(
+    spec: JobSpec, window: Window, row: int, rate_per_s: Floats, *, at_s: int, models: JobModels, slots_max: int
+) -> Situation:
+    """Return the situation of one job after a window.
+
+    Args:
+        spec: the job.
+        window: the last one of the fleet.
+        row: the job's index in it.
+        rate_per_s: (O,) source rates, which the forecast repeats.
+        at_s: now.
+        models: of the job.
+        slots_max: most slots.
+    """
+    graph = spec.graph()
+    running = window.parallelism[row, : len(graph.operators)].tolist()
+    expected = {name: np.full((len(LEVELS), 1), rate_per_s[graph.position(name)]) for name in graph.sources}
+    return Situation(
+        as_of_s=at_s,
+        graph=graph,
+        parallelism=dict(zip(graph.names, running, strict=True)),
+        models=models,
+        forecast=SourceForecast(at_s, _HORIZON.bin_s, expected),
+        slots_max=slots_max,
+        options=_HORIZON,
+        observations=observations([window], row, len(graph.operators)),
+    )

@@ -1,0 +1,141 @@
+"""``python -m benchmarks.replay.best_form_table``: rivals in their own and in their best form on the test traces.
+
+It replays the test pieces of ``split.toml``, writes the rows, and publishes the table: a row per candidate with
+its cost over the clairvoyant's and over the planner's after the first day, the latter with a paired interval over the
+traces and seeds.  ``--rows`` publishes rows that were written before.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.replay.best_forms import read_forms
+from benchmarks.replay.paired_intervals import compute_ratio
+from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
+from benchmarks.replay.replay_tables import compute_mean, write
+from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
+from benchmarks.replay.tables import PUBLISHED, format_table
+from benchmarks.replay.tuning import compute_later_cost
+from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.workers import exit_on_sigterm
+from include.atomic_write import write_text
+from include.settings import PROJECT
+from models.evaluation.conditions import Conditions
+from models.evaluation.rivals.rival_catalogue import BEST_CONSTANT, FORMED
+
+PLANNER = "planner"
+PAGE = PROJECT / "docs" / "replay.md"
+BEGIN, END = "<!-- best forms: written by benchmarks.replay.best_form_table -->\n", "<!-- end of best forms -->"
+HEADINGS = ("policy", "/ clairvoyant", "/ planner", "95% interval", "rescales / day", "late min / day")
+
+
+def list_policies(forms: Sequence[str]) -> tuple[str, ...]:
+    """Return every candidate with a best form, in both forms, and the references."""
+    own = [name.removesuffix(FORMED) for name in forms]
+    return (*own, *forms, "flink_autoscaler_tuned", BEST_CONSTANT, "static_max", FLOOR)
+
+
+def collect_costs(rows: Sequence[Row], policy: str) -> dict[tuple[str, int], float]:
+    """Return (trace, seed) -> a candidate's cost after the first day."""
+    pairs = {(str(row["trace"]), int(str(row["seed"]))) for row in rows if row["policy"] == policy}
+    return {
+        (trace, seed): compute_later_cost([row for row in rows if row["trace"] == trace], policy, seed)
+        for trace, seed in sorted(pairs)
+    }
+
+
+def summarise(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the table, headings first, the cheapest first; bold where a candidate is cheaper than the planner."""
+    floor, planner = collect_costs(rows, FLOOR), collect_costs(rows, PLANNER)
+    found: list[tuple[float, list[str]]] = []
+    for policy in sorted({str(row["policy"]) for row in rows}):
+        costs = collect_costs(rows, policy)
+        over_floor = float(np.mean([cost / floor[pair] for pair, cost in costs.items()]))
+        ratio = compute_ratio(costs, planner)
+        own = [row for row in rows if row["policy"] == policy and row["segment"] == "all"]
+        rates = [f"{compute_mean(own, column):.1f}" for column in ("rescales_per_day", "late_minutes_per_day")]
+        cells = [policy, f"{over_floor:.3f}", f"{ratio.mean:.3f}", f"{ratio.low:.3f} to {ratio.high:.3f}", *rates]
+        is_bold = policy == PLANNER or (ratio.is_cheaper and policy not in {FLOOR, BEST_CONSTANT})
+        found.append((over_floor, [f"**{cell}**" for cell in cells] if is_bold else cells))
+    return [list(HEADINGS), *(cells for _, cells in sorted(found))]
+
+
+def publish(rows: Sequence[Row]) -> None:
+    """Write the CSV file of the published tables, and the section of docs/replay.md."""
+    cells = summarise(rows)
+    with (PUBLISHED / "best_forms.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(cells)
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    write_text(PAGE, f"{before}{BEGIN}\n{describe_run(rows)}\n\n{format_table(cells)}\n\n{END}{after}")
+
+
+def describe_run(rows: Sequence[Row]) -> str:
+    """Return what was run, as a sentence."""
+    traces = sorted({str(row["trace"]) for row in rows})
+    seeds = len({row["seed"] for row in rows})
+    jobs = ", ".join(sorted({f"`{row['job']}`" for row in rows}))
+    return (
+        f"{jobs}, test traces {', '.join(traces)}; {seeds} {'seed' if seeds == 1 else 'seeds'}; costs after the first "
+        "day. Bold: the planner, and rivals that are cheaper."
+    )
+
+
+def run_side(policies: tuple[str, ...], seeds: tuple[int, ...], options: Mapping[str, object]) -> list[Row]:
+    """Replay the pieces one after the other; rows are written after each.
+
+    Args:
+        policies: candidates.
+        seeds: of each.
+        options: of the command line: ``unseen``, ``days``, ``jobs``, ``json``, ``job``.
+    """
+    rows: list[Row] = []
+    conditions = Conditions(forms=read_forms())
+    for piece in read_split("test").pieces:
+        began = time.monotonic()
+        days = options["days"]
+        trace = read_piece(piece, (TRACES, Path(str(options["unseen"])))).cut_days(
+            float(str(days)) if days is not None else None
+        )
+        case = ReplayCase(trace, str(options["job"]), policies, seeds, conditions)
+        rows += replay_in_processes(case, int(str(options["jobs"]))).rows
+        write(rows, Path(str(options["json"])))
+        print(f"{trace.name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)
+    return rows
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run and publish, or publish."""
+    parser = CommandParser(prog="replay.best_form_table", description=__doc__)
+    parser.add_argument("--rows", type=readable_file, metavar="JSON", help="publish these rows")
+    parser.add_argument("--policy", nargs="+", metavar="NAME", help="default: every policy with a best form, in both")
+    parser.add_argument("--job", default="wordcount", help="default: wordcount")
+    parser.add_argument("--seeds", type=whole_number(1), metavar="N", help="only the first N seeds of the split")
+    parser.add_argument("--days", type=number(0, 36_600, above=True), metavar="N", help="only so many days of a piece")
+    parser.add_argument("--unseen", type=Path, default=UNSEEN, metavar="DIR", help="traces of replay.unseen")
+    parser.add_argument("--json", type=Path, default=Path("out/best_forms.json"), metavar="OUT", help="for the rows")
+    parser.add_argument("-j", "--jobs", type=whole_number(1), default=2, metavar="N", help="processes (default: 2)")
+    options = parser.parse_args(argv)
+    exit_on_sigterm()
+    if options.rows is not None:
+        rows: list[Row] = json.loads(options.rows.read_text())
+    else:
+        policies = tuple(options.policy or list_policies(tuple(read_forms())))
+        needed = tuple(dict.fromkeys((*policies, PLANNER, FLOOR)))
+        rows = run_side(needed, read_split("test").seeds[: options.seeds], vars(options))
+    publish(rows)
+    for cells in summarise(rows):
+        print(" | ".join(cells))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Which resource of the API server holds which job of a Flink cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from include.kubernetes.api import ResourceApi
+from include.kubernetes.faults import ApiRefusedError
+from include.kubernetes.job_resource import DEPLOYMENT, SESSION_JOB, JobResource, read_job_resource
+from include.kubernetes.overrides import OverridesError
+from include.settings.kubernetes import Kubernetes
+from models.control.state import ObservedJob
+
+_FORBIDDEN = frozenset({401, 403})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundResource:
+    """The resource of a job, or why there is none.
+
+    Attributes:
+        resource: None when none was found.
+        obstacle: name of why nothing may be sent, without a resource.
+        detail: one sentence for a person.
+    """
+
+    resource: JobResource | None
+    obstacle: str = ""
+    detail: str = ""
+
+    def fits(self, job_id: str | None) -> bool:
+        """Whether this is the resource of a job id."""
+        return self.resource is not None and self.resource.job_id == job_id
+
+
+class ResourceDirectory:
+    """Finds resources by Flink's job id, which the operator writes into their status; a name only narrows the choice.
+
+    Args:
+        api: of the namespace.
+        settings: kind, deployment, and names of resources.
+    """
+
+    def __init__(self, api: ResourceApi, settings: Kubernetes) -> None:
+        self._api, self._settings = api, settings
+        self._lock = threading.Lock()
+        self._names: dict[str, str] = {}
+        self._all: list[JobResource] = []
+        self._unreadable: dict[str, str] = {}
+        self._forbidden = ""
+
+    def read_all(self) -> None:
+        """Read all resources that may hold jobs of the cluster.
+
+        Raises:
+            ApiError: the API server does not reply.
+        """
+        kind = self._settings.kind
+        readable, unreadable, forbidden = [], {}, ""
+        try:
+            found = self._api.list_resources(kind)
+            sessions = {} if kind == DEPLOYMENT else self._read_sessions(found)
+        except ApiRefusedError as error:
+            if error.status not in _FORBIDDEN:
+                raise
+            found, sessions, forbidden = [], {}, str(error)
+        for one in found:
+            name = str(one.get("metadata", {}).get("name", ""))
+            if not self._is_wanted(one, name):
+                continue
+            try:
+                readable.append(read_job_resource(one, sessions.get(_deployment_of(one))))
+            except OverridesError as error:
+                unreadable[name] = str(error)
+        with self._lock:
+            self._all, self._unreadable, self._forbidden = readable, unreadable, forbidden
+
+    def match(self, job: str, observed: ObservedJob) -> FoundResource:
+        """Return the resource of a job among those that were read last."""
+        return self._match(job, observed.job_id)
+
+    def find(self, job: str, job_id: str | None) -> FoundResource:
+        """Read all resources and return that of a job.
+
+        Raises:
+            ApiError: the API server does not reply.
+        """
+        self.read_all()
+        return self._match(job, job_id)
+
+    def find_known(self, job: str) -> FoundResource | None:
+        """Read the resource that a job had last; None when that is not known.
+
+        Raises:
+            ApiError: the API server does not reply.
+        """
+        with self._lock:
+            name = self._names.get(job)
+        if name is None:
+            return None
+        try:
+            found = self._api.read_resource(self._settings.kind, name)
+            if found is None or not self._is_wanted(found, name):
+                return None
+            sessions = {} if self._settings.kind == DEPLOYMENT else self._read_sessions([found])
+            return FoundResource(read_job_resource(found, sessions.get(_deployment_of(found))))
+        except ApiRefusedError as error:
+            if error.status not in _FORBIDDEN:
+                raise
+            return FoundResource(None, "no_rights", _tell_rights(error))
+        except OverridesError as error:
+            return FoundResource(None, "unreadable_resource", f"{self._settings.kind} {name}: {error}")
+
+    def _match(self, job: str, job_id: str | None) -> FoundResource:
+        name, kind = job.partition("/")[2], self._settings.kind
+        with self._lock:
+            known, unreadable, forbidden = list(self._all), dict(self._unreadable), self._forbidden
+        if forbidden:
+            return FoundResource(None, "no_rights", _tell_rights(forbidden))
+        named = self._settings.resources.get(name)
+        if named in unreadable:
+            return FoundResource(None, "unreadable_resource", f"{kind} {named}: {unreadable[named]}")
+        fitting = [one for one in known if job_id and one.job_id == job_id and named in {None, one.name}]
+        if len(fitting) > 1:  # clusters of one application each may all use the same id
+            fitting = [one for one in fitting if one.job_name == name] or fitting
+        if len(fitting) == 1:
+            with self._lock:
+                self._names[job] = fitting[0].name
+            return FoundResource(fitting[0])
+        which = f"{kind} {named}" if named else f"a {kind}"
+        if fitting:
+            names = ", ".join(sorted(one.name for one in fitting))
+            detail = f"{names} have this job's id {job_id}: write kubernetes.resources or kubernetes.deployment"
+            return FoundResource(None, "ambiguous_resource", detail)
+        detail = f"namespace {self._settings.namespace} has no {which.removeprefix('a ')} with job id {job_id}"
+        return FoundResource(None, "no_resource", detail)
+
+    def _read_sessions(self, found: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+        """Return the FlinkDeployments of session jobs, by name."""
+        names = {_deployment_of(one) for one in found if self._is_wanted(one, "")}
+        read = {name: self._api.read_resource(DEPLOYMENT, name) for name in sorted(names) if name}
+        return {name: one for name, one in read.items() if one is not None}
+
+    def _is_wanted(self, found: Mapping[str, Any], name: str) -> bool:
+        wanted = self._settings.deployment
+        own = _deployment_of(found) if self._settings.kind == SESSION_JOB else name
+        return wanted is None or own == wanted
+
+
+def _deployment_of(found: Mapping[str, Any]) -> str:
+    spec = found.get("spec")
+    return str(spec.get("deploymentName") or "") if isinstance(spec, Mapping) else ""
+
+
+def _tell_rights(why: object) -> str:
+    return f"{why}; give the login the Role that `make manifests` writes"

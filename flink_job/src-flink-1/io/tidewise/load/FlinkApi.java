@@ -1,0 +1,19 @@
+package io.tidewise.load;
+
+import java.util.Map;
+import org.apache.flink.api.java.utils.ParameterTool;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.functions.sink.DiscardingSink;
+
+/** What is called otherwise in Flink 2. */
+final class FlinkApi {
+    private FlinkApi() {}
+
+    static Map<String, String> readArguments(String[] args) {
+        return ParameterTool.fromArgs(args).toMap();
+    }
+
+    static <T> void discard(DataStream<T> stream) {
+        stream.addSink(new DiscardingSink<>()).name("sink").uid("sink");
+    }
+}

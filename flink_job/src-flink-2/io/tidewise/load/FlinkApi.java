@@ -1,0 +1,19 @@
+package io.tidewise.load;
+
+import java.util.Map;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
+import org.apache.flink.util.ParameterTool;
+
+/** What is called otherwise in Flink 1. */
+final class FlinkApi {
+    private FlinkApi() {}
+
+    static Map<String, String> readArguments(String[] args) {
+        return ParameterTool.fromArgs(args).toMap();
+    }
+
+    static <T> void discard(DataStream<T> stream) {
+        stream.sinkTo(new DiscardingSink<>()).name("sink").uid("sink");
+    }
+}

@@ -1,0 +1,1 @@
+"""Flink jobs as resources of the Flink Kubernetes operator: read, judged and patched through the API server."""

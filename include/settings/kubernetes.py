@@ -1,0 +1,56 @@
+"""How jobs under the Flink Kubernetes operator are found and changed."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from include.settings.section import Section, Text
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError('is no name of a Kubernetes resource; write "orders" or "flink-prod", say')
+    return text
+
+
+ResourceName = Annotated[Text, AfterValidator(_name)]
+
+
+class Kubernetes(Section):
+    """The API server whose operator manages the cluster's jobs; read when `actuator = "kubernetes"`."""
+
+    kubeconfig: Text | None = Field(
+        None, description="file with the API server's address and login; unset: the service account of the pod"
+    )
+    context: Text | None = Field(None, description="of the kubeconfig file; unset: its current one")
+    namespace: ResourceName = Field("default", description="of the resources")
+    kind: Literal["FlinkDeployment", "FlinkSessionJob"] = Field(
+        "FlinkDeployment", description="of the resources that hold the jobs"
+    )
+    deployment: ResourceName | None = Field(
+        None, description="only jobs of this FlinkDeployment: its own one, or session jobs that name it; unset: any"
+    )
+    resources: dict[str, ResourceName] = Field(
+        default_factory=dict,
+        description="name of a job in Flink -> name of its resource; a job without one is found by Flink's job id",
+    )
+    mode: Literal["act", "guide"] = Field(
+        "act",
+        description="act: parallelism is written; guide: the operator's autoscaler acts, and only gets a least "
+        "parallelism ahead of load",
+    )
+    full_upgrade: bool = Field(
+        False, description="whether a step is sent although the operator will stop and start the job for it"
+    )
+    timeout_s: float = Field(15.0, gt=0, le=300, description="s; limit for the API server's reply")
+
+    @model_validator(mode="after")
+    def _context_fits(self) -> Kubernetes:
+        if self.context is not None and self.kubeconfig is None:
+            raise ValueError('context needs kubeconfig; write kubeconfig = "/etc/tidewise/kubeconfig" as well')
+        return self

@@ -1,0 +1,115 @@
+"""The client's part on a real API server: versions, conflicts, field managers, rights (docs/kubernetes.md, Tests)."""
+
+from __future__ import annotations
+
+import pytest
+from local_kubernetes import running_api_server
+
+from cli.doctor.findings import Level
+from cli.doctor.kubernetes import check_resources
+from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
+from include.kubernetes.job_resource import SESSION_JOB
+from include.kubernetes.manifests import Placement, form_manifests
+from include.kubernetes.overrides import OVERRIDES, form_patch
+from include.settings import Cluster
+from include.settings.kubernetes import Kubernetes
+
+A, B = "a" * 32, "b" * 32
+NAME = "orders"
+CLUSTER = Cluster(rest_url="http://x:1", actuator="kubernetes", kubernetes={"kind": SESSION_JOB})
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running_api_server(tmp_path_factory.mktemp("kube")) as running:
+        job = {"jarURI": "file:///job.jar", "parallelism": 1, "upgradeMode": "stateless", "state": "running"}
+        body = {
+            "apiVersion": "flink.apache.org/v1beta1",
+            "kind": SESSION_JOB,
+            "metadata": {"name": NAME},
+            "spec": {"deploymentName": "session", "job": job, "flinkConfiguration": {"rest.port": "8081"}},
+        }
+        running.custom().create_namespaced_custom_object(
+            "flink.apache.org", "v1beta1", "default", "flinksessionjobs", body
+        )
+        yield running
+
+
+def patch_of(found, count):
+    version = found["metadata"]["resourceVersion"]
+    return form_patch(found["spec"].get("flinkConfiguration", {}), {A: count, B: 1}, version, frozenset({A, B}))
+
+
+def test_a_patch_changes_the_map_alone_under_our_name(server):
+    api = server.resources()
+    before = api.read_resource(SESSION_JOB, NAME)
+    after = api.patch_resource(SESSION_JOB, NAME, patch_of(before, 2))
+    assert after["spec"]["flinkConfiguration"] == {"rest.port": "8081", OVERRIDES: f"{A}:2,{B}:1"}
+    assert after["metadata"]["generation"] == before["metadata"]["generation"] + 1
+    managers = {one["manager"]: one["fieldsV1"] for one in after["metadata"]["managedFields"]}
+    assert list(managers["tidewise"]["f:spec"]["f:flinkConfiguration"]) == [f"f:{OVERRIDES}"]
+
+
+def test_an_old_resource_version_is_a_conflict_and_changes_nothing(server):
+    api = server.resources()
+    old = api.read_resource(SESSION_JOB, NAME)
+    server.call(
+        "PATCH",
+        f"/apis/flink.apache.org/v1beta1/namespaces/default/flinksessionjobs/{NAME}",
+        {"metadata": {"annotations": {"touched": "yes"}}},
+        "application/merge-patch+json",
+    )
+    with pytest.raises(ApiConflictError) as told:
+        api.patch_resource(SESSION_JOB, NAME, patch_of(old, 5))
+    assert told.value.status == 409
+    assert api.read_resource(SESSION_JOB, NAME)["spec"] == old["spec"]
+    api.patch_resource(SESSION_JOB, NAME, patch_of(api.read_resource(SESSION_JOB, NAME), 5))
+
+
+def test_what_is_not_there_is_none_and_what_is_forbidden_is_refused(server):
+    assert server.resources().read_resource(SESSION_JOB, "nobody") is None
+    with pytest.raises(ApiRefusedError) as told:
+        server.resources("nobody-token").list_resources(SESSION_JOB)
+    assert told.value.status == 403
+    with pytest.raises(ApiError, match="401"):
+        server.resources("no-token-at-all").list_resources(SESSION_JOB)
+
+
+def test_the_role_that_is_written_is_enough_and_no_more(server):
+    api = server.resources("tidewise-token")
+    (before,) = [one for one in check_resources("o", CLUSTER, api) if one.check == "rights"]
+    assert before.level is Level.ERROR
+    # The login is the service account of the namespace that the rights are written for.
+    for manifests in form_manifests("prod", CLUSTER, Placement(namespace="default")).values():
+        for one in manifests:
+            if "v1" in one["apiVersion"].split("/")[-1:] and not one["apiVersion"].startswith("monitoring"):
+                server.apply(one)
+    after = check_resources("o", CLUSTER, api)
+    assert [one.level for one in after if one.check == "rights"] == [Level.OK]
+    found = api.read_resource(SESSION_JOB, NAME)
+    api.patch_resource(SESSION_JOB, NAME, patch_of(found, 3))
+    assert not api.may("delete", "flinksessionjobs")
+    assert not api.may("create", "flinksessionjobs")
+    assert not api.may("get", "secrets", "")
+    assert not api.may("patch", "flinkdeployments")
+
+
+def test_all_pages_of_a_long_list_are_read(server, monkeypatch):
+    monkeypatch.setattr("include.kubernetes.api._PAGE", 2)
+    for number in range(4):
+        body = dict(server.resources().read_resource(SESSION_JOB, NAME) or {})
+        body["metadata"] = {"name": f"more-{number}"}
+        server.custom().create_namespaced_custom_object(
+            "flink.apache.org", "v1beta1", "default", "flinksessionjobs", body
+        )
+    assert len(server.resources().list_resources(SESSION_JOB)) == 5
+
+
+def test_an_api_server_that_is_gone_is_told_without_credentials(server, tmp_path):
+    from include.kubernetes.api import open_api
+
+    text = server.kubeconfig().read_text().replace(server.url, "https://127.0.0.1:1")
+    (tmp_path / "kubeconfig").write_text(text)
+    with pytest.raises(ApiError) as told:
+        open_api(Kubernetes(kubeconfig=str(tmp_path / "kubeconfig"))).list_resources(SESSION_JOB)
+    assert "admin-token" not in str(told.value)

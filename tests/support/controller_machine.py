@@ -1,0 +1,435 @@
+"""Two controllers against a model of a cluster that does everything one may do, killed between any two effects."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+from flink_model import SLOTS, FlinkModel, KilledError, MemoryLog
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from controller.control_job import Controller, LeaseLostError, RequestUnknownError
+from controller.control_log import LogEntry
+from models.control.approval import StepApproval
+from models.control.bounds import bound_target
+from models.control.limits import DAY_S, HOUR_S, Limits
+from models.control.reconcile import OutcomeCheck, Verb, reconcile
+from models.control.state import Intention, JobHistory, Mode, Origin
+from models.policies.memory import dump, load
+
+JOB = "c/orders"
+TICK_S = 60.0
+BASE = Limits(
+    mode=Mode.AUTO,
+    slots_max=SLOTS,
+    slots_min=1,
+    step_up_max_slots=4,
+    rescales_per_hour=4,
+    rescales_per_day=12,
+    cooldown_s=120.0,
+    foreign_change_hold_s=HOUR_S,
+    block_s=2 * HOUR_S,
+)
+WANTED = ({"a": 7, "b": 3}, {"a": 4, "c": 3, "d": 2})
+EVENTS = ["hold", "off", "dry", "blackout", "person", "lease", "other", "deny"]
+CLUSTER_EVENTS = ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
+MANNERS = ["refuse", "lose", "late", "ignore", "half", "accept_silently"]
+COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
+# 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
+EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "40"))
+STEPS = int(os.environ.get("TIDEWISE_STATEFUL_STEPS", "50"))
+PHASES = tuple(phase for phase in Phase if phase is not Phase.shrink or "TIDEWISE_STATEFUL_SHRINK" in os.environ)
+
+
+class ControllerMachine(RuleBasedStateMachine):
+    """The controller over Flink's REST API; a subclass names another model of what is between the two."""
+
+    model: type[FlinkModel] = FlinkModel
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flink = self.model()
+        self.actuator = self.flink.open_actuator()
+        self.log = MemoryLog()
+        self.limits = BASE
+        self.approvals: tuple[StepApproval, ...] = ()
+        self.desired: Intention | None = None
+        self.outcome = OutcomeCheck()
+        self.jobs = 1
+        self.steps = 0
+        self.behind_s = 0.0  # of the controllers' clocks
+        self.foreign_at_s = -math.inf  # when a change that somebody else made was last seen and not yet accepted
+        self.taken_back: list[tuple[float, dict[str, int]]] = []
+
+    @initialize()
+    def first_tick(self) -> None:
+        self.tick()
+
+    # what a controller does
+
+    def clock(self) -> float:
+        return self.flink.now_s - self.behind_s
+
+    def read_limits(self) -> Limits:
+        return replace(self.limits, approvals=self.approvals)
+
+    def tick(
+        self, effects: int = 10**9, interrupt: tuple[int, Callable[[], None]] | None = None, number: int | None = None
+    ) -> None:
+        """Let a controller decide once; without a number it is the one that has the lease."""
+        machine, flink, log, actuator = self, self.flink, self.log, self.actuator
+        number = log.lease if number is None else number
+        self._note_foreign_change(log.read_history(JOB))
+        sent_before = len(flink.sent)
+        violations: list[AssertionError] = []
+        log.begin(effects, interrupt)
+
+        class Dying:
+            """The actuator, whose effects have an edge before and after them."""
+
+            def observe(self, job):
+                log.spend()
+                return actuator.observe(job)
+
+            def request(self, job, job_id, parallelism):
+                log.spend(may_change=False)
+                try:
+                    machine.check_request(log.entries[-1], parallelism, number)
+                except AssertionError as error:  # a controller takes no error of an actuator for its own
+                    violations.append(error)
+                try:
+                    actuator.request(job, job_id, parallelism)
+                finally:
+                    log.spend(may_change=False)
+
+        class Fenced:
+            """The log as one controller writes it."""
+
+            def append_all(self, entries):
+                log.append_all(entries, number)
+
+            def read_last(self, job):
+                return log.read_last(job)
+
+            def read_history(self, job):
+                return log.read_history(job)
+
+        def check_lease() -> None:
+            if log.lease != number:
+                raise LeaseLostError
+
+        controller = Controller(Dying(), Fenced(), check_lease, self.clock)
+        with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
+            controller.control_job(JOB, self.desired, self.read_limits, self.outcome)
+        log.begin(10**9, None)
+        for violation in violations:
+            raise violation
+        assert len(flink.sent) - sent_before <= 1
+
+    def _note_foreign_change(self, history: JobHistory) -> None:
+        if self._is_foreign(history) and not self.flink.is_silent and not self.flink.problem:
+            self.foreign_at_s = self.flink.now_s
+
+    def _is_foreign(self, history: JobHistory) -> bool:
+        """Whether what Flink is asked for comes from somebody else, as far as anybody can tell."""
+        flink = self.flink
+        in_flight = history.in_flight
+        sent = [in_flight.target] if in_flight else []
+        if history.job_id != flink.job_id:
+            own = [*sent, history.known_requested]
+            is_own = flink.holds_own_map or any(one == flink.asked for one in own)
+            return history.job_id is not None and not is_own
+        own = [*sent, *([in_flight.before] if in_flight else []), *history.late_targets, history.known_requested]
+        return flink.by_person and not any(one is not None and dict(one) == flink.asked for one in own)
+
+    # what must hold at the moment of a request
+
+    def check_request(self, entry: LogEntry, target: dict[str, int], number: int) -> None:
+        flink, limits, request = self.flink, self.limits, entry.action.request
+        now_s, before = flink.now_s, entry.case.history
+        assert request is not None
+        assert dict(request.target) == dict(target), "every request is in the log"
+        assert entry.answer == ""
+        assert number == self.log.lease, "one writer"
+        assert limits.mode in {Mode.AUTO, Mode.APPROVE}
+        assert not limits.in_blackout
+        assert not limits.is_held
+        assert flink.other_autoscaler is None
+        assert not flink.problem
+        assert set(target) == set(flink.asked), "Flink wants a bound for every vertex"
+        assert not self._is_foreign(before), "a foreign change is undone"
+        if before.in_flight is not None:  # only to take it back, after its time has passed
+            assert request.is_rollback
+            assert self.clock() >= before.in_flight.deadline_s
+        if request.is_rollback:
+            assert flink.asked == dict(request.before), "what is taken back is the last own request"
+            self.taken_back.append((now_s, dict(request.before)))
+            return
+        assert now_s - self.foreign_at_s >= limits.foreign_change_hold_s, "a foreign change is undone"
+        self._check_slots(dict(target))
+        sent_s = [at_s for at_s, _ in flink.sent]
+        assert sum(now_s - at_s < HOUR_S for at_s in sent_s) < limits.rescales_per_hour
+        assert sum(now_s - at_s < DAY_S for at_s in sent_s) < limits.rescales_per_day
+        assert not any(one == target and now_s - at_s < limits.block_s for at_s, one in self.taken_back)
+        running = {**flink.asked, **flink.look().running}
+        for vertex, pinned in limits.pin_of(target).items():
+            if vertex in target:
+                low, high = sorted((pinned, running[vertex]))
+                assert target[vertex] <= high
+                assert target[vertex] >= low or "d" in target  # two groups may not both have what is pinned
+        if limits.mode is Mode.APPROVE and entry.action.reason != "pin":
+            assert any(one.is_approved and one.is_about(flink.look(), target) for one in self.approvals)
+            assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
+
+    def _check_slots(self, target: dict[str, int]) -> None:
+        seen, limits = self.flink.look(), self.limits
+        now, after = seen.slots, seen.slots_of(target)
+        assert all(count <= seen.max_parallelism.get(vertex, count) for vertex, count in target.items())
+        assert after <= limits.slots_max or after < now
+        assert after >= min(limits.slots_min, now + limits.step_up_max_slots) or "d" in target
+        assert after - now <= limits.step_up_max_slots
+        assert now - after <= limits.step_down_max_slots or after == 1
+        if after > now:
+            assert seen.is_elastic or not self.flink.tells_free or after - now <= (seen.free_slots or 0)
+            assert after - now + (seen.cluster_slots_used or 0) <= limits.cluster_slots_max
+        if after < now:
+            assert limits.allows_falls
+            assert seen.is_elastic or seen.free_slots or (seen.free_slots == 0 and seen.is_elastic is False)
+
+    # what happens
+
+    @rule(
+        counts=COUNTS,
+        origin=st.sampled_from([Origin.PLAN, Origin.REACTIVE]),
+        objection=st.sampled_from(["", "", "", "", "stale_plan"]),
+        manner=st.sampled_from(["accept"] * 5 + MANNERS),
+        hours=st.sampled_from([0.0, 0.05, 0.05, 0.2, 1.1]),
+        effects=st.sampled_from([10**9] * 4 + list(range(13))),
+        count=st.integers(0, 4),
+    )
+    def a_job_needs_something_else(
+        self, counts: list[int], origin: Origin, objection: str, manner: str, hours: float, effects: int, count: int
+    ) -> None:
+        self.flink.advance(hours * HOUR_S)
+        self._want(counts, origin, objection)
+        self.flink.manner = manner
+        self.tick(effects)
+        self._go_on(count)
+
+    @rule(
+        counts=COUNTS, edge=st.integers(0, 5), event=st.sampled_from(EVENTS), effects=st.sampled_from([10**9] * 3 + [6])
+    )
+    def the_world_changes_while_a_controller_decides(
+        self, counts: list[int], edge: int, event: str, effects: int
+    ) -> None:
+        self.flink.advance(130.0)
+        self._want(counts, Origin.PLAN, "")
+        self.tick(effects, interrupt=(edge, lambda: self._change(event)))
+        self._go_on(2)
+
+    def _want(self, counts: list[int], origin: Origin, objection: str) -> None:
+        self.steps += 1
+        wanted = dict(zip(self.flink.vertices, counts, strict=False))
+        valid_until_s = self.clock() + 2 * HOUR_S
+        self.desired = Intention(wanted, origin, f"step-{self.steps}", "tested", valid_until_s, objection=objection)
+
+    def _go_on(self, count: int) -> None:
+        for _ in range(count):
+            self.flink.advance(TICK_S)
+            self.tick()
+
+    def _change(self, event: str) -> None:
+        limits = {"hold": {"is_held": True}, "off": {"mode": Mode.OFF}, "dry": {"mode": Mode.DRY_RUN}}
+        limits["blackout"] = {"in_blackout": True}
+        if event in limits:
+            self.limits = replace(self.limits, **limits[event])
+        elif event == "person":
+            self.flink.rescale_by_person([5, 5, 5])
+        elif event == "lease":
+            self.log.lease += 1
+        elif event == "other":
+            self.flink.other_autoscaler = "somebody's autoscaler"
+        elif self.desired is not None:
+            self._answer(is_approved=False)
+
+    @rule(counts=st.lists(st.integers(1, 4), min_size=3, max_size=3))
+    def several_ticks(self, counts: list[int]) -> None:
+        self._go_on(sum(counts))
+
+    @rule(hours=st.sampled_from([1.1, 5.0]), counts=COUNTS, manner=st.sampled_from(["accept", *MANNERS]))
+    def all_is_well_for_hours(self, hours: float, counts: list[int], manner: str) -> None:
+        self._heal()
+        self._go_on(1)  # what somebody else has changed is seen
+        self.flink.advance(hours * HOUR_S)
+        self._want(counts, Origin.REACTIVE, "")
+        self.flink.manner = manner
+        self._go_on(2)
+
+    @rule(number=st.sampled_from([-1, 0]))
+    def the_lease_moves(self, number: int) -> None:
+        sent = len(self.flink.sent)
+        self.log.lease += 1
+        self.tick(number=self.log.lease - 1)
+        assert len(self.flink.sent) == sent
+        self._go_on(number + 1)
+
+    @rule(seconds=st.sampled_from([30.0, 2 * HOUR_S]))
+    def the_clock_is_set_back(self, seconds: float) -> None:
+        self.behind_s += seconds
+        self._go_on(1)
+
+    @rule(counts=COUNTS)
+    def a_person_rescales(self, counts: list[int]) -> None:
+        self.flink.rescale_by_person(counts)
+        self._go_on(1)
+
+    @rule(
+        event=st.sampled_from(
+            ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
+        ),
+        graph=st.integers(0, 1),
+        count=st.integers(1, SLOTS),
+        others=st.integers(0, 3),
+        is_elastic=st.sampled_from([None, False, True]),
+    )
+    def the_cluster_changes(self, event: str, graph: int, count: int, others: int, is_elastic: bool | None) -> None:
+        flink = self.flink
+        if event == "fails":
+            flink.fail()
+        elif event == "recovers":
+            flink.recover()
+        elif event == "silent":
+            flink.is_silent = count > 4
+        elif event == "other":
+            flink.other_autoscaler = "somebody's autoscaler" if count > 4 else None
+        elif event == "redeployed":
+            self.jobs += 1
+            flink.redeploy(self.jobs, graph, min(count, 3))
+        elif event == "problem":
+            flink.problem = ["", "ambiguous_name", "unreadable_reply", "missing_requirement"][others]
+        elif event == "finished":
+            flink.finished = frozenset({"a"} if count > 4 else ())
+        elif event == "slots":
+            flink.slots, flink.others = max(count, 2), others
+        else:
+            flink.is_elastic, flink.tells_free = is_elastic, others > 0
+        self._go_on(1)
+
+    @rule(
+        mode=st.sampled_from([*Mode, Mode.AUTO, Mode.AUTO, Mode.APPROVE]),
+        in_blackout=st.sampled_from([False, False, True]),
+        is_held=st.sampled_from([False, False, True]),
+    )
+    def a_person_sets_permission(self, mode: Mode, in_blackout: bool, is_held: bool) -> None:
+        self.limits = replace(self.limits, mode=mode, in_blackout=in_blackout, is_held=is_held)
+        self._go_on(1)
+
+    @rule(
+        slots_max=st.sampled_from([4, SLOTS]),
+        slots_min=st.integers(1, 3),
+        down=st.sampled_from([1, 3, math.inf]),
+        allows_falls=st.booleans(),
+        pin=st.sampled_from([None, None, {"a": 3}, {"a": 2, "b": 4}]),
+        pin_all=st.sampled_from([None, None, None, 3]),
+        budget=st.sampled_from([5.0, math.inf]),
+    )
+    def a_person_sets_limits(
+        self,
+        slots_max: int,
+        slots_min: int,
+        down: float,
+        allows_falls: bool,
+        pin: dict[str, int] | None,
+        pin_all: int | None,
+        budget: float,
+    ) -> None:
+        self.limits = replace(
+            self.limits,
+            slots_max=slots_max,
+            slots_min=slots_min,
+            step_down_max_slots=down,
+            allows_falls=allows_falls,
+            pin=pin if pin is None or set(pin) <= set(self.flink.vertices) else None,
+            pin_all=pin_all,
+            cluster_slots_max=budget,
+        )
+        self._go_on(1)
+
+    @precondition(lambda self: self.desired is not None)
+    @rule(is_approved=st.sampled_from([True, True, False]))
+    def a_person_answers(self, is_approved: bool) -> None:
+        self._answer(is_approved=is_approved)
+        self._go_on(3)
+
+    def _answer(self, *, is_approved: bool) -> None:
+        """Say yes or no to the step as it would be shown now."""
+        assert self.desired is not None
+        wanted = {**self.desired.parallelism, **self.limits.pin_of(self.desired.parallelism)}
+        target = bound_target(wanted, self.flink.look(), self.limits)
+        now_s = self.clock()
+        before = dict(self.flink.asked)
+        said = StepApproval(self.desired.step_id, before, target, is_approved, now_s, now_s + HOUR_S)
+        self.approvals = (*self.approvals[-4:], said)
+
+    @rule(is_worse=st.sampled_from([None, True, False]))
+    def the_outcome_is_judged(self, is_worse: bool | None) -> None:
+        self.outcome = OutcomeCheck(is_worse, "measured")
+        self._go_on(1)
+
+    def _heal(self) -> None:
+        flink = self.flink
+        flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
+        flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
+        flink.problem, flink.finished = "", frozenset()
+        flink.recover()
+        self.limits, self.outcome = BASE, OutcomeCheck()
+
+    # what must hold
+
+    @invariant()
+    def every_decision_can_be_made_again(self) -> None:
+        for entry in self.log.entries[-2:]:
+            assert dump(reconcile(load(type(entry.case), dump(entry.case)))) == dump(entry.action)
+
+    @invariant()
+    def a_rescale_is_taken_back_once(self) -> None:
+        sent: set[str] = set()
+        for entry in self.log.entries:
+            request, is_withdrawn = entry.action.request, entry.answer.startswith("withdrawn")
+            if request is None or not entry.sends or (entry.answer and not is_withdrawn):
+                continue
+            if entry.action.verb is Verb.RESCALE:
+                (sent.discard if is_withdrawn else sent.add)(request.step_id)
+            elif entry.action.reason == "worse_than_before":
+                (sent.add if is_withdrawn else sent.remove)(request.step_id.removesuffix("-rollback"))
+
+    def teardown(self) -> None:
+        """Whatever has happened: when all is well again, what is wanted is reached in bounded time."""
+        self._heal()
+        flink = self.flink
+        for _ in range(int(1.5 * DAY_S / 600)):
+            wanted = WANTED[flink.graph]
+            self.desired = Intention(wanted, Origin.PLAN, "last", "wanted", self.clock() + HOUR_S)
+            self.tick()
+            flink.advance(600.0)
+        observed = flink.observe(JOB)
+        history = self.log.read_history(JOB)
+        assert history.in_flight is None
+        assert dict(observed.running) == bound_target(wanted, observed, BASE) == wanted
+
+
+def settings_of(examples: int) -> settings:
+    """Return how many transitions are tried."""
+    return settings(
+        max_examples=examples,
+        stateful_step_count=STEPS,
+        deadline=None,
+        phases=PHASES,
+        derandomize=examples <= 40,
+        suppress_health_check=list(HealthCheck),
+    )

@@ -1,0 +1,216 @@
+"""A model of the Flink Kubernetes operator and its API server, before the model of Flink."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from flink_model import LATE_S, FlinkModel
+
+from controller.control_job import Actuator, RequestUnknownError
+from controller.operator_actuator import OperatorActuator
+from controller.resource_directory import ResourceDirectory
+from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
+from include.kubernetes.overrides import OVERRIDES, read_overrides
+from include.settings.kubernetes import Kubernetes
+from models.control.state import ObservedJob
+
+NAME = "orders"
+AUTOSCALER = "job.autoscaler.enabled"
+
+
+@dataclass
+class OperatorModel(FlinkModel):
+    """A FlinkDeployment, the operator that carries its changes out, and Flink.
+
+    Attributes:
+        configuration: of the spec.
+        version, generation, dealt_with: of the resource, of its spec, and of what the operator has carried out.
+        reconciled: configuration that the operator has carried out last.
+        is_up: whether the operator works; what is written meanwhile waits.
+        is_ours: whether the map was last written by a controller.
+        late_patches: on their way: (arrives at, patch).
+    """
+
+    configuration: dict[str, str] = field(default_factory=lambda: {"jobmanager.scheduler": "adaptive"})
+    version: int = 1
+    generation: int = 1
+    dealt_with: int = 1
+    reconciled: dict[str, str] = field(default_factory=dict)
+    is_up: bool = True
+    is_ours: bool = False
+    submitted_at_s: float = 0.0
+    late_patches: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+
+    def open_actuator(self) -> Actuator:
+        api = ModelApi(self)
+        return OperatorActuator(ModelFlink(self), api, ResourceDirectory(api, Kubernetes()))
+
+    @property
+    def is_pending(self) -> bool:
+        return self.dealt_with != self.generation
+
+    @property
+    def map(self) -> dict[str, int]:
+        return {one: p for one, p in read_overrides(self.configuration).items() if one in self.requested}
+
+    @property
+    def asked(self) -> dict[str, int]:
+        return {**self.requested, **self.map} if self.is_pending else self.requested
+
+    @property
+    def holds_own_map(self) -> bool:
+        return self.is_ours and set(self.map) == set(self.vertices)
+
+    @property
+    def can_act(self) -> bool:
+        """Whether a change of the map would now be carried out in place, by nobody else's leave."""
+        is_adaptive = self.configuration["jobmanager.scheduler"] == "adaptive"
+        return is_adaptive and not self.is_pending and self.configuration.get(AUTOSCALER) != "true"
+
+    def read(self) -> dict[str, Any]:
+        reconciled = {"spec": {"flinkConfiguration": self.reconciled}}
+        return {
+            "kind": "FlinkDeployment",
+            "metadata": {
+                "name": NAME,
+                "namespace": "default",
+                "resourceVersion": str(self.version),
+                "generation": self.generation,
+            },
+            "spec": {"flinkVersion": "v2_1", "flinkConfiguration": dict(self.configuration)},
+            "status": {
+                "observedGeneration": self.dealt_with,
+                "jobStatus": {"jobId": self.job_id, "jobName": NAME, "state": self.state},
+                "reconciliationStatus": {"state": "DEPLOYED", "lastReconciledSpec": json.dumps(reconciled)},
+            },
+        }
+
+    def patch(self, patch: Mapping[str, Any]) -> dict[str, Any]:
+        manner, self.manner = self.manner, "accept"
+        if manner == "refuse":
+            raise ApiRefusedError(422, "not today")
+        if manner == "conflict":
+            self.version += 1  # the operator has written into the status
+        elif manner == "edit":
+            self.edit_map([5, 5, 5])
+        if patch["metadata"]["resourceVersion"] != str(self.version):
+            raise ApiConflictError(409, "the object has been modified")
+        self.sent.append((self.now_s, read_overrides(patch["spec"]["flinkConfiguration"])))
+        if manner == "lose":
+            raise ApiError("connection reset")
+        if manner == "late":
+            self.late_patches.append((self.now_s + LATE_S, dict(patch)))
+            raise ApiError("timed out")
+        self._merge(patch)
+        if manner == "ignore":
+            self.is_up = False
+        before = dict(self.running)
+        self._carry_out()
+        if manner == "half" and not self.is_pending and self.state == "RUNNING":
+            self.running = {vertex: (before[vertex] + count + 1) // 2 for vertex, count in self.running.items()}
+        if manner == "accept_silently":
+            raise ApiError("timed out")
+        return self.read()
+
+    def _merge(self, patch: Mapping[str, Any]) -> None:
+        changed = {**self.configuration, **patch["spec"]["flinkConfiguration"]}
+        assert changed != self.configuration, "the operator would not notice this patch"
+        self.by_person, self.is_ours = False, True
+        self._write(changed)
+
+    def _write(self, configuration: dict[str, str]) -> None:
+        if configuration != self.configuration:
+            self.configuration = configuration
+            self.version, self.generation = self.version + 1, self.generation + 1
+
+    def _carry_out(self) -> None:
+        """Let the operator deal with what is written."""
+        if not self.is_up or not self.is_pending:
+            return
+        by_person = self.by_person
+        changed = self.configuration.get(OVERRIDES) != self.reconciled.get(OVERRIDES)
+        self.reconciled, self.dealt_with = dict(self.configuration), self.generation
+        self.version += 1
+        if changed:
+            self._ask({**self.requested, **self.map}, fills=True)
+        self.by_person = by_person
+
+    def advance(self, seconds: float) -> None:
+        super().advance(seconds)
+        for at_s, patch in [one for one in self.late_patches if one[0] <= self.now_s]:
+            self.late_patches.remove((at_s, patch))
+            if patch["metadata"]["resourceVersion"] == str(self.version):
+                self._merge(patch)
+        self._carry_out()
+
+    def edit_map(self, counts: list[int]) -> None:
+        """Let a person write the map."""
+        text = ",".join(f"{one}:{count}" for one, count in zip(self.vertices, counts, strict=False))
+        if text != self.configuration.get(OVERRIDES):
+            self.by_person, self.is_ours = True, False
+        self._write({**self.configuration, OVERRIDES: text})
+        self._carry_out()
+
+    def rescale_by_person(self, counts: list[int]) -> None:
+        if sum(counts) % 2:
+            super().rescale_by_person(counts)
+        else:
+            self.edit_map(counts)
+
+    def redeploy(self, number: int, graph: int, parallelism: int) -> None:
+        """Give Flink the job again: its map is lost (FLINK-38770), or a person has taken it away."""
+        job_id, is_same = self.job_id, graph == self.graph and number % 2
+        super().redeploy(number, graph, parallelism)
+        if is_same:
+            self.job_id = job_id
+        if parallelism == 3:
+            self.configuration.pop(OVERRIDES, None)
+            self.is_ours = False
+        self.submitted_at_s = self.now_s
+        self.generation += parallelism == 3
+        self.version, self.dealt_with, self.reconciled = self.version + 1, self.generation, dict(self.configuration)
+
+    def change(self, key: str, value: str, *, is_up: bool) -> None:
+        """Let a person change another key of the spec, and the operator come or go."""
+        self.is_up = is_up
+        self._write({**self.configuration, key: value})
+        self._carry_out()
+
+
+@dataclass
+class ModelFlink:
+    """What Flink's own REST API tells."""
+
+    model: OperatorModel
+
+    def observe(self, job: str) -> ObservedJob:
+        from dataclasses import replace
+
+        return replace(self.model.observe(job), submitted_at_s=self.model.submitted_at_s)
+
+    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
+        return {job: self.observe(job) for job in jobs}
+
+    def read_scheduler(self) -> str:
+        return "adaptive"
+
+
+@dataclass
+class ModelApi:
+    """The API server."""
+
+    model: OperatorModel
+
+    def list_resources(self, kind: str) -> list[Mapping[str, Any]]:
+        if self.model.is_silent:
+            raise ApiError("no reply")
+        return [self.model.read()]
+
+    def read_resource(self, kind: str, name: str) -> Mapping[str, Any] | None:
+        return self.list_resources(kind)[0]
+
+    def patch_resource(self, kind: str, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.model.patch(patch)

@@ -1,0 +1,124 @@
+"""Every policy on the same load twice: from raw replies through the pipeline's code, and in a replay.
+
+The two have nothing in common but the policy: the job is simulated by ``models/simulation`` here and by
+``models/evaluation`` there, its windows are made from Flink's replies here and by the replay's recorder there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from planned_pipeline import PlanInputs, Planning
+from simulated_pipeline import CLUSTER, WINDOW_S, Decided, Pipeline, SimulatedJob
+
+from include.policy_catalogue import Decides, catalogue
+from include.settings import Cluster, Settings
+from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
+from models.evaluation.conditions import Conditions, Disturbances
+from models.evaluation.drivers import Driver
+from models.evaluation.replay_run import ReplayRun
+from models.evaluation.tick_snapshot import TickSnapshot
+from models.evaluation.workload import Workload
+from models.simulation.spec import JobSpec, OperatorSpec
+
+START_S = 1_709_510_400 + 3600  # Monday 2024-03-04 01:00 UTC
+HOURS = 5
+STEPS = 30  # of the replay in a window
+JOB = "branches-0"  # a replay adds the seed to the name of a job; both names draw the same random numbers
+SPEC = JobSpec(
+    f"{CLUSTER}/branches",
+    (
+        OperatorSpec("in", (), 4000.0, contention=0.0),
+        OperatorSpec("a", ("in",), 180.0, contention=0.03, selectivity=1.5),
+        OperatorSpec("b", ("in",), 90.0, contention=0.01, selectivity=0.2),
+        OperatorSpec("join", ("a", "b"), 250.0, contention=0.02, selectivity=0.1),
+        OperatorSpec("out", ("join",), 60.0, contention=0.0, selectivity=0.0),
+    ),
+    slots_max=32,
+    capacity_noise=0.0,
+    fetch_delay_s=0.0,
+    failures_per_week=0.0,
+)
+QUIET = Disturbances(rescale_downtime_s=(45.0, 45.0), failures_per_day=0, measurement_noise=0.0, capacity_noise=0.0)
+CONDITIONS = Conditions(disturbances=QUIET)
+REACTS = sorted(name for name, entry in catalogue().items() if entry.decides is Decides.REACTS)
+
+
+def rates() -> np.ndarray:
+    """Return (W,) records/s: a wave, a jump and a fall, constant within each window."""
+    window = np.arange(HOURS * 3600 // WINDOW_S)
+    load = 500.0 + 230.0 * np.sin(2 * np.pi * window / 60)
+    load[12:24] *= 1.9
+    return load
+
+
+def settings_for(name: str) -> Settings:
+    base = Settings()
+    planner = base.planner.model_copy(update={"policies": {f"{CLUSTER}/{JOB}": name}})
+    return base.model_copy(update={"planner": planner, "clusters": {CLUSTER: Cluster(slots_max=SPEC.slots_max)}})
+
+
+@dataclass
+class Recorded:
+    """Passes a driver's decisions on and keeps what was running at each tick."""
+
+    driver: Driver[Any]
+    plans: bool
+    running: list[Decided] = field(default_factory=list)
+    inputs: dict[int, PlanInputs] = field(default_factory=dict)
+
+    def first_memory(self) -> Any:
+        return self.driver.first_memory()
+
+    def tick(self, snapshot: TickSnapshot, memory: Any) -> tuple[Mapping[str, int] | None, Any]:
+        if self.plans and snapshot.plan_due:
+            models, forecast = snapshot.models, snapshot.forecast
+            self.inputs[snapshot.now_s] = PlanInputs(models, forecast, snapshot.trained_s, snapshot.ingested_s)
+        self.running.append(Decided(snapshot.now_s, tuple(snapshot.running.values())))
+        return self.driver.tick(snapshot, memory)
+
+
+def replay(name: str) -> tuple[list[Decided], tuple[int, ...], dict[int, PlanInputs]]:
+    """Return the changes that a replay made, the parallelism that it began with, and what was known at its plans."""
+    load = np.repeat(rates(), STEPS)[:, None]
+    workload = Workload(SPEC, START_S, 10, load)
+    (candidate,) = build_candidates([name], workload, CONDITIONS)
+    recorded = Recorded(candidate.driver, name not in REACTS)
+    ReplayRun(workload, [CandidatePolicy(name, recorded)], [0], CONDITIONS).run()
+    seen = recorded.running
+    changes = [
+        Decided(before.at_s, after.parallelism)
+        for before, after in pairwise(seen)
+        if before.parallelism != after.parallelism
+    ]
+    return changes, seen[0].parallelism, recorded.inputs
+
+
+def pipeline(name: str, first: tuple[int, ...], inputs: Mapping[int, PlanInputs]) -> list[Decided]:
+    """Return the changes that the controller asked for.
+
+    Models and forecasts are those of the replay, in which they come from the same functions as in the stages.
+    """
+    job = SimulatedJob(replace(SPEC, name=JOB), np.array(first), START_S)
+    run = Pipeline(job, settings_for(name), cooldown_s=CONDITIONS.limits.cooldown_s)
+    planning = Planning(run, name, catalogue()[name].learns_nightly)
+    load = rates()
+    for rate in load:
+        now_s = run.run_window(np.array([rate, *np.zeros(len(first) - 1)]))
+        if now_s < START_S + WINDOW_S * (len(load) - 1):  # of the last change a replay shows nothing
+            if now_s in inputs:
+                planning.make(now_s, inputs[now_s])
+            run.evaluate(now_s, plan=planning.plan, plan_memory=planning.left)
+    return run.decided
+
+
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_a_policy_decides_the_same(name: str) -> None:
+    wanted, first, inputs = replay(name)
+    assert pipeline(name, first, inputs) == wanted
+    assert wanted or name == "static"
