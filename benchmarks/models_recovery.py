@@ -190,11 +190,12 @@ def _event(
         return None  # not caught up at the first poll: too few to matter, and the polls between are not kept
     need = fleet.network.gain[job] @ _at_sources(fleet, sources, 0.5 * (load + after))
     capacity = np.array([_at(curves, operator, restart.after[operator]) for operator in range(len(need))])
-    busy = polls.busy[back + 1 : back + 1 + POLLS_AROUND, job].max(axis=1)
-    emit = polls.out_per_s[back + 1 : back + 1 + POLLS_AROUND, job][:, sources].sum(axis=1)
+    last = back + POLLS_AROUND
+    busy_s = (polls.busy_s[last, job] - polls.busy_s[back, job]).max()
+    emit = (polls.records_out[last, job, sources] - polls.records_out[back, job, sources]).sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         headroom = np.where(need > 0, capacity / need, np.inf)
-        sustained_after = float(np.mean(emit / busy))
+        sustained_after = float(emit / busy_s)
     highest = float(np.min(headroom[fleet.present[job]]))
     return {
         "job": job,

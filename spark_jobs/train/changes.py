@@ -69,10 +69,10 @@ def _capacities(new: FleetBundle, champion: FleetBundle) -> str:
     change = np.array([ours[key] / theirs[key] - 1.0 for key in common])
     most = int(np.argmax(np.abs(change)))
     _, job, operator, parallelism = common[most]
-    added = len(ours.keys() - theirs.keys())
     return (
         f"Capacities where both observed: {np.median(np.abs(change)):.1%} apart in the median, most at "
-        f"{job}/{operator} with {parallelism} subtasks ({change[most]:+.1%}); {added} points are new."
+        f"{job}/{operator} with {parallelism} subtasks ({change[most]:+.1%}); "
+        f"{len(ours.keys() - theirs.keys())} points are new."
     )
 
 

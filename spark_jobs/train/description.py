@@ -63,9 +63,10 @@ those before it, {_percent(measured.get("recovery_coverage_80", float("nan")))} 
 {_percent(measured["coverage_80_all"])}, that of 95% {_percent(measured["coverage_95_all"])} (`{COVERAGE_PLOT}`).
 
 **Plots and tables** are under Artifacts: `{CAPACITY_PLOT}` (curves with bands and what was seen), `{RECOVERY_PLOT}`
-(predicted against seen), `{LATENCY_PLOT}` (latency over utilisation), `{FORECAST_PLOT}` (the forecast's methods, once
-there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}` (the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for
-each operator), `{PRIOR_TABLE}` (what operators of one kind share).
+(predicted against seen), `{LATENCY_PLOT}` (latency over utilisation),
+`{FORECAST_PLOT}` (the forecast's methods, once there are forecasts), `{GATE_PLOT}` and `{GATE_TABLE}`
+(the gate's criteria, by the hour), `{OPERATOR_TABLE}` (a row for each operator),
+`{PRIOR_TABLE}` (what operators of one kind share).
 """
 
 

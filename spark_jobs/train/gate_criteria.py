@@ -73,7 +73,7 @@ def list_criteria(
             )
         )
     found += [
-        _coverage(name, _of_band(level), held, against, column=inside, level=level, has_champion=has_champion)
+        _coverage(held, against, name, inside, level, has_champion=has_champion)
         for name, inside, level in zip(("coverage", "coverage_95"), INSIDE, LEVELS, strict=True)
     ]
     found.append(
@@ -86,8 +86,8 @@ def list_criteria(
             against=against,
         )
     )
-    interval = "distance of the coverage of recovery's 80% interval from 80%"
-    found.append(_coverage("recovery_coverage", interval, forward.recovery, against, has_champion=has_champion))
+    recovery = forward.recovery
+    found.append(_coverage(recovery, against, "recovery_coverage", INSIDE[0], LEVELS[0], has_champion=has_champion))
     found.append(
         compare(
             "latency",
@@ -105,24 +105,15 @@ def _floats(rows: pd.DataFrame, column: str) -> Floats:
     return rows[column].to_numpy(float) if column in rows else np.full(len(rows), np.nan)
 
 
-def _of_band(level: float) -> str:
-    return f"distance of the coverage of the {level:.0%} band from {level:.0%}"
-
-
 def _coverage(
-    name: str,
-    meaning: str,
-    held: pd.DataFrame,
-    against: str,
-    *,
-    column: str = "inside",
-    level: float = LEVELS[0],
-    has_champion: bool,
+    held: pd.DataFrame, against: str, name: str, column: str, level: float, *, has_champion: bool
 ) -> Criterion:
-    """Compare how far the share of rows inside an interval is from the share that it promises."""
+    """Compare how far the share of windows inside a band is from the share that it promises."""
     inside, reference = _floats(held, column), _floats(held, f"champion_{column}")
     both = np.isfinite(inside) & np.isfinite(reference) if has_champion else np.isfinite(inside)
     count = int(both.sum()) if has_champion else 0
+    band = "recovery's 80% interval" if name == "recovery_coverage" else f"the {level:.0%} band"
+    meaning = f"distance of the coverage of {band} from {level:.0%}"
     off = abs(float(inside[both].mean()) - level) if both.any() else float("nan")
     other = abs(float(reference[both].mean()) - level) if count else float("nan")
     chance = 2.0 * np.sqrt(level * (1.0 - level) / count) if count else 0.0

@@ -14,10 +14,10 @@ JOB_ID = "a" * 32
 VECTOR = "ARRAY<STRUCT<vertex_id: STRING, parallelism: INT, operator: STRING>>"
 EVENTS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, started_at TIMESTAMP,
     running_at TIMESTAMP, ended_at TIMESTAMP, is_open BOOLEAN, detected_at TIMESTAMP, kind STRING, cause STRING,
-    vector_before {VECTOR}, vector_after {VECTOR}, checkpoint_at TIMESTAMP, state_size_bytes DOUBLE,
+    cause_kind STRING, vector_before {VECTOR}, vector_after {VECTOR}, checkpoint_at TIMESTAMP, state_size_bytes DOUBLE,
     next_started_at TIMESTAMP, flink_trigger STRING"""
 SOURCES = """cluster STRING, job STRING, job_id STRING, operator STRING, window_s INT, observed_at TIMESTAMP,
-    since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE"""
+    since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE, out_total DOUBLE, pending DOUBLE"""
 
 
 def at(second):
@@ -28,14 +28,26 @@ def failure(job, started, running):
     vector = [("1", 2, "src")]
     return (
         *("c", job, JOB_ID, JOB_ID, at(started), at(running), at(running), False, at(running)),
-        *("restart", "lost", vector, vector, None, None, None, None),
+        *("restart", "lost", "job_failure", vector, vector, None, None, None, None),
     )
 
 
 def samples(job, seconds, lags):
     before = [None, *seconds[:-1]]
     return [
-        ("c", job, JOB_ID, "src", 60, at(second), None if last is None else float(second - last), lag, 100.0)
+        (
+            "c",
+            job,
+            JOB_ID,
+            "src",
+            60,
+            at(second),
+            None if last is None else float(second - last),
+            lag,
+            100.0,
+            None,
+            None,
+        )
         for second, last, lag in zip(seconds, before, lags, strict=True)
     ]
 
