@@ -15,7 +15,7 @@ from waiting import wait_until
 from cli.local_flink.build import ENTRY_CLASS, build_job
 from cli.local_flink.cluster import LocalCluster
 from cli.local_flink.load import LoadOptions, daily_trace, write_trace
-from controller.control_job import Controller
+from controller.control_job import Controller, RequestUnknownError
 from controller.control_log import LogEntry
 from controller.flink_actuator import FlinkActuator
 from controller.operator_actuator import OperatorActuator
@@ -103,7 +103,10 @@ class OperatorWorld:
 
 
 def is_settled(world: OperatorWorld, actuator: Any) -> bool:
-    observed = actuator.observe(JOB)
+    try:
+        observed = actuator.observe(JOB)
+    except RequestUnknownError:  # Flink does not tell of a job that it is still preparing
+        return False
     return bool(observed.running) and observed.runs_at(observed.requested) and observed.obstacle in {"", "not_in_place"}
 
 

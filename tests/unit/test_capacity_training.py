@@ -8,7 +8,8 @@ from models.bundle import FleetBundle
 from models.capacity.interval_calibration import Place
 from spark_jobs.train.build_bundle import assemble
 from spark_jobs.train.fits import CAPACITY_COLUMNS, batches, capacity_rows
-from spark_jobs.train.holdout_scores import capacity_at, recovery_errors
+from spark_jobs.train.holdout_scores import capacity_at
+from spark_jobs.train.recovery_scores import recovery_errors
 from spark_jobs.train.training_plots import capacity_figure, operator_table, recovery_figure
 
 KEYS = ["cluster", "job", "operator"]
@@ -36,6 +37,7 @@ def events() -> pd.DataFrame:
     return pd.DataFrame({
         "cluster": "eu", "job": ["orders"] * 4 + ["gone"],
         "kind": ["rescale", "rescale", "restart", "rescale", "rescale"],
+        "cause_kind": ["rescale", "rescale", "job_failure", "rescale", "rescale"], "state_size_bytes": 1e6,
         "started_at": pd.date_range("2026-01-01", periods=5, tz="UTC"), "downtime_s": [20.0, 22, 80, 18, 500],
         "checkpoint_age_s": [10.0, np.nan, 12, 8, 10],
     })  # fmt: skip
@@ -150,7 +152,7 @@ def test_pictures_and_table_are_made_even_of_nothing(rows: pd.DataFrame) -> None
         "orders\nsink",
     ]
     assert len(capacity_figure(FleetBundle.from_models("v0", {})).axes) == 6
-    none = pd.DataFrame({"kind": [], "seen_s": [], "predicted_s": [], "resolution_s": []})
+    none = pd.DataFrame(columns=["kind", "seen_s", "predicted_s", "resolution_s", "factor_80", "sd_log"], dtype=float)
     assert recovery_figure(none).axes[0].get_xlabel().startswith("measured recovery")
     known = pd.DataFrame(bundle.operators(), columns=KEYS).assign(
         selectivity=1.0, slope_per_s=1.0, length_scale=1.0, noise_share=0.1, idle=False, at_bound=False
