@@ -1,7 +1,7 @@
 """End-to-end latency from Flink's latency markers, as the REST API shows them.
 
 With ``metrics.latency.interval`` set, sources send markers through the job, and every operator keeps quantiles of the
-time that they took; these are metrics of the job, named
+time that they took; Flink lists them among the metrics of the operator's vertex, named
 ``latency.[source_id.<id>.]operator_id.<id>.operator_subtask_index.<n>.latency_p95``.
 """
 
@@ -18,7 +18,7 @@ MOST_NAMES = 400
 
 
 def find_p95_names(names: Iterable[str]) -> list[list[str]]:
-    """Return the names of 95th percentiles among a job's metrics, in lists of one request each; at most 400."""
+    """Return the names of 95th percentiles among a vertex's metrics, in lists of one request each; at most 400."""
     found = sorted(name for name in names if _P95.fullmatch(name))[:MOST_NAMES]
     return [found[at : at + NAMES_AT_ONCE] for at in range(0, len(found), NAMES_AT_ONCE)]
 

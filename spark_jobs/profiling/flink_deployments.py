@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,11 +164,8 @@ class FlinkDeployments:
 
     def _latency(self, job_id: str) -> tuple[float, Latency]:
         """Return a latency in ms and what it is of; NaN when neither markers nor a backlog are shown."""
-        listed = self._client.transport.get_json(f"{endpoints.job_path(job_id)}/metrics")
-        markers: dict[str, str] = {}
-        for names in find_p95_names(str(one.get("id")) for one in listed):
-            markers |= self._client.job_metrics(job_id, names)
-        end_to_end = mean_of_slowest_ms(markers)
+        vertices = [str(one["id"]) for one in self._client.job(job_id)["vertices"]]
+        end_to_end = mean_of_slowest_ms({name: text for one in vertices for name, text in self._markers(job_id, one)})
         if math.isfinite(end_to_end):
             return end_to_end, Latency.END_TO_END
         ages = [0.0]
@@ -177,6 +174,14 @@ class FlinkDeployments:
             rate = self._source_sum(job_id, source, "numRecordsOutPerSecond")
             ages.append(1000.0 * pending / rate if rate > 0 else math.nan)
         return max(ages) if not any(map(math.isnan, ages)) else math.nan, Latency.BACKLOG_AGE
+
+    def _markers(self, job_id: str, vertex_id: str) -> Iterator[tuple[str, str]]:
+        """Yield name and value of a vertex's marker quantiles; each is of one subtask, so any aggregate is its value."""
+        get = self._client.transport.get_json
+        listed = get(endpoints.vertex_metric_names_path(job_id, vertex_id))
+        for names in find_p95_names(str(one.get("id")) for one in listed):
+            for one in get(endpoints.vertex_metrics_path(job_id, vertex_id, names)):
+                yield one["id"], str(one["max"])
 
     def _source_sum(self, job_id: str, vertex_id: str, metric: str) -> float:
         """Return a metric summed over a source's subtasks; NaN where it is not shown."""
