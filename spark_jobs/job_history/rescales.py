@@ -23,7 +23,7 @@ _LOAD_WINDOWS = 2
 # A job that came to run this shortly before its first reply started then.
 _FRESH_START_S = 60
 # Windows after a job runs again over which the load is averaged; the first difference of its counters needs a second.
-_LOAD_AFTER_WINDOWS = 3
+_LOAD_AFTER_WINDOWS = 2
 _EFFECTS = ("caught_up_at", "unseen_s", "emitted_records", "pending_records", "load_per_s", "load_after_per_s")
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 

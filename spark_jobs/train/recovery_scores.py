@@ -54,6 +54,8 @@ def predict_recoveries(
 def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
     before, after = (rows[name].to_numpy(float) for name in ("load_per_s", "load_after_per_s"))
     after = np.where(np.isfinite(after), after, before)
+    # The load of the time between the stop and the end of the catch-up lies between those before and after.
+    loads = np.where(np.isfinite(before), 0.5 * (before + after), after)
     names = {
         "shown_s": "catch_up_s",
         "unseen_s": "unseen_s",
@@ -62,12 +64,10 @@ def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: flo
     }
     catch_up_s, resolution_s = find_catch_up_s(
         **{key: rows[name].to_numpy(float) for key, name in names.items()},
-        load_per_s=after,
+        load_per_s=loads,
         capacity_per_s=rows["capacity_after_per_s"].to_numpy(float),
         caught_up_lag_s=caught_up_lag_s,
     )
-    # The load of the time between the stop and the end of the catch-up lies between those before and after.
-    loads = np.where(np.isfinite(before), 0.5 * (before + after), after)
     found = [
         _predict(bundle, row, load, caught_up_lag_s) for row, load in zip(rows.to_dict("records"), loads, strict=True)
     ]
