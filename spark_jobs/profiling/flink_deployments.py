@@ -176,7 +176,7 @@ class FlinkDeployments:
         return max(ages) if not any(map(math.isnan, ages)) else math.nan, Latency.BACKLOG_AGE
 
     def _markers(self, job_id: str, vertex_id: str) -> Iterator[tuple[str, str]]:
-        """Yield name and value of a vertex's marker quantiles; each is of one subtask, so any aggregate is its value."""
+        """Yield name and value of a vertex's marker quantiles; each is of one subtask, so its maximum is its value."""
         get = self._client.transport.get_json
         listed = get(endpoints.vertex_metric_names_path(job_id, vertex_id))
         for names in find_p95_names(str(one.get("id")) for one in listed):
