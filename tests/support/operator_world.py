@@ -103,15 +103,18 @@ class OperatorWorld:
 
 
 def is_settled(world: OperatorWorld, actuator: Any) -> bool:
-    try:
-        observed = actuator.observe(JOB)
-    except RequestUnknownError:  # Flink does not tell of a job that it is still preparing
-        return False
+    observed = actuator.observe(JOB)
     return bool(observed.running) and observed.runs_at(observed.requested) and observed.obstacle in {"", "not_in_place"}
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, world: OperatorWorld | None = None) -> None:
-    if not wait_until(condition, seconds):
+    def is_met() -> bool:
+        try:
+            return condition()
+        except RequestUnknownError:  # Flink tells nothing of a job that it is still preparing
+            return False
+
+    if not wait_until(is_met, seconds):
         tail = world.operator_log.read_text()[-4000:] if world else ""
         raise AssertionError(f"not within {seconds:g} s\n{tail}")
 
