@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.arrays import Floats
@@ -63,6 +63,7 @@ def test_hidden_points_tell_where_they_were() -> None:
     assert (np.abs(found.left_out[0, [1, 3, 4]]) < 2).all()
 
 
+@settings(deadline=None)
 @given(scale=st.floats(1e-3, 1e6))
 def test_the_unit_of_rates_does_not_matter(scale: float) -> None:
     at = [1, 3, 6, 9]
