@@ -21,7 +21,7 @@ from models.simulation.rest.lines import LineWriter
 from models.simulation.samples import SampleRecorder
 from models.simulation.spec import JobSpec
 from models.simulation.state import FleetState, Restart, RestartKind, begin_restart
-from models.simulation.step import advance, work_until
+from models.simulation.step import advance
 
 CLUSTER = "sim"
 WINDOW_S, POLL_S, STEP_S = 300, 60, 10
@@ -47,7 +47,6 @@ class SimulatedJob:
     downtime_s: float = 45.0
     shows_backlog: bool = True
     restarts: list[Restart] = field(default_factory=list)
-    asked: Ints | None = None
 
     def __post_init__(self) -> None:
         self.fleet = pack([self.spec])
@@ -56,7 +55,6 @@ class SimulatedJob:
     def run_window(self, rates_per_s: Floats) -> list[RawRecord]:
         """Run one window at rates (O,), 0 for operators that are no sources; return the replies of its polls."""
         recorder = SampleRecorder(self.fleet, WINDOW_S // POLL_S)
-        self._begin_asked(rates_per_s)
         for step in range(WINDOW_S // STEP_S):
             began = self.state.time_s
             flow = advance(self.fleet, self.state, rates_per_s[None], np.ones(self.fleet.shape), float(STEP_S))
@@ -70,19 +68,11 @@ class SimulatedJob:
 
     def rescale(self, target: Ints) -> None:
         """Stop the job with a savepoint and bring it back with another parallelism, (O,)."""
-        self.asked = target
-
-    def _begin_asked(self, rates_per_s: Floats) -> None:
-        """Begin the rescale that was asked for: until the request arrives the job works at the new window's rates."""
-        target, self.asked = self.asked, None
-        if target is None:
-            return
-        at_s = self.state.time_s + LATE_S
-        work_until(self.fleet, self.state, {0: at_s}, rates_per_s[None], np.ones(self.fleet.shape))
-        made = begin_restart(self.fleet, self.state, 0, RestartKind.RESCALE, at_s=at_s, target=target, noise=0.0)
-        until_s = at_s + self.downtime_s
+        now_s = self.state.time_s  # as in a replay, it stands still from the decision on; Flink tells of it later
+        made = begin_restart(self.fleet, self.state, 0, RestartKind.RESCALE, at_s=now_s, target=target, noise=0.0)
+        until_s = now_s + self.downtime_s
         self.state.down_until[0], self.state.trigger_next[0] = until_s, until_s + self.fleet.interval_s[0]
-        self.restarts.append(replace(made, down_until_s=until_s))
+        self.restarts.append(replace(made, down_from_s=now_s + LATE_S, down_until_s=until_s + LATE_S))
 
     def _read(self, line: str) -> RawRecord:
         record = RawRecord(**json.loads(line))
