@@ -84,7 +84,12 @@ def check_intention(case: Case) -> Action | None:
 def check_obstacle(case: Case) -> Action | None:
     """Refuse what cannot be carried out now, or not in the way that is allowed."""
     observed = case.observed
-    return Action(Verb.REFUSE, observed.obstacle, observed.obstacle_detail) if observed.obstacle else None
+    if observed.obstacle:
+        return Action(Verb.REFUSE, observed.obstacle, observed.obstacle_detail)
+    if observed.upgrade_reason and case.history.lost is not None:
+        detail = "Flink lost at its last submission what the resource holds; another upgrade would lose it as well"
+        return Action(Verb.REFUSE, "upgrade_loses_map", f"{detail}: {observed.upgrade_reason}")
+    return None
 
 
 def check_slots(case: Case) -> Action | None:
