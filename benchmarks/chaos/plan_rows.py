@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.chaos.run_settings import CLUSTER
+from benchmarks.chaos.run_settings import CLUSTER, PLANNED_BY
 from include.lake_table import LakeTable, date_of, timestamp_of
 from include.tables import PLANS
 
@@ -54,7 +54,7 @@ def plan_step(
         "slots": max(target.values()),
         "expected_recovery_s": 5.0,
         "reason": "planned by the fault harness",
-        "policy": "static",
+        "policy": PLANNED_BY,
         "observations_until": now,
         "code_version": "chaos",
         "settings": "{}",

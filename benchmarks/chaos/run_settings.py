@@ -11,6 +11,7 @@ from include.atomic_write import replace_atomically
 from include.settings import SETTINGS_FILE_VARIABLE
 
 CLUSTER = "chaos"
+PLANNED_BY = "need_vector"  # a policy that decides with plans: its steps go out as they were planned
 TICK_S, EVALUATE_S = 2, 4
 CONFIRM_S = 18.0
 HOLD_S = 20.0  # after a person's change
@@ -114,6 +115,6 @@ class RunSettings:
             evaluate_s=EVALUATE_S,
             confirm_s=CONFIRM_S,
             hold_h=HOLD_S / 3600,
-            policies="\n".join(f'"{CLUSTER}/{job}" = "static"' for job in self._planned),
+            policies="\n".join(f'"{CLUSTER}/{job}" = "{PLANNED_BY}"' for job in self._planned),
         )
         return text + "".join(f'\n[limits.jobs."{CLUSTER}/{job}"]\nis_held = true\n' for job in sorted(self._held))
