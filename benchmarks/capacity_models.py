@@ -168,7 +168,8 @@ def learn_half_widths(model: Model, windows: Windows, is_ahead: np.ndarray, top:
     """
     if not is_calibrated():
         return np.tile(NORMAL_Z, (3, 1))
-    from models.capacity.interval_calibration import Z, learn_scales
+    from models.capacity.interval_calibration import learn_scales
+    from models.conformal import Z
 
     ahead = _thin_out(windows.take(is_ahead))
     said = predict(fit_model(windows.take(~is_ahead), top), ahead.owner, ahead.parallelism)

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from models.arrays import Floats, Ints
-from models.capacity.interval_calibration import LEVELS, Place, find_places, find_places_of
+from models.capacity.interval_calibration import Place, find_places, find_places_of
+from models.conformal import LEVELS
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
 
 JobKey = tuple[str, str]

@@ -11,16 +11,14 @@ and their quantile over past events times s is half an interval (split conformal
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from models.arrays import Floats
+from models.conformal import LEVELS, conformal_rank
 
 DOWNTIME_SD = 0.08
 LOAD_SD = 0.05
-LEVELS = (0.8, 0.95)
-_NORMAL = (1.2816, 1.96)
+_NORMAL = (1.2816, 1.96)  # half-widths of LEVELS, in standard deviations
 LEAST_EVENTS = 20
 """With fewer past events the factors are those of a normal distribution."""
 RECENT_EVENTS = 200
@@ -43,22 +41,26 @@ def standardise_errors(seen_s: Floats, predicted_s: Floats, scale: Floats) -> Fl
 
 
 def find_factors(errors: Floats) -> tuple[float, float]:
-    """Return the factors of LEVELS from standardised errors (n,): the ceil((n + 1) level)-th smallest."""
-    known = np.sort(errors[np.isfinite(errors)])
-    if len(known) < LEAST_EVENTS:
-        return _NORMAL
-    ranks = (min(len(known), math.ceil((len(known) + 1) * level)) - 1 for level in LEVELS)
-    low, high = (float(known[rank]) for rank in ranks)
+    """Return the factors of LEVELS from standardised errors (n,), NaN where one is not known."""
+    low, high = _factors_of(errors[None])[0].tolist()
     return low, high
 
 
-def is_inside_ahead(errors: Floats, level: int) -> Floats:
-    """Return (n,) 1 where an event in order of time lies inside the interval from the events before it, 0 outside.
+def is_inside_ahead(errors: Floats) -> Floats:
+    """Return (n, levels) 1 where an event in order of time lies inside the interval from those before it, 0 outside.
 
-    NaN where an error is not known.  ``level`` is a place in LEVELS.
+    NaN where an error is not known.
     """
-    inside = np.full(len(errors), np.nan)
-    for place in range(len(errors)):
-        if np.isfinite(errors[place]):
-            inside[place] = float(errors[place] <= find_factors(errors[max(0, place - RECENT_EVENTS) : place])[level])
-    return inside
+    padded = np.concatenate([np.full(RECENT_EVENTS, np.nan), errors])
+    before = np.lib.stride_tricks.sliding_window_view(padded, RECENT_EVENTS)[: len(errors)]
+    return np.where(np.isfinite(errors)[:, None], errors[:, None] <= _factors_of(before), np.nan)
+
+
+def _factors_of(errors: Floats) -> Floats:
+    """Return (m, levels) factors from m rows of standardised errors, (m, n)."""
+    ordered, count = np.sort(errors, axis=1), np.isfinite(errors).sum(axis=1)
+    found = np.tile(_NORMAL, (len(errors), 1))
+    enough = np.flatnonzero(count >= LEAST_EVENTS)
+    for column, level in enumerate(LEVELS):
+        found[enough, column] = ordered[enough, conformal_rank(count[enough], level)]
+    return found

@@ -18,10 +18,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from models.arrays import Bools, Floats, Ints
+from models.conformal import LEVELS, Z, conformal_rank
 
-LEVELS: Final = (0.8, 0.95)
-Z: Final = np.array([ndtri(0.5 + 0.5 * level) for level in LEVELS])
-"""(2,) half-widths of a normal distribution's intervals, in standard deviations."""
 PRIOR_RESIDUALS: Final = 20
 _SCALE_LIMITS: Final = (0.25, 8.0)
 
@@ -65,8 +63,7 @@ def learn_scales(forward: Floats, forward_place: Ints, left_out: Floats, left_ou
         usual = np.quantile(np.concatenate([prior, ndtri(0.5 + 0.5 * middles)]), middles)
         pooled = np.sort(np.concatenate([mine, usual]))
         for column, level in enumerate(LEVELS):
-            rank = min(int(np.ceil((len(pooled) + 1) * level)), len(pooled))
-            found[one, column] = pooled[rank - 1] / Z[column]
+            found[one, column] = pooled[conformal_rank(len(pooled), level)] / Z[column]
     return np.clip(found, *_SCALE_LIMITS)
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from include.settings import Training
 from models.arrays import Floats
 from models.bundle import FleetBundle
-from models.recovery_intervals import LEVELS
+from models.conformal import LEVELS
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.holdout_scores import (
     bundle_rows,

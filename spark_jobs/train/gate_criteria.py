@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from models.arrays import Floats
-from models.capacity.interval_calibration import LEVELS
+from models.conformal import LEVELS
 from spark_jobs.train.forecast_scores import CHAMPIONS
 from spark_jobs.train.forward_scores import ForwardScores
 from spark_jobs.train.gate import Criterion, compare

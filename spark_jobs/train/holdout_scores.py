@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 
 from models.arrays import Floats, Ints
 from models.bundle import BundleError, FleetBundle
-from models.capacity.interval_calibration import LEVELS, Z
+from models.conformal import LEVELS, Z
 from models.latency import latency_errors
 from spark_jobs.train.training_data import JOB, OPERATOR
 
-INSIDE = ("inside", "inside_95")  # of the levels of interval_calibration.LEVELS
+INSIDE = ("inside", "inside_95")  # of the levels of models.conformal.LEVELS
 
 
 def bundle_rows(bundle: FleetBundle, rows: pd.DataFrame) -> Ints:
@@ -29,7 +29,7 @@ def capacity_at(bundle: FleetBundle | None, rows: pd.DataFrame) -> tuple[Floats,
     """Return mean and calibrated half-widths of intervals of the capacity of one window; NaN where it is not known.
 
     Returns:
-        (n,) records/s, and (n, levels) of interval_calibration.LEVELS.
+        (n,) records/s, and (n, levels) of models.conformal.LEVELS.
     """
     mean, widths = np.full(len(rows), np.nan), np.full((len(rows), len(LEVELS)), np.nan)
     if bundle is None or not bundle.index:

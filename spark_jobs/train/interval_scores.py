@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from include.settings import Training
 from models.arrays import Floats
 from models.bundle import FleetBundle
-from models.capacity.interval_calibration import LEVELS, Place, Z, learn_scales
+from models.capacity.interval_calibration import Place, learn_scales
+from models.conformal import LEVELS, Z
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.build_bundle import Assembled
 from spark_jobs.train.holdout_scores import bundle_rows, capacity_at

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from include.domain.graph import GraphError, JobGraph, Operator
 from models.arrays import Floats
 from models.bundle import BundleError, FleetBundle
+from models.conformal import LEVELS
 from models.job_models import closed_form_recovery_s
-from models.recovery_intervals import LEVELS, error_scale, standardise_errors
+from models.recovery_intervals import error_scale, standardise_errors
 from models.recovery_labels import find_catch_up_s
 from models.topology import source_capacity
 from spark_jobs.train.training_data import JOB

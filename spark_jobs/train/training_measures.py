@@ -42,7 +42,7 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
     still = downtime > 0
     before = assembled.events["downtime_before_s"].to_numpy(float)[still]
     newest = newest_half(recovery)
-    covered = np.stack([is_inside_ahead(recovery["standardised"].to_numpy(float), place) for place in (0, 1)])
+    covered = is_inside_ahead(recovery["standardised"].to_numpy(float))
     curves = operators["slope_per_s"].notna()
     return {
         "capacity_mape": float(capacity["error"].mean()),
@@ -55,8 +55,8 @@ def measures(assembled: Assembled, scores: Scores) -> dict[str, float]:
         "linear_capacity_mape": float(capacity["linear_error"].mean()),
         "latency_mape": float(scores.latency["error"].mean()),
         "recovery_mape": _mean(errors[newest & np.isfinite(errors)]),
-        "recovery_coverage_80": float(np.nanmean(covered[0, newest])) if comparable[newest].any() else float("nan"),
-        "recovery_coverage_95": float(np.nanmean(covered[1, newest])) if comparable[newest].any() else float("nan"),
+        "recovery_coverage_80": float(np.nanmean(covered[newest, 0])) if comparable[newest].any() else float("nan"),
+        "recovery_coverage_95": float(np.nanmean(covered[newest, 1])) if comparable[newest].any() else float("nan"),
         **{f"recovery_mape_{kind}": error for kind, error in errors_by_kind(recovery[newest], errors[newest]).items()},
         "recovery_mape_without_resolution": _mean((np.abs(predicted - seen) / seen)[newest & comparable]),
         "recovery_events": float((newest & comparable).sum()),

@@ -45,8 +45,8 @@ def test_intervals_cover_and_widen_near_saturation() -> None:
     scale = error_scale(predicted, downtime, utilisation)
     seen = predicted * np.exp(1.7 * scale * random.standard_normal(n))
     errors = standardise_errors(seen, predicted, scale)
-    assert 0.77 < np.nanmean(is_inside_ahead(errors, 0)[50:]) < 0.83
-    assert 0.93 < np.nanmean(is_inside_ahead(errors, 1)[50:]) < 0.97
+    assert 0.77 < np.nanmean(is_inside_ahead(errors)[50:, 0]) < 0.83
+    assert 0.93 < np.nanmean(is_inside_ahead(errors)[50:, 1]) < 0.97
     assert scale[utilisation.argmax()] > 2 * scale[utilisation.argmin()]
 
 
