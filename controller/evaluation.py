@@ -18,6 +18,7 @@ from controller.plan_rows import LoadBand
 from controller.policy_evaluation import decide, decides_at_evaluations
 from include.domain.graph import JobGraph
 from include.settings import Settings
+from include.utc import HOUR_S
 from models.control.state import Intention, Origin
 from models.policies.observations import Observations
 from models.policies.tidewise.pending_steps import PendingStep
@@ -30,7 +31,6 @@ EVALUATED = "planner"
 A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
 """
 LOAD_OVER_S = 600  # one window may be as short as 15 s: the load is the mean over at least this long
-HOUR_S = 3600.0
 log = logging.getLogger(__name__)
 
 

@@ -176,7 +176,7 @@ class FlinkActuator:
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _troubled("missing_requirement", f"Flink tells no resource requirement of {named}")
-        cannot_rescale, detail = ("", "") if requested is not None else self._explain_no_requirements(facts)
+        obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts)
         return ObservedJob(
             job_id=job_id,
             state=reply.state,
@@ -189,8 +189,8 @@ class FlinkActuator:
             is_elastic=facts.is_elastic if self._is_elastic is None else self._is_elastic,
             other_autoscaler=facts.autoscaler or self._autoscaler_of(job_id),
             submitted_at_s=None if reply.submitted_ms is None else reply.submitted_ms / 1000,
-            problem_detail=detail,
-            cannot_rescale=cannot_rescale,
+            obstacle=obstacle,
+            obstacle_detail=detail,
         )
 
     def _requested(self, job_id: str) -> dict[str, int] | None:

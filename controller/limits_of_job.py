@@ -17,9 +17,10 @@ from controller.settings_watch import SettingsWatch
 from include.control.approvals import Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.settings import ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
+from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.blackout import Blackout
-from models.control.limits import HOUR_S, Limits, combine_limits
+from models.control.limits import Limits, combine_limits
 from models.control.state import Mode
 
 log = logging.getLogger(__name__)

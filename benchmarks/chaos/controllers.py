@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.chaos.waiting import NotReachedError, wait_until
+from benchmarks.waiting import NotReachedError, wait_until
 from cli.local_flink.processes import end_process, start_process
 from include.settings import PROJECT
 

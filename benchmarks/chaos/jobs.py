@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from benchmarks.chaos.waiting import wait_until
+from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import LocalCluster
 from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkClient, FlinkError

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from benchmarks.chaos.checkpoint_watch import CheckpointTrail
 from benchmarks.chaos.jobs import Jobs
-from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import World
+from benchmarks.waiting import NotReachedError, wait_until
 from cli.local_flink.load import AGGREGATE, SOURCE, LoadOptions, due_after
 from include.flink.endpoints import available, vertex_metric_names_path, vertex_metrics_path
 from include.flink.faults import FlinkError

@@ -13,8 +13,8 @@ from benchmarks.chaos.invariants import Record, Violation, find_violations
 from benchmarks.chaos.losses import find_losses
 from benchmarks.chaos.outcome import NOT_TOUCHED, Outcome
 from benchmarks.chaos.scene import Fault, Scene
-from benchmarks.chaos.waiting import NotReachedError
 from benchmarks.chaos.world import World, open_world
+from benchmarks.waiting import NotReachedError
 from include.flink.faults import FlinkError
 
 _ATTEMPTS = 3  # at a fault that came too late for its step

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from benchmarks.chaos.log_rows import LogRow
 from benchmarks.chaos.outcome import NOT_TOUCHED, PASSES_TICKS, Outcome, judge
 from benchmarks.chaos.plan_rows import Step
-from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import World
+from benchmarks.waiting import NotReachedError, wait_until
 
 _RECORDED_S, _SETTLES_S = 90.0, 240.0
 

@@ -20,7 +20,7 @@ from benchmarks.chaos.outcome import JobState
 from benchmarks.chaos.plan_rows import Step, plan_step
 from benchmarks.chaos.proxy import Proxy, serving
 from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX, RunSettings
-from benchmarks.chaos.waiting import wait_until
+from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import ENRICH
 

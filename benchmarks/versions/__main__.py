@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.chaos.waiting import NotReachedError
 from benchmarks.versions.one_version import try_version
 from benchmarks.versions.planning import plan_versions
 from benchmarks.versions.results import Results, load_results, print_tables, save_results
 from benchmarks.versions.run_settings import VersionSettings
 from benchmarks.versions.situations import SITUATIONS, try_situation
+from benchmarks.waiting import NotReachedError
 from cli.arguments import CommandParser
 from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.releases import install_release

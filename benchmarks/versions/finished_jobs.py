@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.chaos.waiting import wait_until
 from benchmarks.versions.flink_processes import LOOPBACK, running_beside
 from benchmarks.versions.results import Seen
+from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import LoadOptions, submit_load
 from controller.control_job import RequestUnknownError

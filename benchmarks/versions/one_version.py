@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.chaos.controllers import Controllers
 from benchmarks.chaos.log_rows import LogRow, LogRows
-from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.versions.results import Results
 from benchmarks.versions.run_settings import SLOTS, VersionSettings
+from benchmarks.waiting import NotReachedError, wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
 from cli.local_flink.cluster import ClusterOptions, LocalCluster

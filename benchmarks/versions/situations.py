@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.chaos.waiting import wait_until
 from benchmarks.versions import failover, finished_jobs
 from benchmarks.versions.results import Results, Seen
+from benchmarks.waiting import wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
 from cli.local_flink.build import build_job
@@ -114,8 +114,8 @@ def _see_refusal(cluster: LocalCluster, job: str, reason: str) -> Seen:
     errors = [one for one in findings if one.level is Level.ERROR and one.check in {"version", "scheduler"}]
     said = "; ".join(f"{one.check}: {one.text}" for one in errors)
     return Seen(
-        f"controller: `{observed.cannot_rescale}` ({observed.problem_detail}); doctor: {said}",
-        observed.cannot_rescale == reason and observed.requested is None and bool(errors),
+        f"controller: `{observed.obstacle}` ({observed.obstacle_detail}); doctor: {said}",
+        observed.obstacle == reason and observed.requested is None and bool(errors),
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from include.utc import DAY_S, HOUR_S
 from models.control.approval import find_approval
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb
-from models.control.limits import DAY_S, HOUR_S
 from models.control.resubmission import restore_lost
 from models.control.state import Intention, Mode, Origin, Parallelism
 

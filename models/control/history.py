@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from include.utc import DAY_S
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import bound_times
-from models.control.limits import DAY_S
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
 

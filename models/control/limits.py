@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.state import Mode, Parallelism
 
 _STRICTNESS = list(Mode)
-HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)

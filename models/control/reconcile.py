@@ -47,8 +47,8 @@ def _check_job(case: Case) -> Action | None:
     if is_resubmitted(case):
         return Action(Verb.WAIT, "new_job_id", "the job was submitted again; its state is taken over as it is")
     if observed.requested is None:
-        detail = observed.problem_detail or "without the adaptive scheduler nothing can be sent"
-        return Action(Verb.REFUSE, observed.cannot_rescale or "no_requirements", detail)
+        detail = observed.obstacle_detail or "without the adaptive scheduler nothing can be sent"
+        return Action(Verb.REFUSE, observed.obstacle or "no_requirements", detail)
     return None
 
 

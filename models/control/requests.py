@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from include.utc import HOUR_S
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb, form_request
-from models.control.limits import HOUR_S, Limits
+from models.control.limits import Limits
 from models.control.state import Mode, Request
 
 

@@ -6,8 +6,8 @@ a parallelism that nobody asks Flink for any more.
 
 from __future__ import annotations
 
+from include.utc import DAY_S
 from models.control.case import Case
-from models.control.limits import DAY_S
 from models.control.state import Intention, JobHistory, ObservedJob, Origin, Parallelism
 
 _SAME_S = 1.0  # Flink tells the time in milliseconds

@@ -56,11 +56,10 @@ class ObservedJob:
             map of overrides); None where there is no such resource. While a change of it waits for its turn it is what
             the job is asked for.
         submitted_at_s: when Flink was given the job, by Flink's clock; None when not told.
-        obstacle: name of why nothing may be sent to the job now; empty when there is none.
+        obstacle: name of why nothing may be sent to the job now (``reactive_mode``, ``flink_too_old``,
+            ``default_scheduler`` where it has no requirements); empty when nobody knows of one.
         obstacle_detail: one sentence for a person.
         upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
-        cannot_rescale: name of the reason why the scheduler has no requirements (``reactive_mode``, ``flink_too_old``,
-            ``default_scheduler``); empty where nobody knows, or where it has some.
     """
 
     job_id: str | None
@@ -80,7 +79,6 @@ class ObservedJob:
     obstacle: str = ""
     obstacle_detail: str = ""
     upgrade_reason: str = ""
-    cannot_rescale: str = ""
 
     @property
     def is_restarting(self) -> bool:

@@ -15,9 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from controller.control_job import Controller, LeaseLostError, RequestUnknownError
 from controller.control_log import LogEntry
+from include.utc import DAY_S, HOUR_S
 from models.control.approval import StepApproval
 from models.control.bounds import bound_target
-from models.control.limits import DAY_S, HOUR_S, Limits
+from models.control.limits import Limits
 from models.control.reconcile import OutcomeCheck, Verb, reconcile
 from models.control.state import Intention, JobHistory, Mode, Origin
 from models.policies.memory import dump, load

@@ -126,7 +126,7 @@ def test_without_the_adaptive_scheduler_there_are_no_bounds(server):
     server.troubles["/resource-requirements"] = flink_server.reply_with(
         {"errors": ["Internal server error.", trace]}, 500
     )
-    assert (observe(server).requested, observe(server).cannot_rescale) == (None, "default_scheduler")
+    assert (observe(server).requested, observe(server).obstacle) == (None, "default_scheduler")
     with pytest.raises(RequestRefusedError, match="DefaultScheduler does not support"):
         actuator_of(server).request("prod/orders", "a" * 32, {SOURCE: 1})
     server.troubles["/resource-requirements"] = flink_server.reply_with({"errors": ["Not found: /jobs/x"]}, 404)
@@ -154,7 +154,7 @@ def test_a_reactive_cluster_is_elastic_and_takes_no_requirements(server):
     server.config = [{"key": "scheduler-mode", "value": "reactive"}]
     observed = observe(server)
     assert (observed.is_elastic, observed.requested) == (True, None)
-    assert observed.cannot_rescale == "reactive_mode"
+    assert observed.obstacle == "reactive_mode"
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_what_is_desired_is_sent_once_and_confirmed_when_it_runs() -> None:
         ({"observed": replace(RUNS, job_id="k")}, "new_job_id"),
         ({"observed": replace(RUNS, problem="ambiguous_name")}, "ambiguous_name"),
         ({"observed": replace(RUNS, requested=None)}, "no_requirements"),
-        ({"observed": replace(RUNS, requested=None, cannot_rescale="reactive_mode")}, "reactive_mode"),
+        ({"observed": replace(RUNS, requested=None, obstacle="reactive_mode")}, "reactive_mode"),
         ({"observed": replace(RUNS, requested=SIX, running=SIX)}, "foreign_change"),
         ({"observed": replace(RUNS, other_autoscaler="the operator's autoscaler")}, "other_autoscaler"),
         ({"observed": replace(RUNS, state="FAILING", running={})}, "not_running"),

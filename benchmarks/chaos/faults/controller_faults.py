@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.chaos.scene import Fault, Scene
-from benchmarks.chaos.waiting import wait_until
+from benchmarks.waiting import wait_until
 
 GROUP = "controller"
 _TAKEN_OVER_S = 120.0

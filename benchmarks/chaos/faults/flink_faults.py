@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 from benchmarks.chaos.run_settings import PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Scene
-from benchmarks.chaos.waiting import NotReachedError, wait_until
 from benchmarks.chaos.world import SLOTS, TASK_MANAGERS
+from benchmarks.waiting import NotReachedError, wait_until
 from cli.local_flink.load import ENRICH
 
 GROUP = "Flink"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from benchmarks.chaos import wire_troubles
 from benchmarks.chaos.proxy import Trouble
 from benchmarks.chaos.scene import Fault, Inject, Scene
-from benchmarks.chaos.waiting import wait_until
+from benchmarks.waiting import wait_until
 
 PUTS, REPLIES = "request", "replies"
 _SHARE = 0.7  # of all replies
