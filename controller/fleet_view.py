@@ -23,6 +23,7 @@ from models.recovery import UNTRAINED
 
 JobName = tuple[str, str]
 """Cluster and the job's name."""
+MISSED_POLLS = 3  # a job id that missed so many polls is gone once another one of the same name is polled
 KEY_GROUPS = 128  # Flink's default
 log = logging.getLogger(__name__)
 
@@ -51,13 +52,14 @@ class FleetViewer:
         history: of the polls.
         plans: reader of plans, what they left and graphs; each is read again only when its table has changed.
         champion: reader of the models.
-        clusters: names.
+        poll_every_s: cluster -> seconds between two polls.
     """
 
     def __init__(
-        self, history: PollHistory, plans: PlanTables, champion: ChampionReader, clusters: frozenset[str]
+        self, history: PollHistory, plans: PlanTables, champion: ChampionReader, poll_every_s: Mapping[str, float]
     ) -> None:
-        self._history, self._plans, self._champion, self._clusters = history, plans, champion, clusters
+        self._history, self._plans, self._champion = history, plans, champion
+        self._poll_every_s = dict(poll_every_s)
         self._raw_memories: Mapping[JobName, PlanMemory] = {}
         self._memories: dict[JobName, ControllerMemory] = {}
         self._left: dict[JobName, Remembered] = {}
@@ -72,13 +74,14 @@ class FleetViewer:
         plans = self._plans.read_plans(now_s)
         memories, graphs = self._read_memories(now_s), self._read_graphs(now_s)
         listed, windows = self._history.jobs(), self._history.windows(now_s)
-        numbers: dict[JobName, list[int]] = defaultdict(list)
+        unended: dict[JobName, list[int]] = defaultdict(list)
         for number, job in enumerate(listed):
             if job.state not in TERMINAL_STATES:
-                numbers[job.cluster, job.job].append(number)
+                unended[job.cluster, job.job].append(number)
+        numbers = {name: self._drop_gone(name[0], found, listed) for name, found in unended.items()}
         views = {}
         for name in sorted({*numbers, *plans}):
-            if name[0] not in self._clusters:
+            if name[0] not in self._poll_every_s:
                 continue
             found, models = numbers.get(name, []), self._champion.models_of(*name)
             one = found[0] if len(found) == 1 else None
@@ -94,6 +97,15 @@ class FleetViewer:
                 left=self._left.get(name),
             )
         return FleetView(views, {name: [listed[number] for number in found] for name, found in numbers.items()})
+
+    def _drop_gone(self, cluster: str, numbers: Sequence[int], listed: Sequence[SeenJob]) -> list[int]:
+        """Return those of one name that are still polled.
+
+        A JobManager that was lost takes its jobs with it: no reply ever says that they have ended.
+        """
+        newest_ms = max(listed[number].polled_at_ms for number in numbers)
+        missed_ms = 1000 * MISSED_POLLS * self._poll_every_s.get(cluster, 0.0)
+        return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
 
     def _read_memories(self, now_s: float) -> dict[JobName, ControllerMemory]:
         found = self._plans.read_memories(now_s)

@@ -100,7 +100,8 @@ class Ticker:
         self._settings = load()
         self._load, self._history, self._readers, self._clock = load, history, readers, clock
         self._clusters = dict(clusters)
-        self._viewer = FleetViewer(history, readers.plans, readers.champion, frozenset(clusters))
+        poll_every_s = {name: self._settings.cluster(name).poll_every_s for name in clusters}
+        self._viewer = FleetViewer(history, readers.plans, readers.champion, poll_every_s)
         self._polled: SimpleQueue[list[RawRecord]] = SimpleQueue()
         self._kept: dict[JobName, Kept] = {}
         self._evaluated_at_s = 0.0

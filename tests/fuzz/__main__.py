@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.arguments import CommandParser, whole_number
-from include.settings import SETTINGS_FILE_VARIABLE
+from include.settings import SETTINGS_FILE_VARIABLE, Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
@@ -24,6 +24,8 @@ from tests.fuzz.world import END, START, World, write_world
 from tests.spark.lake_settings import REPOSITORY, settings_below
 
 MOST_SHOWN = 50
+_DRIVER_MEMORY = "4g"  # the default of a user
+_LINES_OF_PARTITION = 10_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(work: Path, lines: int, seed: int, console: Console) -> int:
-    settings = settings_below(work)
+    settings = _with_room(settings_below(work), lines)
     world = write_world(Path(settings.paths.raw), lines, seed)
     written = sum(map(len, world.lines.values()))
     console.print(f"{written} lines written, {world.mutated} of them mutated, and {len(world.damaged)} damaged files")
@@ -62,6 +64,12 @@ def _run(work: Path, lines: int, seed: int, console: Console) -> int:
         console.print(f"violation: {violation}", markup=False, highlight=False)
     spark.stop()
     return 1 if violations else 0
+
+
+def _with_room(settings: Settings, lines: int) -> Settings:
+    partitions = max(settings.spark.shuffle_partitions, lines // _LINES_OF_PARTITION)
+    own = {"driver_memory": _DRIVER_MEMORY, "shuffle_partitions": partitions}
+    return settings.model_copy(update={"spark": settings.spark.model_copy(update=own)})
 
 
 def _show(world: World, lake: Lake, console: Console) -> None:

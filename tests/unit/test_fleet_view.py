@@ -1,0 +1,48 @@
+"""Which of the jobs of one name an evaluation starts from."""
+
+from __future__ import annotations
+
+import pytest
+from live_replies import T0_S, Job
+
+from cli.embedded import below
+from controller.fleet_view import MISSED_POLLS
+from controller.wiring import build_ticker
+from include.settings import load_settings
+
+LOST, PRESENT = Job(job_id="a" * 32), Job(job_id="b" * 32)
+POLL_S = 60  # the default
+
+
+@pytest.fixture
+def clock():
+    return {"s": float(T0_S)}
+
+
+@pytest.fixture
+def ticker(tmp_path, clock, monkeypatch):
+    for name, value in below(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    return build_ticker(load_settings, ["c"], "here:1", lambda: clock["s"], is_rehearsal=True)
+
+
+def test_a_job_whose_predecessor_was_lost_without_a_word_is_evaluated(ticker, clock):
+    """A JobManager that dies takes its jobs with it: their last reply says RUNNING for ever."""
+    ticker.add_records([LOST.job(0), LOST.plan(1)])
+    assert ticker.tick().seen == 1
+    polls = [POLL_S * turn for turn in range(1, MISSED_POLLS + 2)]
+    ticker.add_records([PRESENT.plan(POLL_S + 1), *(PRESENT.job(second) for second in polls)])
+    clock["s"] += polls[-1]
+    assert ticker.tick().seen == 1
+    assert ticker.view.jobs["c", "orders"].seen.job_id == PRESENT.job_id
+    assert [one.job_id for one in ticker.view.seen["c", "orders"]] == [PRESENT.job_id]
+
+
+def test_of_two_jobs_of_one_name_that_both_run_none_is_evaluated(ticker, clock):
+    """Nobody can say whose plan it is; a job that missed a poll or two is still there."""
+    polls = [POLL_S * turn for turn in range(MISSED_POLLS + 1)]
+    ticker.add_records([LOST.job(0), LOST.plan(1)])
+    ticker.add_records([PRESENT.plan(1), *(PRESENT.job(second) for second in polls)])
+    clock["s"] += polls[-1]
+    assert ticker.tick().seen == 0
+    assert len(ticker.view.seen["c", "orders"]) == 2
