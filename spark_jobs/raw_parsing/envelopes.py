@@ -80,6 +80,10 @@ def _rules(rules: Ingest) -> list[Column]:
             needs_vertex & ~field["vertex_id"].rlike(HEX_ID),
             fault("bad_id", F.concat(F.lit("vertex_id "), field["vertex_id"])),
         ),
+        F.when(  # two replies of a job would have one key in bronze.job_events, which has no vertices
+            ~needs_vertex & field["vertex_id"].isNotNull(),
+            fault("bad_id", F.concat(F.lit("vertex_id of a reply of kind "), field["kind"])),
+        ),
         F.when(F.trim(field["body"]) == "", fault("empty_body", "body")),
         F.col("body_fault"),
     ]

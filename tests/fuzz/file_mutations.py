@@ -29,6 +29,11 @@ def _gzip(text: bytes) -> bytes:
     return gzip.compress(text, compresslevel=1, mtime=0)
 
 
+def _without_last_newline(text: bytes) -> bytes:
+    """Return a text whose last line has no end; an empty one would be no line without it."""
+    return text if text.endswith(b"\n\n") else text.removesuffix(b"\n")
+
+
 def _members(random_: random.Random, text: bytes) -> bytes:
     place = random_.randrange(len(text))
     return _gzip(text[:place]) + _gzip(b"") + _gzip(text[place:])
@@ -48,7 +53,7 @@ def _cut(random_: random.Random, text: bytes) -> bytes:
 PACKINGS = {
     "file: gzip": Packing(".jsonl.gz", lambda _, text: _gzip(text)),
     "file: plain": Packing(".jsonl", lambda _, text: text),
-    "file: no newline at the end": Packing(".jsonl.gz", lambda _, text: _gzip(text.rstrip(b"\n"))),
+    "file: no newline at the end": Packing(".jsonl.gz", lambda _, text: _gzip(_without_last_newline(text))),
     "file: carriage returns": Packing(".jsonl", lambda _, text: text.replace(b"\n", b"\r\n")),
     "file: several members": Packing(".jsonl.gz", _members),
     "file: gzip, called plain": Packing(".jsonl", lambda _, text: _gzip(text)),

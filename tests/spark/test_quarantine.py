@@ -58,7 +58,10 @@ def bad_lines(job: PolledJob) -> dict[str, list[str]]:
         "missing_field": [json.dumps({key: value for key, value in envelope.items() if key != "vertex_id"})],
         "wrong_type": [json.dumps({**envelope, "observed_at_ms": "soon"})],
         "unknown_kind": [json.dumps({**envelope, "kind": "gossip"})],
-        "bad_id": [json.dumps({**envelope, "job_id": "not-hex"})],
+        "bad_id": [
+            json.dumps({**envelope, "job_id": "not-hex"}),
+            record(at, Kind.JOB_METRICS, job.metrics(WORK, at), vertex_id=VERTEX_IDS[WORK]),
+        ],
         "http_error": [record(at, Kind.VERTEX_METRICS, "{}", vertex_id=VERTEX_IDS[WORK], status=404)],
         "unknown_vertex": [record(at, Kind.VERTEX_METRICS, job.metrics(WORK, at), vertex_id="f" * 32)],
         "clock_jump": [job.vertex_line(WORK, START + timedelta(days=3))],
