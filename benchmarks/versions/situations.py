@@ -76,7 +76,7 @@ def _try_two_of_a_name(flink_home: Path, folder: Path) -> Seen:
 def _try_application(flink_home: Path, folder: Path) -> Seen:
     with _application(flink_home, folder, {}) as cluster:
         actuator = FlinkActuator(cluster.client, "application")
-        wait_until(lambda: _runs(actuator.observe("application/single")), _WITHIN_S, "the application's job runs")
+        wait_until(lambda: _runs_now(actuator, "application/single"), _WITHIN_S, "the application's job runs")
         before = actuator.observe("application/single")
         target = {**before.running, _vertex(cluster, ZEROS): 2}
         actuator.request("application/single", str(before.job_id), target)
@@ -108,7 +108,7 @@ def _try_too_old(flink_home: Path, folder: Path) -> Seen:
 def _see_refusal(cluster: LocalCluster, job: str, reason: str) -> Seen:
     """Return what controller and doctor say of a cluster whose jobs cannot be rescaled."""
     actuator = FlinkActuator(cluster.client, "c")
-    wait_until(lambda: _runs(actuator.observe(f"c/{job}")), _WITHIN_S, "the job runs")
+    wait_until(lambda: _runs_now(actuator, f"c/{job}"), _WITHIN_S, "the job runs")
     observed = actuator.observe(f"c/{job}")
     findings = check_cluster("c", Cluster(rest_url=cluster.rest_url, slots_max=2), Settings())
     errors = [one for one in findings if one.level is Level.ERROR and one.check in {"version", "scheduler"}]
@@ -139,6 +139,11 @@ def _submit(cluster: LocalCluster, name: str, flink_home: Path) -> str:
 
 def _vertex(cluster: LocalCluster, job_id: str) -> str:
     return next(str(one["id"]) for one in cluster.client.job(job_id)["vertices"] if one["name"] == ENRICH)
+
+
+def _runs_now(actuator: FlinkActuator, job: str) -> bool:
+    """Whether a job runs; one that is being initialised cannot be asked yet, which is no failure."""
+    return _runs(actuator.observe_all([job])[job])
 
 
 def _runs(observed: object) -> bool:

@@ -13,7 +13,7 @@ def test_vertex_metrics_path_names_metrics_and_every_aggregate():
     path = endpoints.vertex_metrics_path(JOB, VERTEX, ["numRecordsIn", "Source__orders.pendingRecords"])
     assert path == (
         f"/jobs/{JOB}/vertices/{VERTEX}/subtasks/metrics"
-        "?get=numRecordsIn,Source__orders.pendingRecords&agg=min,max,avg,sum,skew"
+        "?get=numRecordsIn,Source__orders.pendingRecords&agg=min,max,avg,sum"
     )
 
 
