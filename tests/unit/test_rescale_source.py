@@ -50,6 +50,12 @@ def entry(rescale_id, state="COMPLETED"):
     return {"rescaleUuid": rescale_id, "terminalState": state}
 
 
+def test_rescales_of_one_millisecond_are_told_apart(replies):
+    replies.history = [entry(FIRST), entry(SECOND)]
+    kept = [one.observed_at_ms for one in replies.source.poll().records if one.kind == Kind.RESCALE]
+    assert kept == [7_200_000, 7_200_001]
+
+
 def test_each_rescale_that_has_ended_is_kept_once(replies):
     replies.history = [entry(FIRST), entry(UNDER_WAY, None)]
     assert replies.told() == [FIRST]
