@@ -164,13 +164,14 @@ class LocalCluster:
 
     def _launch(self, entry_point: str, name: str) -> subprocess.Popen[bytes]:
         logs = self.work_dir / "log"
-        application = self.options.application if entry_point == JOB_MANAGER else None
+        application = self.options.application
+        is_application = application is not None and entry_point == JOB_MANAGER
         command = java_command(
             java_tool("java"),
             self._home,
             self._conf_dir,
             logs / f"{name}.log",
-            entry_point if application is None else APPLICATION,
+            APPLICATION if is_application else entry_point,
             application=application,
         )
         return start_process(command, logs / f"{name}.out", {"FLINK_PLUGINS_DIR": str(self._home / "plugins")})

@@ -166,7 +166,10 @@ def java_command(
     *,
     application: Application | None = None,
 ) -> list[str]:
-    """Return the command line of a JobManager, a TaskManager or another process of Flink."""
+    """Return the command line of a JobManager, a TaskManager or another process of Flink.
+
+    The classes of an application are on the class path of all its processes: no client sends them.
+    """
     is_worker = entry_point == TASK_MANAGER
     heap_mb = _TM_HEAP_MB
     command = [java, f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=256m"]
@@ -175,7 +178,7 @@ def java_command(
     command += [f"-Dlog.file={log_file}", f"-Dlog4j.configurationFile={(conf_dir / 'log4j.properties').as_uri()}"]
     jars = f"{flink_home / 'lib'}/*" + (f":{application.jar}" if application is not None else "")
     command += ["-cp", jars, entry_point, "--configDir", str(conf_dir)]
-    if application is not None:
+    if application is not None and entry_point == APPLICATION:
         command += ["--job-classname", ENTRY_CLASS, "--job-id", application.job_id, *application.arguments]
     if is_worker:
         for key, value in TASK_MANAGER_RESOURCES.items():
