@@ -11,6 +11,7 @@ from include.flink.versions import STANDARD_YAML_SINCE, Version, rename_keys
 
 # Flink's own start scripts open and export these packages on Java 17 (env.java.opts.all of its distribution).
 _EXPORTS = (
+    "java.base/sun.net.util",  # Flink 1.17
     "java.rmi/sun.rmi.registry",
     "jdk.compiler/com.sun.tools.javac.api",
     "jdk.compiler/com.sun.tools.javac.file",
