@@ -1,7 +1,8 @@
-"""Capacity models: what their intervals cover, how wrong they are, and what training costs, beside another commit's.
+"""Capacity and recovery models: what their intervals cover, how wrong they are, what training costs.
 
 Synthetic families are made here (``capacity_families.py``); the history is that of ``make run``, of which the lake has
-to be there.  With ``--commit`` the same is measured on the models of that commit, on the same windows.
+to be there.  With ``--commit`` the capacity models of that commit are measured as well, on the same windows; recovery
+models are this tree's alone (``models_recovery.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks import models_recovery
 from benchmarks.measurement import Measurement
 from cli.mutate import MutationError, copy_tree
 from include.atomic_write import write_text
@@ -56,14 +58,23 @@ def run(work: Path, commit: str | None = None) -> list[Measurement]:
         for part in _PARTS:
             shutil.copy2(PROJECT / "benchmarks" / part, tree / "benchmarks" / part)
         before = _measure(tree, work / "before.json", history)
-    write_text(TABLE, format_table(now, before, commit))
-    return [
+    recovery = models_recovery.measurements(models_recovery.measure(models_recovery.DAYS))
+    write_text(TABLE, format_table(now, before, commit) + format_recovery(recovery))
+    capacity = [
         Measurement(
             f"{family}, {figure}", value, "", before.get(family, {}).get(figure), _ratio(figure, value, family, before)
         )
         for family, figures in now.items()
         for figure, value in figures.items()
     ]
+    return [*capacity, *recovery]
+
+
+def format_recovery(figures: Sequence[Measurement]) -> str:
+    """Return a table of the recovery models as Markdown."""
+    lines = ["", "Recovery models on the simulated history, each event predicted ahead.", ""]
+    lines += ["| figure | share |", "|---|---|", *(f"| {one.name} | {one.value:.1%} |" for one in figures)]
+    return "\n".join(lines) + "\n"
 
 
 def _measure(tree: Path, told: Path, history: Sequence[str]) -> Table:

@@ -39,6 +39,7 @@ from models.simulation.samples import Samples
 from models.simulation.state import Restart, RestartKind
 
 END = datetime(2026, 11, 20, 20, tzinfo=UTC)
+DAYS = 21
 POLL_S, MINUTE_S = 300, 60
 LAG_S = Ingest().caught_up_lag_s
 POLLS_AROUND = 1  # over which the load before and after an event is averaged
@@ -245,32 +246,27 @@ def _true_catch_up_s(minutes: Samples, restart: Restart, sources: np.ndarray, lo
     return begin_s + float(np.clip(rest_s, 0.0, minutes.at_s[first + caught_up] - restart.down_until_s - begin_s))
 
 
-def measurements(days: int = 21) -> list[Measurement]:
-    """Return the figures as measurements."""
-    found = measure(days)
-    return [
-        Measurement("recovery, mean error ahead", found.true_error, "of the recovery", None, None),
-        Measurement("recovery, 80% interval covers", found.coverage_80, "of events", None, None),
-    ]
+def measurements(found: Figures) -> list[Measurement]:
+    """Return the figures, as shares."""
+    named = {
+        "mean error, predicted ahead against the label": found.error,
+        "mean error, predicted ahead against the true recovery": found.true_error,
+        "mean error of the label against the true recovery": found.label_error,
+        "mean error of the downtime": found.downtime_error,
+        "inside the 80% interval": found.coverage_80,
+        "inside the 95% interval": found.coverage_95,
+    }
+    return [Measurement(f"recovery, {name}", value, "", None, None) for name, value in named.items()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the figures."""
     parser = CommandParser(prog="models_recovery", description=__doc__.split("\n")[0])
-    parser.add_argument("--days", type=whole_number(2, 60), default=21, help="length of the simulated history")
+    parser.add_argument("--days", type=whole_number(2, 60), default=DAYS, help="length of the simulated history")
     found = measure(parser.parse_args(argv).days)
-    table = Table(title=f"Recovery models, {found.events} events")
-    for heading in ("figure", "share"):
-        table.add_column(heading, justify="right" if heading == "share" else "left")
-    for name, value in (
-        ("mean error, predicted ahead against the label", found.error),
-        ("mean error, predicted ahead against the true recovery", found.true_error),
-        ("mean error of the label against the true recovery", found.label_error),
-        ("mean error of the downtime", found.downtime_error),
-        ("inside the 80% interval", found.coverage_80),
-        ("inside the 95% interval", found.coverage_95),
-    ):
-        table.add_row(name, f"{value:.1%}")
+    table = Table("figure", "share", title=f"Recovery models, {found.events} events")
+    for one in measurements(found):
+        table.add_row(one.name, f"{one.value:.1%}")
     Console().print(table)
     return 0
 
