@@ -11,7 +11,7 @@ from cli.local_flink.cluster import ClusterOptions, LocalCluster, free_ports
 from cli.local_flink.load import ENRICH, LoadOptions
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(1200)]
-# Both ways count the same records at other moments: over two minutes these are few of all, over some seconds they are not.
+# Both ways count the same records at other moments: over two minutes these are few of all, over seconds many.
 PACE = Pace(length_s=600, window_s=120, step_s=10, poll_every_s=2.5)
 LOAD = LoadOptions(job_name="steady-orders", low_per_s=800, high_per_s=800, cost_us=100)
 
