@@ -76,7 +76,7 @@ class FleetViewer:
         listed, windows = self._history.jobs(), self._history.windows(now_s)
         unended: dict[JobName, list[int]] = defaultdict(list)
         for number, job in enumerate(listed):
-            if job.state not in TERMINAL_STATES:
+            if job.state not in TERMINAL_STATES and job.cluster in self._poll_every_s:
                 unended[job.cluster, job.job].append(number)
         numbers = {name: self._drop_gone(name[0], found, listed) for name, found in unended.items()}
         views = {}
@@ -104,7 +104,7 @@ class FleetViewer:
         A JobManager that was lost takes its jobs with it: no reply ever says that they have ended.
         """
         newest_ms = max(listed[number].polled_at_ms for number in numbers)
-        missed_ms = 1000 * MISSED_POLLS * self._poll_every_s.get(cluster, 0.0)
+        missed_ms = 1000 * MISSED_POLLS * self._poll_every_s[cluster]
         return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
 
     def _read_memories(self, now_s: float) -> dict[JobName, ControllerMemory]:

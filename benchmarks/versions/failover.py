@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.versions.flink_processes import running_beside, running_zookeeper
+from benchmarks.versions.observing import observe_running
 from benchmarks.versions.results import Seen
 from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
@@ -57,11 +58,8 @@ def _high_availability(quorum: str, folder: Path) -> dict[str, str]:
 
 
 def _runs(actuator: FlinkActuator, job_id: str) -> bool:
-    try:
-        observed = actuator.observe(_JOB)
-    except RequestUnknownError:
-        return False
-    return bool(observed.running) and observed.job_id == job_id
+    observed = observe_running(actuator, _JOB)
+    return observed is not None and observed.job_id == job_id
 
 
 def _is_silent(actuator: FlinkActuator) -> bool:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.versions import failover, finished_jobs
+from benchmarks.versions.observing import observe_running
 from benchmarks.versions.results import Results, Seen
 from benchmarks.waiting import wait_until
 from cli.doctor.cluster import check_cluster
@@ -21,7 +22,6 @@ from controller.flink_actuator import FlinkActuator
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.settings import Cluster, Settings
-from models.control.state import ObservedJob
 
 FindFlink = Callable[[str], Path]
 OWN, TOO_OLD = "2.1.3", "1.17.2"
@@ -44,7 +44,7 @@ def _try_many_jobs(flink_home: Path, folder: Path) -> Seen:
         ids = {name: _submit(cluster, name, flink_home) for name in names}
         actuator = FlinkActuator(cluster.client, "session")
         jobs = [f"session/{name}" for name in names]
-        wait_until(lambda: all(_runs(one) for one in actuator.observe_all(jobs).values()), _WITHIN_S, "all jobs run")
+        wait_until(lambda: all(observe_running(actuator, job) for job in jobs), _WITHIN_S, "all jobs run")
         before = actuator.observe(jobs[0])
         target = {**before.running, _vertex(cluster, ids[names[0]]): 2}
         actuator.request(jobs[0], ids[names[0]], target)
@@ -76,11 +76,11 @@ def _try_two_of_a_name(flink_home: Path, folder: Path) -> Seen:
 def _try_application(flink_home: Path, folder: Path) -> Seen:
     with _application(flink_home, folder, {}) as cluster:
         actuator = FlinkActuator(cluster.client, "application")
-        wait_until(lambda: _runs_now(actuator, "application/single"), _WITHIN_S, "the application's job runs")
-        before = actuator.observe("application/single")
+        job = "application/single"
+        before = wait_until(lambda: observe_running(actuator, job), _WITHIN_S, "the application's job runs")
         target = {**before.running, _vertex(cluster, ZEROS): 2}
-        actuator.request("application/single", str(before.job_id), target)
-        wait_until(lambda: actuator.observe("application/single").running == target, _WITHIN_S, "it is rescaled")
+        actuator.request(job, str(before.job_id), target)
+        wait_until(lambda: actuator.observe(job).running == target, _WITHIN_S, "it is rescaled")
         poll = RestSource(cluster.client, "application", time.time).poll()
         kinds = {record.kind for record in poll.records}
         text = f"job id {before.job_id}: polled ({len(kinds)} kinds of replies), `enrich` 1 to 2 in place"
@@ -108,8 +108,7 @@ def _try_too_old(flink_home: Path, folder: Path) -> Seen:
 def _see_refusal(cluster: LocalCluster, job: str, reason: str) -> Seen:
     """Return what controller and doctor say of a cluster whose jobs cannot be rescaled."""
     actuator = FlinkActuator(cluster.client, "c")
-    wait_until(lambda: _runs_now(actuator, f"c/{job}"), _WITHIN_S, "the job runs")
-    observed = actuator.observe(f"c/{job}")
+    observed = wait_until(lambda: observe_running(actuator, f"c/{job}"), _WITHIN_S, "the job runs")
     findings = check_cluster("c", Cluster(rest_url=cluster.rest_url, slots_max=2), Settings())
     errors = [one for one in findings if one.level is Level.ERROR and one.check in {"version", "scheduler"}]
     said = "; ".join(f"{one.check}: {one.text}" for one in errors)
@@ -139,15 +138,6 @@ def _submit(cluster: LocalCluster, name: str, flink_home: Path) -> str:
 
 def _vertex(cluster: LocalCluster, job_id: str) -> str:
     return next(str(one["id"]) for one in cluster.client.job(job_id)["vertices"] if one["name"] == ENRICH)
-
-
-def _runs_now(actuator: FlinkActuator, job: str) -> bool:
-    """Whether a job runs; one that is being initialised cannot be asked yet, which is no failure."""
-    return _runs(actuator.observe_all([job])[job])
-
-
-def _runs(observed: object) -> bool:
-    return isinstance(observed, ObservedJob) and bool(observed.running)
 
 
 SITUATIONS: Mapping[str, tuple[str, Callable[[Path, Path], Seen]]] = {

@@ -233,8 +233,9 @@ class _Requests:
         reply = self.ask(path)
         if reply is not None:
             at_ms = round(self._clock() * 1000)
-            if self.records and self.records[-1].kind == kind == Kind.RESCALE:
-                at_ms = max(at_ms, self.records[-1].observed_at_ms + 1)  # time is all that tells them apart in bronze
+            last = self.records[-1] if self.records else None
+            if last is not None and (last.kind, last.job_id, last.vertex_id) == (kind, job_id, vertex_id):
+                at_ms = max(at_ms, last.observed_at_ms + 1)  # time is all that tells the two apart in bronze
             record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
             self.records.append(record)
         return reply
