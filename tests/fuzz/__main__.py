@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.arguments import CommandParser, whole_number
-from include.settings import SETTINGS_FILE_VARIABLE, Settings
+from include.settings import SETTINGS_FILE_VARIABLE, Settings, Spark
 from include.stages import Stage, StageRequest
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
@@ -24,7 +24,6 @@ from tests.fuzz.world import END, START, World, write_world
 from tests.spark.lake_settings import REPOSITORY, settings_below
 
 MOST_SHOWN = 50
-_DRIVER_MEMORY = "4g"  # the default of a user
 _LINES_OF_PARTITION = 10_000
 
 
@@ -67,8 +66,9 @@ def _run(work: Path, lines: int, seed: int, console: Console) -> int:
 
 
 def _with_room(settings: Settings, lines: int) -> Settings:
+    """Return the settings with the memory that a user has by default, and partitions for so many lines."""
     partitions = max(settings.spark.shuffle_partitions, lines // _LINES_OF_PARTITION)
-    own = {"driver_memory": _DRIVER_MEMORY, "shuffle_partitions": partitions}
+    own = {"driver_memory": Spark().driver_memory, "shuffle_partitions": partitions}
     return settings.model_copy(update={"spark": settings.spark.model_copy(update=own)})
 
 

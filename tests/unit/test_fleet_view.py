@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 from live_replies import T0_S, Job
+from rehearsal import build_rehearsal
 
-from cli.embedded import below
 from controller.fleet_view import MISSED_POLLS
-from controller.wiring import build_ticker
-from include.settings import load_settings
 
 LOST, PRESENT = Job(job_id="a" * 32), Job(job_id="b" * 32)
 POLL_S = 60  # the default
@@ -21,9 +19,7 @@ def clock():
 
 @pytest.fixture
 def ticker(tmp_path, clock, monkeypatch):
-    for name, value in below(tmp_path).items():
-        monkeypatch.setenv(name, value)
-    return build_ticker(load_settings, ["c"], "here:1", lambda: clock["s"], is_rehearsal=True)
+    return build_rehearsal(tmp_path, monkeypatch, lambda: clock["s"])
 
 
 def test_a_job_whose_predecessor_was_lost_without_a_word_is_evaluated(ticker, clock):

@@ -9,7 +9,7 @@ from include.utc import DAY_S
 JOB, VERTEX = "a" * 32, "b" * 32
 
 
-def test_vertex_metrics_path_names_metrics_and_every_aggregate():
+def test_vertex_metrics_path_names_metrics_and_aggregates():
     path = endpoints.vertex_metrics_path(JOB, VERTEX, ["numRecordsIn", "Source__orders.pendingRecords"])
     assert path == (
         f"/jobs/{JOB}/vertices/{VERTEX}/subtasks/metrics"

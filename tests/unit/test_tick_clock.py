@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 from live_replies import T0_S, Job
-
-from cli.embedded import below
-from controller.wiring import build_ticker
-from include.settings import load_settings
+from rehearsal import build_rehearsal
 
 NOW_S = float(T0_S + 3600)
 JOB = Job()
@@ -20,9 +17,7 @@ def clock():
 
 @pytest.fixture
 def ticker(tmp_path, clock, monkeypatch):
-    for name, value in below(tmp_path).items():
-        monkeypatch.setenv(name, value)
-    return build_ticker(load_settings, ["c"], "here:1", lambda: clock["s"], is_rehearsal=True)
+    return build_rehearsal(tmp_path, monkeypatch, lambda: clock["s"])
 
 
 def test_jobs_are_seen_and_evaluated_after_the_clock_was_set_back(ticker, clock):
