@@ -49,12 +49,11 @@ def log_of(world: World, **wanted: object) -> list[dict[str, object]]:
     return read_log(world.out / "lake", **wanted)
 
 
-def stage(world: World, name: Stage, since: datetime | None = None) -> dict[str, object]:
-    """Run a stage as of now; ingestion takes the hours since ``since``, the running one included."""
+def run_stages(world: World, since: datetime) -> dict[str, object]:
+    """Ingest the hours since ``since``, the running one included, then learn and plan from them; returns the counts."""
     now = datetime.now(UTC)
-    end = None if since is None else floor_hour(now) + timedelta(hours=1)
-    request = StageRequest(name, now, None if since is None else floor_hour(since), end)
-    return world.complete(request, world.out / f"{name}.log")
+    request = StageRequest(Stage.INGEST, now, floor_hour(since), floor_hour(now) + timedelta(hours=1))
+    return world.complete(request, world.out / "stages.log", Stage.TRAIN, Stage.FORECAST, Stage.PLAN)
 
 
 def rows(world: World, table: str) -> list[dict[str, object]]:
@@ -97,14 +96,12 @@ def test_a_new_cluster_is_guarded_killed_and_learnt_from(world, overloaded):
         assert bounds(overloaded) == by_person
         assert [row["reason"] for row in log_of(world)][-1] == "held"
 
-    ingested = stage(world, Stage.INGEST, began)
+    ingested = run_stages(world, began)
     assert ingested["jobs"] == 1
     # Tasks that start after a rescale have no busy time yet.
     assert {row["reason"] for row in rows(world, "ops.quarantine")} <= {"value_nan", "http_error"}
     kinds = [row["kind"] for row in rows(world, "silver.rescales")]
     assert kinds.count("rescale") >= 1
-    for name in (Stage.TRAIN, Stage.FORECAST, Stage.PLAN):
-        stage(world, name)
     (plan, *_) = sorted(rows(world, "gold.plans"), key=lambda row: row["step_index"])
     assert plan["status"] in {"planned", "hold"}, plan
     assert client.running_parallelism(job_id)[SINK] == 2

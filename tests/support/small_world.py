@@ -16,7 +16,7 @@ from cli.embedded import below
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import StageRequest
+from include.stages import Stage, StageRequest
 from include.tables import TABLES
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -35,8 +35,8 @@ class World:
         own = below(self.out) | {"TIDEWISE__PATHS__RAW": str(self.raw), "TIDEWISE__SPARK__DRIVER_MEMORY": "2g"}
         return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | own
 
-    def start(self, request: StageRequest, log: Path) -> subprocess.Popen[bytes]:
-        """Submit a stage in a process group of its own."""
+    def start(self, request: StageRequest, log: Path, *later: Stage) -> subprocess.Popen[bytes]:
+        """Submit a stage, and later ones of the same times with it, in a process group of its own."""
         before = dict(os.environ)
         os.environ.update(self.environment)
         try:
@@ -46,7 +46,7 @@ class World:
             os.environ.update(before)
         with log.open("wb") as output:
             return subprocess.Popen(
-                submission.command(request.to_argv()),
+                submission.command([request.stage, *later, *request.to_argv()[1:]]),
                 cwd=self.out,
                 env=self.environment | submission.environment,
                 stdout=output,
@@ -54,9 +54,9 @@ class World:
                 start_new_session=True,
             )
 
-    def complete(self, request: StageRequest, log: Path) -> dict[str, Any]:
-        """Run a stage to its end; returns its counts."""
-        code = self.start(request, log).wait(timeout=300)
+    def complete(self, request: StageRequest, log: Path, *later: Stage) -> dict[str, Any]:
+        """Run a stage to its end, and the later ones in the same application; returns the first one's counts."""
+        code = self.start(request, log, *later).wait(timeout=600)
         assert code == 0, log.read_text(errors="replace")[-4000:]
         return json.loads((self.out / "stages" / f"{request.stage}.json").read_text())
 
