@@ -1,4 +1,7 @@
-"""Settings that load can start every stage on an empty lake: a handful of unlike ones, in one session."""
+"""Settings that load can start every stage on an empty lake: a handful of unlike ones, in one session.
+
+`make test` has the two furthest from the defaults, under which the other tests run.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,12 @@ DRAWN: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWN)
+LONG = ("defaults", "short")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in DRAWN]
+)
 def test_every_stage_starts_on_an_empty_lake(spark: SparkSession, settings: Settings, name: str) -> None:
     own = settings.model_dump(include={"paths", "spark", "mlflow"}, mode="json")
     drawn = check_settings(own | DRAWN[name])
