@@ -27,6 +27,7 @@ from include.utc import parse_utc
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAST_LINE = re.compile(r"run: (\d+) jobs, (\d+) rows, (\d+) quarantined, (\d+) models, (\d+) steps, (\d+) s")
+DAYS = 8  # of the simulated history; 21 by default
 STAGES = {"data", "ingest", "train", "forecast", "plan", "control", "report"}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -123,7 +124,7 @@ def main_run(tmp_path_factory) -> Run:
     variables = planted.environment() | {SETTINGS_FILE_VARIABLE: str(settings_with_secrets(folder, planted))}
     out, watch = folder / "out", ProcessWatch()
     with watch.watching():
-        done = run(out, variables=variables)
+        done = run(out, "--days", str(DAYS), variables=variables)
     assert done.returncode == 0, done.stdout + done.stderr
     counts, plans = (json.loads((out / name).read_text()) for name in ("run.json", "plans.json"))
     printed = done.stdout + done.stderr
@@ -169,7 +170,7 @@ def test_data_that_is_there_is_kept(main_run):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in below(main_run.out).items():
             patch.setenv(name, value)
-        place_data(load_settings(), parse_utc(main_run.plans[0]["as_of"]), days=21)
+        place_data(load_settings(), parse_utc(main_run.plans[0]["as_of"]), days=DAYS)
     assert {path: path.stat().st_mtime_ns for path in raw.rglob("*.gz")} == stamps
 
 
