@@ -1,51 +1,62 @@
-"""Corrupt input of every kind: quarantined or refused by name, and no good row is lost."""
+"""Corrupt input of every kind: quarantined or refused by name, and no good row is lost.
+
+One lake for all kinds, each in a cluster of its own: the good files are ingested first, then once more with bad input
+beside them.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from include import raw_files
 from include.flink.raw_format import Kind, hour_directory
+from include.settings import Cluster, Settings
 from include.stages import Stage, StageRequest
-from include.tables import BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES
+from include.tables import BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES, Table
 from include.utc import Interval, IntervalError
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
+from tests.spark.lake_settings import prepared_settings
 from tests.spark.raw_builders import SOURCE, VERTEX_IDS, WORK, PolledJob, metric, record, utc, write
 
 pytestmark = pytest.mark.spark
 START = utc("2026-11-20T10:00")
 HOUR = timedelta(hours=1)
 GOOD_TABLES = (BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, RESCALES)
+VALUES_AT = START + timedelta(minutes=14, seconds=50)  # a poll that is due then
+GoodRows = dict[str, list[str]]
+"""Per table of good rows, its rows without the name of the file that a row came from."""
 
 
-@pytest.fixture(scope="module")
-def job() -> PolledJob:
-    return PolledJob(running_at=START - HOUR)
+def polled(cluster: str) -> PolledJob:
+    return PolledJob(running_at=START - HOUR, cluster=cluster)
 
 
-def run(spark, settings) -> dict[str, object]:
+JOBS = {cluster: polled(cluster) for cluster in ("lines", "values", "torn", "large", "conflict")}
+
+
+def run(spark: SparkSession, settings: Settings) -> dict[str, object]:
     return ingest.run(spark, settings, StageRequest(Stage.INGEST, START + HOUR, START, START + HOUR))
 
 
-def good_rows(lake: Lake) -> dict[str, list[str]]:
-    """The tables of good rows without the name of the file that a row came from."""
-    found = {}
+def good_rows(lake: Lake) -> dict[str, GoodRows]:
+    """The good rows of every cluster."""
+    found: dict[str, GoodRows] = defaultdict(lambda: {table.name: [] for table in GOOD_TABLES})
     for table in GOOD_TABLES:
         columns = [column for column in table.columns if column != "source_file"]
-        found[table.name] = sorted(map(str, lake.read(table).select(*columns).collect()))
-    return found
-
-
-def reasons(lake: Lake) -> dict[str, int]:
-    return {
-        row["reason"]: row["n"] for row in lake.read(QUARANTINE).groupBy("reason").count().toDF("reason", "n").collect()
-    }
+        for row in lake.read(table).select(*columns).collect():
+            found[row["cluster"]][table.name].append(str(row))
+    return {cluster: {name: sorted(rows) for name, rows in tables.items()} for cluster, tables in found.items()}
 
 
 def bad_lines(job: PolledJob) -> dict[str, list[str]]:
@@ -53,6 +64,10 @@ def bad_lines(job: PolledJob) -> dict[str, list[str]]:
     at = START + timedelta(minutes=31)
     good = job.vertex_line(WORK, at)
     envelope = json.loads(good)
+
+    def reply(kind: Kind, body: object, vertex_id: str, status: int = 200) -> str:
+        return record(at, kind, body, vertex_id=vertex_id, status=status, cluster=job.cluster)
+
     return {
         "malformed_json": [good[: len(good) // 2], "not json at all"],
         "missing_field": [json.dumps({key: value for key, value in envelope.items() if key != "vertex_id"})],
@@ -60,37 +75,26 @@ def bad_lines(job: PolledJob) -> dict[str, list[str]]:
         "unknown_kind": [json.dumps({**envelope, "kind": "gossip"})],
         "bad_id": [
             json.dumps({**envelope, "job_id": "not-hex"}),
-            record(at, Kind.JOB_METRICS, job.metrics(WORK, at), vertex_id=VERTEX_IDS[WORK]),
+            reply(Kind.JOB_METRICS, job.metrics(WORK, at), VERTEX_IDS[WORK]),
         ],
-        "http_error": [record(at, Kind.VERTEX_METRICS, "{}", vertex_id=VERTEX_IDS[WORK], status=404)],
-        "unknown_vertex": [record(at, Kind.VERTEX_METRICS, job.metrics(WORK, at), vertex_id="f" * 32)],
+        "http_error": [reply(Kind.VERTEX_METRICS, "{}", VERTEX_IDS[WORK], status=404)],
+        "unknown_vertex": [reply(Kind.VERTEX_METRICS, job.metrics(WORK, at), "f" * 32)],
         "clock_jump": [job.vertex_line(WORK, START + timedelta(days=3))],
         "too_late": [job.vertex_line(WORK, START - timedelta(days=3))],
     }
 
 
-def test_every_bad_line_is_named_and_no_good_row_is_lost(spark, settings, lake, job, tmp_path):
-    raw = Path(settings.paths.raw)
-    write(raw, START, job.hour(START))
-    run(spark, settings)
-    clean = good_rows(lake)
-    bad = bad_lines(job)
-    write(raw, START, [line for lines in bad.values() for line in lines], name="bad.jsonl.gz")
-    write(raw, START, job.hour(START)[:5], name="twice.jsonl.gz")  # delivered a second time
-    (hour_directory(raw, "c5m", START) / "empty.jsonl.gz").write_bytes(b"")
-    summary = run(spark, settings)
-    assert good_rows(lake) == clean
-    assert reasons(lake) == {**{reason: len(lines) for reason, lines in bad.items()}, "empty_file": 1}
-    assert summary["duplicate"] == 5
-    kept = {row["raw"] for row in lake.read(QUARANTINE).collect()}
-    assert {line for lines in bad.values() for line in lines} <= kept
-    quality = lake.read(QUALITY).where("cluster = 'c5m'").collect()
-    assert [row["quarantined"] for row in quality] == [summary["quarantined"]]
+def write_bad_lines(raw: Path) -> None:
+    job = JOBS["lines"]
+    bad = [line for lines in bad_lines(job).values() for line in lines]
+    write(raw, START, bad, cluster="lines", name="bad.jsonl.gz")
+    write(raw, START, job.hour(START)[:5], cluster="lines", name="twice.jsonl.gz")  # delivered a second time
+    (hour_directory(raw, "lines", START) / "empty.jsonl.gz").write_bytes(b"")
 
 
-def test_a_bad_value_is_taken_out_and_its_row_kept(spark, settings, lake, job):
-    at = START + timedelta(minutes=14, seconds=50)  # instead of the poll that is due then
-    lines = [line for line in job.hour(START) if json.loads(line)["observed_at_ms"] != at.timestamp() * 1000]
+def write_bad_values(raw: Path) -> None:
+    job = JOBS["values"]
+    lines = [line for line in job.hour(START) if json.loads(line)["observed_at_ms"] != VALUES_AT.timestamp() * 1000]
     broken = [
         metric("numRecordsIn", -5.0),
         metric("numRecordsOut", 1e30),
@@ -99,57 +103,111 @@ def test_a_bad_value_is_taken_out_and_its_row_kept(spark, settings, lake, job):
         metric("busyTimeMsPerSecond", "NaN"),
         metric("idleTimeMsPerSecond", 500.0),
     ]
-    polled = [job.vertex_line(vertex, at, broken if vertex == WORK else None) for vertex in VERTEX_IDS]
-    write(Path(settings.paths.raw), START, [*lines, job.poll(at)[0], *polled])
-    summary = run(spark, settings)
-    found = reasons(lake)
-    assert set(found) == {"value_negative", "value_huge", "value_nan", "wrong_type"}
-    assert summary["not_measured"] == 1  # Flink's own word for a busy time it did not measure
-    rows = lake.read(BRONZE_METRICS).where(f"vertex_id = '{VERTEX_IDS[WORK]}'").collect()
+    again = [job.vertex_line(vertex, VALUES_AT, broken if vertex == WORK else None) for vertex in VERTEX_IDS]
+    write(raw, START, [*lines, job.poll(VALUES_AT)[0], *again], cluster="values")
+
+
+def write_torn_file(raw: Path) -> None:
+    whole = gzip.compress("\n".join(JOBS["torn"].hour(START)).encode(), mtime=0)
+    (hour_directory(raw, "torn", START) / "torn.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+
+
+def write_large_file(raw: Path) -> int:
+    """Returns how large it is."""
+    large = hour_directory(raw, "large", START) / "large.jsonl"
+    large.write_text("\n".join(JOBS["large"].hour(START)) * 9)
+    return large.stat().st_size
+
+
+def write_conflict(raw: Path) -> None:
+    at = START + timedelta(minutes=9, seconds=50)
+    other = [metric("numRecordsOut", 1.0), metric("busyTimeMsPerSecond", 1.0)]
+    line = JOBS["conflict"].vertex_line(SOURCE, at, other)
+    write(raw, START, [line], cluster="conflict", name="b.jsonl.gz")
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """The lake after the second run, that run's counts, and each cluster's good rows after the first and the second."""
+
+    lake: Lake
+    summary: dict[str, object]
+    before: dict[str, GoodRows]
+    after: dict[str, GoodRows]
+
+    def rows(self, table: Table, cluster: str) -> DataFrame:
+        return self.lake.read(table).where(F.col("cluster") == cluster)
+
+    def reasons(self, cluster: str) -> dict[str, int]:
+        found = self.rows(QUARANTINE, cluster).groupBy("reason").count().toDF("reason", "n").collect()
+        return {row["reason"]: row["n"] for row in found}
+
+    def quality(self, cluster: str) -> dict[str, Any]:
+        (row,) = self.rows(QUALITY, cluster).collect()
+        return row.asDict()
+
+
+@pytest.fixture(scope="module")
+def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Ingested:
+    clusters = {cluster: Cluster(window_s=300) for cluster in JOBS}
+    settings = prepared_settings(tmp_path_factory.mktemp("quarantine"), empty_model_store).model_copy(
+        update={"clusters": clusters}
+    )
+    raw, lake = Path(settings.paths.raw), Lake(spark, settings.paths.lake)
+    for cluster, job in JOBS.items():
+        write(raw, START, job.hour(START), cluster=cluster)
+    run(spark, settings)
+    before = good_rows(lake)
+    write_bad_lines(raw)
+    write_bad_values(raw)
+    write_torn_file(raw)
+    write_conflict(raw)
+    size = write_large_file(raw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(raw_files, "LARGEST_BYTES", size - 1)
+        summary = run(spark, settings)
+    return Ingested(lake, summary, before, good_rows(lake))
+
+
+def test_every_bad_line_is_named_and_no_good_row_is_lost(ingested: Ingested) -> None:
+    assert ingested.after["lines"] == ingested.before["lines"]
+    bad = bad_lines(JOBS["lines"])
+    assert ingested.reasons("lines") == {**{reason: len(lines) for reason, lines in bad.items()}, "empty_file": 1}
+    kept = {row["raw"] for row in ingested.rows(QUARANTINE, "lines").collect()}
+    assert {line for lines in bad.values() for line in lines} <= kept
+    quality = ingested.quality("lines")
+    assert quality["duplicate"] == 5
+    assert quality["quarantined"] == sum(map(len, bad.values()))
+    for count in ("duplicate", "quarantined"):
+        assert sum(ingested.quality(cluster)[count] for cluster in JOBS) == ingested.summary[count]
+
+
+def test_a_bad_value_is_taken_out_and_its_row_kept(ingested: Ingested) -> None:
+    assert set(ingested.reasons("values")) == {"value_negative", "value_huge", "value_nan", "wrong_type"}
+    assert ingested.summary["not_measured"] == 1  # Flink's own word for a busy time it did not measure
+    rows = ingested.rows(BRONZE_METRICS, "values").where(f"vertex_id = '{VERTEX_IDS[WORK]}'").collect()
     assert len(rows) == 12
-    (row,) = [row for row in rows if row["observed_at"] == at.replace(tzinfo=None)]
+    (row,) = [row for row in rows if row["observed_at"] == VALUES_AT.replace(tzinfo=None)]
     values = {entry["id"]: entry["sum"] for entry in row["metrics"]}
     assert values["numRecordsIn"] is None
     assert values["idleTimeMsPerSecond"] == 500.0
-    assert lake.read(OBSERVATIONS).where("operator = 'Source: orders'").count() == 12
-    assert lake.read(OBSERVATIONS).where("true_processing_rate_per_s = double('NaN')").isEmpty()
+    assert ingested.rows(OBSERVATIONS, "values").where("operator = 'Source: orders'").count() == 12
+    assert ingested.lake.read(OBSERVATIONS).where("true_processing_rate_per_s = double('NaN')").isEmpty()
 
 
-def test_a_damaged_file_gives_what_can_be_read_and_its_name(spark, settings, lake, job):
-    raw = Path(settings.paths.raw)
-    write(raw, START, job.hour(START))
-    run(spark, settings)
-    clean = good_rows(lake)
-    other = PolledJob(running_at=START - HOUR, cluster="c5m")
-    whole = gzip.compress("\n".join(other.hour(START)).encode(), mtime=0)
-    (hour_directory(raw, "c5m", START) / "torn.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    run(spark, settings)
-    assert good_rows(lake) == clean
-    assert reasons(lake).get("corrupt_file") == 1
+def test_a_damaged_file_gives_what_can_be_read_and_its_name(ingested: Ingested) -> None:
+    assert ingested.after["torn"] == ingested.before["torn"]
+    assert ingested.reasons("torn").get("corrupt_file") == 1
 
 
-def test_a_file_too_large_to_be_read_is_named(spark, settings, lake, job, monkeypatch):
-    raw = Path(settings.paths.raw)
-    write(raw, START, job.hour(START))
-    run(spark, settings)
-    clean = good_rows(lake)
-    large = hour_directory(raw, "c5m", START) / "large.jsonl"
-    large.write_text("\n".join(job.hour(START)) * 9)
-    monkeypatch.setattr(raw_files, "LARGEST_BYTES", large.stat().st_size - 1)
-    run(spark, settings)
-    assert good_rows(lake) == clean
-    assert reasons(lake) == {"file_too_large": 1}
+def test_a_file_too_large_to_be_read_is_named(ingested: Ingested) -> None:
+    assert ingested.after["large"] == ingested.before["large"]
+    assert ingested.reasons("large") == {"file_too_large": 1}
 
 
-def test_conflicting_duplicates_keep_the_first(spark, settings, lake, job):
-    raw = Path(settings.paths.raw)
-    write(raw, START, job.hour(START))
-    at = START + timedelta(minutes=9, seconds=50)
-    other = [metric("numRecordsOut", 1.0), metric("busyTimeMsPerSecond", 1.0)]
-    write(raw, START, [job.vertex_line(SOURCE, at, other)], name="b.jsonl.gz")
-    run(spark, settings)
-    assert reasons(lake) == {"duplicate_conflict": 1}
-    rows = lake.read(BRONZE_METRICS).where(f"vertex_id = '{VERTEX_IDS[SOURCE]}'").collect()
+def test_conflicting_duplicates_keep_the_first(ingested: Ingested) -> None:
+    assert ingested.reasons("conflict") == {"duplicate_conflict": 1}
+    rows = ingested.rows(BRONZE_METRICS, "conflict").where(f"vertex_id = '{VERTEX_IDS[SOURCE]}'").collect()
     assert len(rows) == 12
     assert all(len(row["metrics"]) > 2 for row in rows)
 
