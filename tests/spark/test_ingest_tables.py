@@ -1,15 +1,18 @@
-"""The ingestion stage as a whole, on real Delta tables."""
+"""The ingestion stage as a whole, on real Delta tables: two hours of a steady job and of one that is rescaled."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
-from include.settings import Settings
+from include.settings import Cluster, Settings
 from include.stages import Stage, StageRequest
 from include.tables import (
     BRONZE_JOB_EVENTS,
@@ -19,9 +22,11 @@ from include.tables import (
     QUALITY,
     QUARANTINE,
     RESCALES,
+    Table,
 )
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
+from tests.spark.lake_settings import prepared_settings
 from tests.spark.raw_builders import SINK, SOURCE, WORK, PolledJob, job_body, record, utc, write
 
 pytestmark = pytest.mark.spark
@@ -39,24 +44,70 @@ def contents(lake: Lake) -> dict[str, list[str]]:
     return {table.name: sorted(map(str, lake.read(table).collect())) for table in TABLES}
 
 
-@pytest.fixture
-def two_hours(settings: Settings) -> Path:
-    job = PolledJob(running_at=START - HOUR)
-    raw = Path(settings.paths.raw)
+def write_steady_job(raw: Path) -> None:
+    job = PolledJob(running_at=START - HOUR, cluster="steady")
     for offset in range(2):
-        write(raw, START + offset * HOUR, job.hour(START + offset * HOUR))
-    return raw
+        write(raw, START + offset * HOUR, job.hour(START + offset * HOUR), cluster="steady")
 
 
-def test_counts_rates_and_rerun(spark, settings, lake, two_hours):
+def write_rescaled_job(raw: Path) -> None:
+    """A rescale stops the job in the first hour and lets it run again in the second."""
+    second = START + HOUR
+    before = PolledJob(running_at=START - HOUR, cluster="rescaled")
+    after = PolledJob(
+        running_at=second + timedelta(seconds=70), cluster="rescaled", parallelism={**before.parallelism, WORK: 3}
+    )
+    write(raw, START, before.hour(START)[:-4], cluster="rescaled")  # its last poll found the job gone
+    # One more reply was already cached when the job ran again: what it shows is as old as Flink keeps replies.
+    at = after.running_at + timedelta(seconds=1)
+    stale = record(at, Kind.JOB, job_body(before.parallelism, before.running_at), cluster="rescaled")
+    write(raw, second, [*after.hour(second), stale], cluster="rescaled")
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """The lake after one run over both hours, that run's counts, and what the tables held then."""
+
+    settings: Settings
+    lake: Lake
+    summary: dict[str, object]
+    contents: dict[str, list[str]]
+
+    def rows(self, table: Table, cluster: str) -> DataFrame:
+        return self.lake.read(table).where(F.col("cluster") == cluster)
+
+    def quality(self, cluster: str) -> dict[str, Any]:
+        (row,) = self.rows(QUALITY, cluster).collect()
+        return row.asDict()
+
+
+@pytest.fixture(scope="module")
+def at_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Ingested:
+    clusters = {cluster: Cluster(window_s=300) for cluster in ("steady", "rescaled")}
+    settings = prepared_settings(tmp_path_factory.mktemp("ingest"), empty_model_store).model_copy(
+        update={"clusters": clusters}
+    )
+    raw, lake = Path(settings.paths.raw), Lake(spark, settings.paths.lake)
+    write_steady_job(raw)
+    write_rescaled_job(raw)
     summary = run(spark, settings, hours=2)
-    assert summary["rows"] == 2 * (1 + 12 * 4)
-    assert summary["files"] == 2
-    assert summary["metric_values"] == 5 * 24 * (8 + 7 + 7)
-    assert summary["jobs"] == 1
-    assert summary["observations"] == 24 * 3
-    assert not any(summary[name] for name in ("quarantined", "late", "duplicate", "missing_windows", "not_measured"))
-    rows = {(row["operator"], row["window_start"]): row for row in lake.read(OBSERVATIONS).collect()}
+    return Ingested(settings, lake, summary, contents(lake))
+
+
+def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
+    summary, steady = at_once.summary, at_once.quality("steady")
+    assert steady["rows"] == 2 * (1 + 12 * 4)
+    assert steady["files"] == 2
+    assert steady["metric_values"] == 5 * 24 * (8 + 7 + 7)
+    assert not any(steady[name] for name in ("quarantined", "late", "duplicate", "missing_windows", "not_measured"))
+    rescaled = at_once.quality("rescaled")
+    for name in steady.keys() & summary.keys():
+        assert summary[name] == steady[name] + rescaled[name], name
+    assert summary["jobs"] == 2
+    observations = at_once.rows(OBSERVATIONS, "steady").collect()
+    assert len(observations) == 24 * 3
+    assert summary["observations"] == len(observations) + at_once.rows(OBSERVATIONS, "rescaled").count()
+    rows = {(row["operator"], row["window_start"]): row for row in observations}
     at = utc("2026-11-20T10:30").replace(tzinfo=None)
     source, work, sink = (rows[operator, at] for operator in (SOURCE, WORK, SINK))
     # 100 records/s at half a busy share: the operator could do 200 (Eq. 1 of ContTune), whatever its parallelism.
@@ -73,37 +124,27 @@ def test_counts_rates_and_rerun(spark, settings, lake, two_hours):
     assert source["selectivity"] is None
     assert sink["observed_processing_rate_per_s"] == pytest.approx(50.0)
     assert sink["target_data_rate_per_s"] is None
-    before = contents(lake)
-    run(spark, settings, hours=2)
-    assert contents(lake) == before
+    run(spark, at_once.settings, hours=2)
+    assert contents(at_once.lake) == at_once.contents
 
 
-def test_nothing_to_read(spark, settings, lake):
+def test_nothing_to_read(spark: SparkSession, settings: Settings, lake: Lake) -> None:
     summary = run(spark, settings)
     assert summary["rows"] == 0
     assert summary["jobs"] == 0
     assert lake.read(BRONZE_METRICS).isEmpty()
 
 
-def test_hour_by_hour_is_the_same_as_at_once(spark, settings, lake, tmp_path):
+def test_hour_by_hour_is_the_same_as_at_once(spark: SparkSession, at_once: Ingested, tmp_path: Path) -> None:
     """Also around a rescale that stopped the job in one hour and let it run again in the next."""
-    raw, second = Path(settings.paths.raw), START + HOUR
-    before = PolledJob(running_at=START - HOUR)
-    after = PolledJob(running_at=second + timedelta(seconds=70), parallelism={**before.parallelism, WORK: 3})
-    write(raw, START, before.hour(START)[:-4])  # its last poll found the job gone
-    # One more reply was already cached when the job ran again: what it shows is as old as Flink keeps replies.
-    stale = record(after.running_at + timedelta(seconds=1), Kind.JOB, job_body(before.parallelism, before.running_at))
-    write(raw, second, [*after.hour(second), stale])
-    run(spark, settings, hours=2)
-    at_once = contents(lake)
-    (rescale,) = lake.read(RESCALES).collect()
+    (rescale,) = at_once.lake.read(RESCALES).collect()
     assert (rescale["kind"], rescale["downtime_s"]) == ("rescale", 3.0)
-    paths = settings.paths.model_copy(update={"lake": str(tmp_path / "hourly")})
-    hourly = settings.model_copy(update={"paths": paths})
+    paths = at_once.settings.paths.model_copy(update={"lake": str(tmp_path / "hourly")})
+    hourly = at_once.settings.model_copy(update={"paths": paths})
     for offset in range(2):
         run(spark, hourly, START + offset * HOUR)
     one_by_one = contents(Lake(spark, hourly.paths.lake))
     for table in TABLES:
         if table is not QUALITY:  # a row per interval
-            assert at_once[table.name] or table is QUARANTINE, table.name
-            assert one_by_one[table.name] == at_once[table.name], table.name
+            assert at_once.contents[table.name] or table is QUARANTINE, table.name
+            assert one_by_one[table.name] == at_once.contents[table.name], table.name
