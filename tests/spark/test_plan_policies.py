@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from delta_tables import write_rows
@@ -16,6 +19,7 @@ from include.stages import Stage, StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
+from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
@@ -24,14 +28,6 @@ OVERLOADED = 35_000.0  # `map` does 30,000 records/s with 3 instances
 
 def job_of(policy: str) -> str:
     return f"job-{policy}"
-
-
-@pytest.fixture
-def by_policy(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """One overloaded job for every policy, in one fleet."""
-    chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in catalogue()}
-    monkeypatch.setattr(plan, "champion", lambda _: fleet.fleet(*map(job_of, catalogue())))
-    return settings.model_copy(update={"planner": settings.planner.model_copy(update={"policies": chosen})})
 
 
 def write_hours(lake: Lake) -> None:
@@ -48,12 +44,35 @@ def contents(lake: Lake, table: tables.Table) -> list[str]:
     return sorted(map(str, lake.read(table).collect()))
 
 
-def test_every_policy_decides_and_remembers(spark: SparkSession, by_policy: Settings, lake: Lake) -> None:
+@dataclass(frozen=True)
+class Planned:
+    """One overloaded job for every policy, in one fleet, planned at two moments."""
+
+    settings: Settings
+    lake: Lake
+
+
+@pytest.fixture(scope="module")
+def planned(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path
+) -> Iterator[Planned]:
+    settings = prepared_settings(tmp_path_factory.mktemp("policies"), empty_model_store)
+    chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in catalogue()}
+    settings = settings.model_copy(update={"planner": settings.planner.model_copy(update={"policies": chosen})})
+    lake = Lake(spark, settings.paths.lake)
     write_hours(lake)
-    for as_of in (fleet.AS_OF, LATER):
-        counts = plan.run(spark, by_policy, StageRequest(Stage.PLAN, as_of))
-        assert counts["jobs"] == len(catalogue())
-        assert counts["refused"] == 0, lake.read(tables.PLANS).where("status = 'refused'").select("reason").collect()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "champion", lambda _: fleet.fleet(*map(job_of, catalogue())))
+        for as_of in (fleet.AS_OF, LATER):
+            counts = plan.run(spark, settings, StageRequest(Stage.PLAN, as_of))
+            assert counts["jobs"] == len(catalogue())
+            refused = lake.read(tables.PLANS).where("status = 'refused'").select("reason")
+            assert counts["refused"] == 0, refused.collect()
+        yield Planned(settings, lake)
+
+
+def test_every_policy_decides_and_remembers(planned: Planned) -> None:
+    lake = planned.lake
     rows = lake.read(tables.PLANS).collect()
     assert {(row["job"], row["policy"]) for row in rows} == {(job_of(name), name) for name in catalogue()}
     for row in rows:
@@ -72,12 +91,7 @@ def test_every_policy_decides_and_remembers(spark: SparkSession, by_policy: Sett
         json.loads(row["memory"])
 
 
-def test_the_same_moment_again_gives_the_same_plans_and_memories(
-    spark: SparkSession, by_policy: Settings, lake: Lake
-) -> None:
-    write_hours(lake)
-    for as_of in (fleet.AS_OF, LATER):
-        plan.run(spark, by_policy, StageRequest(Stage.PLAN, as_of))
-    before = [contents(lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)]
-    plan.run(spark, by_policy, StageRequest(Stage.PLAN, LATER))
-    assert [contents(lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)] == before
+def test_the_same_moment_again_gives_the_same_plans_and_memories(planned: Planned) -> None:
+    before = [contents(planned.lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)]
+    plan.run(planned.lake.spark, planned.settings, StageRequest(Stage.PLAN, LATER))
+    assert [contents(planned.lake, table) for table in (tables.PLANS, tables.POLICY_MEMORY)] == before
