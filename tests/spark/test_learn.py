@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from delta_tables import write_rows
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from include import tables
 from include.domain.graph import JobGraph, Operator
@@ -24,7 +27,9 @@ from spark_jobs.job_inputs.windows import observations_of, recent_windows, windo
 from spark_jobs.lake import Lake
 from spark_jobs.learn import stage as learn
 from spark_jobs.plan import stage as plan
+from spark_jobs.timestamps import as_of_slice
 from tests.spark import synthetic_fleet as fleet
+from tests.spark.lake_settings import prepared_settings
 
 NIGHTLY = names_where(learns_nightly=True)
 pytestmark = pytest.mark.spark
@@ -38,17 +43,8 @@ def job_of(policy: str) -> str:
     return f"job-{policy}"
 
 
-JOBS = [*map(job_of, sorted(NIGHTLY)), "plain"]
-
-
-@pytest.fixture
-def learning(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A job of each policy that learns, and one of another."""
-    for stage in (learn, plan):
-        monkeypatch.setattr(stage, "champion", lambda _: fleet.fleet(*JOBS))
-    chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in NIGHTLY}
-    options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
-    return settings.model_copy(update={"planner": options})
+LEARNERS = [*map(job_of, sorted(NIGHTLY))]
+JOBS = [*LEARNERS, "plain"]
 
 
 def write_history(lake: Lake, jobs: list[str] = JOBS) -> None:
@@ -68,77 +64,107 @@ def slots(memory: str) -> set[int]:
     return {sum(times for *_, times in agent["transitions"]) for agent in json.loads(memory)["agents"].values()}
 
 
-def test_every_policy_that_learns_does_and_the_next_plan_goes_on_from_there(
-    spark: SparkSession, learning: Settings, lake: Lake
-) -> None:
-    write_history(lake)
-    counts = learn.run(spark, learning, LEARN)
-    assert counts == {"jobs": len(NIGHTLY), "learned": len(NIGHTLY), "refused": {}}
-    rows = lake.read(tables.POLICY_MEMORY).collect()
-    assert {(row["job"], row["policy"], row["stage"]) for row in rows} == {
-        (job_of(name), name, "learn") for name in NIGHTLY
-    }
-    known = DAYS_WINDOWS - 12 - 1  # nothing after AS_OF, which is an hour before the end; one less transition
-    assert all(slots(row["memory"]) == {known} for row in rows)
+@dataclass(frozen=True)
+class Learnt:
+    """What was learnt by AS_OF from the history of a job of each policy that learns, and of one of another.
 
-    plan.run(spark, learning, StageRequest(Stage.PLAN, LATER))  # sees two hours, of which one is new
-    after = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
-    assert {row["job"] for row in after} == {job_of(name) for name in NIGHTLY}
-    assert all(slots(row["memory"]) == {known + 12} for row in after)
-    reasons = {row["job"]: row["reason"] for row in lake.read(tables.PLANS).collect()}
-    for name in NIGHTLY:
-        assert "are needed before an agent acts" not in reasons[job_of(name)]
+    Job ``unknown`` has no models, and ``unobserved`` no windows; the policies of both learn.
 
+    Attributes:
+        earlier: memories from before.
+        left: memories after a first run that was killed before it wrote.
+        counts: of the run after it.
+        whole: memories after that.
+    """
 
-def test_a_plan_of_the_same_moment_takes_what_was_learnt_for_it(
-    spark: SparkSession, learning: Settings, lake: Lake
-) -> None:
-    write_history(lake)
-    request = StageRequest(Stage.PLAN, fleet.AS_OF)
-    learn.run(spark, learning, LEARN)
-    plan.run(spark, learning, request)
-    before = memories(lake)
-    assert len(before) == 2 * len(NIGHTLY)  # neither stage replaced the other's rows
-    known = DAYS_WINDOWS - 12 - 1
-    planned = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
-    assert all(slots(row["memory"]) == {known} for row in planned)
-    plan.run(spark, learning, request)
-    learn.run(spark, learning, LEARN)
-    assert memories(lake) == before
+    settings: Settings
+    lake: Lake
+    earlier: list[str]
+    left: list[str]
+    counts: dict[str, object]
+    whole: list[str]
 
 
-def test_killed_before_its_only_write_it_leaves_what_was_there(
-    spark: SparkSession, learning: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_history(lake)
-    learn.run(spark, learning, StageRequest(Stage.LEARN, fleet.AS_OF - timedelta(days=1)))
-    before = memories(lake)
+@pytest.fixture(scope="module")
+def learnt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Iterator[Learnt]:
+    settings = prepared_settings(tmp_path_factory.mktemp("learn"), empty_model_store)
+    chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in NIGHTLY}
+    chosen |= {f"{fleet.CLUSTER}/{job}": min(NIGHTLY) for job in ("unknown", "unobserved")}
+    options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
+    settings = settings.model_copy(update={"planner": options})
+    lake = Lake(spark, settings.paths.lake)
+    write_history(lake, [*JOBS, "unknown"])
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("unobserved"))
+    yesterday = fleet.AS_OF - timedelta(days=1)
+    remembered = {"cluster": fleet.CLUSTER, "memory": "{}", "stage": "learn", "as_of": yesterday}
+    rows = [remembered | {"job": job_of(name), "policy": name, "date": yesterday.date()} for name in NIGHTLY]
+    write_rows(lake, tables.POLICY_MEMORY, rows)
+    earlier = memories(lake)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Lake, "replace", killed)
-        with pytest.raises(KeyboardInterrupt):
-            learn.run(spark, learning, LEARN)
-    assert memories(lake) == before
-    learn.run(spark, learning, LEARN)
-    whole = memories(lake)
-    assert set(before) < set(whole)
-    learn.run(spark, learning, LEARN)
-    assert memories(lake) == whole
+    with pytest.MonkeyPatch.context() as patch:
+        for stage in (learn, plan):
+            patch.setattr(stage, "champion", lambda _: fleet.fleet(*JOBS, "unobserved"))
+        with patch.context() as killing:
+            killing.setattr(Lake, "replace", killed)
+            with pytest.raises(KeyboardInterrupt):
+                learn.run(spark, settings, LEARN)
+        left = memories(lake)
+        counts = learn.run(spark, settings, LEARN)
+        yield Learnt(settings, lake, earlier, left, counts, memories(lake))
 
 
-def test_a_job_that_teaches_nothing_keeps_its_memory_and_is_counted(
-    spark: SparkSession, learning: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second, third, *_ = sorted(map(job_of, NIGHTLY))
-    write_history(lake, [first, second])
-    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows(third))  # never observed
-    monkeypatch.setattr(learn, "champion", lambda _: fleet.fleet(first, third))
-    counts = learn.run(spark, learning, LEARN)
-    assert counts == {"jobs": 3, "learned": 1, "refused": {"no_model": 1, "nothing_learnt": 1}}
-    assert [row["job"] for row in lake.read(tables.POLICY_MEMORY).collect()] == [first]
+def memories_of(lake: Lake, stage: Stage, at: datetime) -> list[Row]:
+    rows = lake.read(tables.POLICY_MEMORY).where(F.col("stage") == str(stage)).where(as_of_slice(at))
+    return rows.collect()
+
+
+def test_every_policy_that_learns_does_and_the_next_plan_goes_on_from_there(learnt: Learnt) -> None:
+    lake = learnt.lake
+    assert learnt.counts["learned"] == len(NIGHTLY)
+    rows = memories_of(lake, Stage.LEARN, fleet.AS_OF)
+    assert {(row["job"], row["policy"]) for row in rows} == {(job_of(name), name) for name in NIGHTLY}
+    known = DAYS_WINDOWS - 12 - 1  # nothing after AS_OF, which is an hour before the end; one less transition
+    assert all(slots(row["memory"]) == {known} for row in rows)
+
+    plan.run(lake.spark, learnt.settings, StageRequest(Stage.PLAN, LATER))  # sees two hours, of which one is new
+    after = memories_of(lake, Stage.PLAN, LATER)
+    assert {row["job"] for row in after} == set(LEARNERS)
+    assert all(slots(row["memory"]) == {known + 12} for row in after)
+    reasons = {row["job"]: row["reason"] for row in lake.read(tables.PLANS).where(as_of_slice(LATER)).collect()}
+    for job in LEARNERS:
+        assert "are needed before an agent acts" not in reasons[job]
+
+
+def test_a_plan_of_the_same_moment_takes_what_was_learnt_for_it(learnt: Learnt) -> None:
+    lake, request = learnt.lake, StageRequest(Stage.PLAN, fleet.AS_OF)
+    plan.run(lake.spark, learnt.settings, request)
+    before = memories(lake)
+    assert set(learnt.whole) < set(before)  # the plan did not replace what was learnt
+    known = DAYS_WINDOWS - 12 - 1
+    planned = memories_of(lake, Stage.PLAN, fleet.AS_OF)
+    assert {row["job"] for row in planned} == set(LEARNERS)
+    assert all(slots(row["memory"]) == {known} for row in planned)
+    plan.run(lake.spark, learnt.settings, request)
+    assert learn.run(lake.spark, learnt.settings, LEARN) == learnt.counts
+    assert memories(lake) == before  # nor did learning what was planned; and again it learns the same
+
+
+def test_killed_before_its_only_write_it_leaves_what_was_there(learnt: Learnt) -> None:
+    assert learnt.earlier
+    assert learnt.left == learnt.earlier
+    assert set(learnt.earlier) < set(learnt.whole)
+
+
+def test_a_job_that_teaches_nothing_keeps_its_memory_and_is_counted(learnt: Learnt) -> None:
+    assert learnt.counts == {
+        "jobs": len(NIGHTLY) + 2,
+        "learned": len(NIGHTLY),
+        "refused": {"no_model": 1, "nothing_learnt": 1},
+    }
+    assert {row["job"] for row in memories_of(learnt.lake, Stage.LEARN, fleet.AS_OF)} == set(LEARNERS)
 
 
 def test_without_a_policy_that_learns_nothing_is_read_or_written(
@@ -149,15 +175,15 @@ def test_without_a_policy_that_learns_nothing_is_read_or_written(
     assert not lake.exists(tables.POLICY_MEMORY)
 
 
-def test_windows_as_rows_and_in_one_row_are_the_same(spark: SparkSession, learning: Settings, lake: Lake) -> None:
+def test_windows_as_rows_and_in_one_row_are_the_same(settings: Settings, lake: Lake) -> None:
     job = job_of("rl")
     write_history(lake, [job])
     gaps = fleet.observation_rows(job, at=LATER + timedelta(minutes=10), windows=1)  # most of it not measured
     gaps[0]["parallelism"], gaps[1]["disturbed"] = None, None
     write_rows(lake, tables.OBSERVATIONS, gaps)
     at, graph = LATER + timedelta(minutes=10), JobGraph((Operator("src"), Operator("map", ("src",))))
-    observations, hours = lake.read(tables.OBSERVATIONS), timedelta(hours=learning.planner.observed_h)
-    (batch,) = recent_windows(observations, learning.planner, at).toArrow().to_batches()
+    observations, hours = lake.read(tables.OBSERVATIONS), timedelta(hours=settings.planner.observed_h)
+    (batch,) = recent_windows(observations, settings.planner, at).toArrow().to_batches()
     (known,) = rows_in(batch)
     rows: pd.DataFrame = windows_between(observations, at - hours, at).toPandas()
     by_row, by_rows = observations_of(graph, known["windows"]), observations_of(graph, rows)
