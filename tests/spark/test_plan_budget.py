@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from delta_tables import write_rows
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from include import tables
-from include.settings import Settings
+from include.settings import Cluster
 from include.stages import Stage, StageRequest
+from models.bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
+from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 REQUEST = StageRequest(Stage.PLAN, fleet.AS_OF)
@@ -23,61 +27,74 @@ WAVE = [float(30_000.0 + 20_000.0 * np.sin(2 * np.pi * hour / 24)) for hour in r
 JOBS = tuple(f"wave-{number}" for number in range(6))
 
 
-def with_budget(settings: Settings, total: int | None) -> Settings:
-    cluster = settings.clusters[fleet.CLUSTER].model_copy(update={"slots_total": total})
-    return settings.model_copy(update={"clusters": {**settings.clusters, fleet.CLUSTER: cluster}})
+TOTAL = 28  # of 36 slots, as many as all jobs want at the peak of their load
+BUDGETS = {"free": None, "kept": TOTAL, "short": 3}  # slots of clusters that run the same jobs
+NO_SEASON = fleet.CLUSTER
 
 
-def slots_over_time(lake: Lake) -> np.ndarray:
-    """Return the slots of the fleet in every ten minutes of the plan, a rescale counting for both sides."""
-    steps: dict[str, list[tuple[datetime, int]]] = defaultdict(list)
-    for row in lake.read(tables.PLANS).orderBy("job", "step_index").collect():
-        assert row["status"] != "refused", row["reason"]
-        steps[row["job"]].append((row["effective_at"], row["slots"] if row["status"] == "planned" else 0))
-    total = np.zeros(144)
-    for job in JOBS:
-        at = np.full(144, max(fleet.RUNNING.values()))
-        for effective_at, slots in steps[job]:
-            begin = int((effective_at.replace(tzinfo=fleet.AS_OF.tzinfo) - fleet.AS_OF) / timedelta(minutes=10))
-            if slots:
-                at[begin:] = slots
-        total += at
-    return total
+@dataclass(frozen=True)
+class Planned:
+    """One plan of all clusters: what the stage counted, and its rows."""
+
+    counts: dict[str, object]
+    rows: list[Row]
+
+    def of(self, cluster: str) -> list[Row]:
+        return [row for row in self.rows if row["cluster"] == cluster]
+
+    def slots_over_time(self, cluster: str) -> np.ndarray:
+        """Return a cluster's slots in every ten minutes of the plan, a rescale counting for both sides."""
+        steps: dict[str, list[tuple[datetime, int]]] = defaultdict(list)
+        for row in self.of(cluster):
+            assert row["status"] != "refused", row["reason"]
+            steps[row["job"]].append((row["effective_at"], row["slots"] if row["status"] == "planned" else 0))
+        total = np.zeros(144)
+        for job in JOBS:
+            at = np.full(144, max(fleet.RUNNING.values()))
+            for effective_at, slots in steps[job]:
+                begin = int((effective_at.replace(tzinfo=fleet.AS_OF.tzinfo) - fleet.AS_OF) / timedelta(minutes=10))
+                if slots:
+                    at[begin:] = slots
+            total += at
+        return total
 
 
-def test_a_budget_is_kept_by_all_jobs_together(
-    spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "champion", lambda _: fleet.fleet(*JOBS))
-    fleet.write_fleet(lake, dict.fromkeys(JOBS, WAVE))
-    free = plan.run(spark, settings, REQUEST)
-    assert free["refused"] == 0
-    assert free["over_budget"] == []
-    wanted = slots_over_time(lake)
-    total = int(0.8 * wanted.max())
-    counts = plan.run(spark, with_budget(settings, total), REQUEST)
-    assert counts["over_budget"] == []
-    kept = slots_over_time(lake)
-    assert kept.max() <= total < wanted.max()
-    assert kept.mean() > 0.8 * np.minimum(wanted, total).mean()  # it is used where there is need
-    reasons = [row["reason"] for row in lake.read(tables.PLANS).collect()]
-    assert any("slots are short" in reason for reason in reasons)
-    assert plan.run(spark, with_budget(settings, 3), REQUEST)["over_budget"] == [fleet.CLUSTER]
-
-
-def test_without_a_season_the_job_is_steered_by_what_is_seen(
-    spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "champion", lambda _: fleet.fleet("young"))
+@pytest.fixture(scope="module")
+def planned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Planned:
+    settings = prepared_settings(tmp_path_factory.mktemp("budget"), empty_model_store)
+    budgets = {name: Cluster(window_s=300, slots_total=slots) for name, slots in BUDGETS.items()}
+    settings = settings.model_copy(update={"clusters": settings.clusters | budgets})
+    lake = Lake(spark, settings.paths.lake)
+    for cluster in BUDGETS:
+        fleet.write_fleet(lake, dict.fromkeys(JOBS, WAVE), cluster)
     held = [
         row | {"fallback_reason": "only 3 hours of history"} for row in fleet.forecast_rows("young", [35_000.0] * 24)
     ]
     write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("young"))
     write_rows(lake, tables.OBSERVATIONS, fleet.busy_rows("young", 35_000.0))
     write_rows(lake, tables.FORECASTS, held)
-    write_rows(lake, tables.MODEL_VERSIONS, [fleet.model_row()])
-    assert plan.run(spark, settings, REQUEST)["steps"] == 1
-    (row,) = lake.read(tables.PLANS).collect()
+    known = [*((cluster, job) for cluster in BUDGETS for job in JOBS), (NO_SEASON, "young")]
+    bundle = FleetBundle.from_models("m0", {key: fleet.job_models() for key in known})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "champion", lambda _: bundle)
+        counts = plan.run(spark, settings, REQUEST)
+    return Planned(counts, lake.read(tables.PLANS).orderBy("cluster", "job", "step_index").collect())
+
+
+def test_a_budget_is_kept_by_all_jobs_together(planned: Planned) -> None:
+    assert planned.counts["refused"] == 0
+    assert planned.counts["over_budget"] == ["short"]
+    wanted, kept = planned.slots_over_time("free"), planned.slots_over_time("kept")
+    assert int(0.8 * wanted.max()) == TOTAL
+    assert kept.max() <= TOTAL < wanted.max()
+    assert kept.mean() > 0.8 * np.minimum(wanted, TOTAL).mean()  # it is used where there is need
+    assert any("slots are short" in row["reason"] for row in planned.of("kept"))
+    assert not any("slots are short" in row["reason"] for row in planned.of("free"))
+
+
+def test_without_a_season_the_job_is_steered_by_what_is_seen(planned: Planned) -> None:
+    (row,) = planned.of(NO_SEASON)
+    assert row["status"] == "planned"
     assert row["parallelism_to"]["map"] == 5  # 35,000 / 0.8 of 10,000 an instance
     assert "only 3 hours of history" in row["reason"]
     assert "117%" in row["reason"]
