@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from controller.control_log import LogEntry, Provenance
@@ -26,6 +27,7 @@ from spark_jobs.lake import Lake, rows_of
 from spark_jobs.report import stage as report
 from spark_jobs.report.control_log import logged_rows, read_lines, step_outcomes
 from spark_jobs.report.outcomes import due_steps
+from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 
@@ -182,25 +184,40 @@ def write_plans(lake: Lake, jobs: list[str]) -> None:
     lake.replace(tables.PLANS, frame, f"date = '{NOW.date()}'")
 
 
-def test_the_controller_reads_plans_that_spark_wrote(lake: Lake) -> None:
-    write_plans(lake, ["orders", "payments"])
-    plans = PlanTables(lake.root).read_plans(NOW_S)
-    assert set(plans) == {("live", "orders"), ("live", "payments")}
-    (step,) = plans["live", "orders"].steps
-    assert (step.apply_at_s, step.parallelism_to) == (NOW_S - 60, {"enrich": 4})
-    assert plans["live", "orders"].as_of_s == NOW_S - 3600
+@dataclass(frozen=True)
+class Logged:
+    """Steps that end in every way, with their plans; and a step of two days before."""
+
+    settings: Settings
+    lake: Lake
 
 
-def test_every_step_has_the_outcome_that_the_controller_found(lake: Lake) -> None:
+@pytest.fixture(scope="module")
+def logged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Logged:
+    settings = prepared_settings(tmp_path_factory.mktemp("log"), empty_model_store)
+    lake = Lake(spark, settings.paths.lake)
+    write(lake, entry_for(plain_case(NOW_S - 2 * 86_400, "old"), job="live/confirmed"))
     write(lake, *entries_of_steps())
     write_plans(lake, list(OUTCOMES))
-    log = lake.read(tables.CONTROL_LOG)
+    return Logged(settings, lake)
+
+
+def test_the_controller_reads_plans_that_spark_wrote(logged: Logged) -> None:
+    plans = PlanTables(logged.lake.root).read_plans(NOW_S)
+    assert set(plans) == {("live", job) for job in OUTCOMES}
+    (step,) = plans["live", "confirmed"].steps
+    assert (step.apply_at_s, step.parallelism_to) == (NOW_S - 60, {"enrich": 4})
+    assert plans["live", "confirmed"].as_of_s == NOW_S - 3600
+
+
+def test_every_step_has_the_outcome_that_the_controller_found(logged: Logged) -> None:
+    log, plans = logged.lake.read(tables.CONTROL_LOG), logged.lake.read(tables.PLANS)
     found = step_outcomes(log, NOW.date() - DAY, NOW.date() + DAY).collect()
     assert {row["step_id"]: row["outcome"] for row in found} == OUTCOMES
     assert {row["final_status"] for row in found} == {outcome.split(":")[0] for outcome in OUTCOMES.values()}
     (confirmed,) = [row for row in found if row["step_id"] == "confirmed"]
     assert confirmed["decided_at"].timestamp() == NOW_S
-    shown = due_steps(lake.read(tables.PLANS), log, NOW - DAY, NOW + timedelta(hours=1)).collect()
+    shown = due_steps(plans, log, NOW - DAY, NOW + timedelta(hours=1)).collect()
     assert {row["job"]: row["outcome"] for row in shown} == OUTCOMES
     assert step_outcomes(log, NOW.date() - 9 * DAY, NOW.date() - 8 * DAY).collect() == []
 
@@ -223,11 +240,8 @@ def test_steps_of_no_plan_are_shown_as_whose_they_are(lake: Lake) -> None:
     }
 
 
-def test_the_last_day_of_each_job_is_shown_newest_first(lake: Lake) -> None:
-    old = entry_for(plain_case(NOW_S - 2 * 86_400, "old"), job="live/confirmed")
-    write(lake, old)
-    write(lake, *entries_of_steps())
-    rows = logged_rows(lake.read(tables.CONTROL_LOG), NOW + timedelta(hours=1)).toPandas()
+def test_the_last_day_of_each_job_is_shown_newest_first(logged: Logged) -> None:
+    rows = logged_rows(logged.lake.read(tables.CONTROL_LOG), NOW + timedelta(hours=1)).toPandas()
     lines = read_lines(rows[rows["job"] == "confirmed"])
     assert [(line.decision, line.came_of) for line in lines] == [
         ("refuse: on_hold", ""),
@@ -239,11 +253,9 @@ def test_the_last_day_of_each_job_is_shown_newest_first(lake: Lake) -> None:
     assert (unplanned.is_dry_run, unplanned.came_of) == (True, "dry run: nothing was sent")
 
 
-def test_the_page_has_the_log_of_each_planned_job(settings: Settings, lake: Lake) -> None:
-    write(lake, *entries_of_steps())
-    write_plans(lake, list(OUTCOMES))
-    report.run(lake.spark, settings, StageRequest(Stage.REPORT, NOW + timedelta(hours=1)))
-    page = (Path(settings.paths.out) / "report.html").read_text(encoding="utf-8")
+def test_the_page_has_the_log_of_each_planned_job(logged: Logged) -> None:
+    report.run(logged.lake.spark, logged.settings, StageRequest(Stage.REPORT, NOW + timedelta(hours=1)))
+    page = (Path(logged.settings.paths.out) / "report.html").read_text(encoding="utf-8")
     assert page.count("Control log of the last day") == len(OUTCOMES)
     assert "withdrawn before sending: on_hold" in page
     for outcome in OUTCOMES.values():
