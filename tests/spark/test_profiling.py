@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from delta_tables import write_rows
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from include import tables
 from include.policy_catalogue import names_where
@@ -20,6 +24,7 @@ from spark_jobs.plan import stage as plan
 from spark_jobs.profiling import stage as profile
 from spark_jobs.profiling.adapters import Subject, adapter
 from tests.spark import synthetic_fleet as fleet
+from tests.spark.lake_settings import prepared_settings
 
 PROFILED = names_where(needs_profile=True)
 pytestmark = pytest.mark.spark
@@ -28,18 +33,6 @@ PROFILE = StageRequest(Stage.PROFILE, fleet.AS_OF)
 LOAD = 25_000.0
 JOBS = [*sorted(PROFILED), "plain"]
 PER_WORKER = 10_000.0  # records/s of one instance of `map`
-
-
-@pytest.fixture
-def profiled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A job of each policy that uses a profile and one of another, on at most eight slots."""
-    monkeypatch.setattr(plan, "champion", lambda _: fleet.fleet(*JOBS))
-    monkeypatch.setattr(profile, "load_bundle", lambda _: fleet.fleet(*JOBS))
-    chosen = {f"{fleet.CLUSTER}/{name}": name for name in PROFILED}
-    options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
-    quick = settings.profiling.model_copy(update={"settle_s": 30, "window_s": 30})
-    clusters = {fleet.CLUSTER: settings.clusters[fleet.CLUSTER].model_copy(update={"slots_max": 8})}
-    return settings.model_copy(update={"planner": options, "profiling": quick, "clusters": clusters})
 
 
 def write_hours(lake: Lake) -> None:
@@ -52,17 +45,53 @@ def write_hours(lake: Lake) -> None:
 
 
 def contents(lake: Lake) -> list[list[str]]:
-    return [sorted(map(str, lake.read(table).collect())) for table in (tables.PROFILES, tables.POLICY_MEMORY)]
+    rows = lake.read(tables.PROFILES), lake.read(tables.POLICY_MEMORY).where("stage = 'profiling'")
+    return [sorted(map(str, one.collect())) for one in rows]
 
 
-def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(
-    spark: SparkSession, profiled: Settings, lake: Lake
-) -> None:
+@dataclass(frozen=True)
+class Profiled:
+    """A job of each policy that uses a profile and one of another, on at most eight slots, planned and profiled.
+
+    Job ``idle`` is not observed, and ``gone`` does not run.
+    """
+
+    settings: Settings
+    lake: Lake
+    counts: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def profiled(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path
+) -> Iterator[Profiled]:
+    settings = prepared_settings(tmp_path_factory.mktemp("profiling"), empty_model_store)
+    chosen = {f"{fleet.CLUSTER}/{name}": name for name in PROFILED}
+    chosen |= {f"{fleet.CLUSTER}/idle": "phoebe", f"{fleet.CLUSTER}/gone": "twres"}
+    options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
+    quick = settings.profiling.model_copy(update={"settle_s": 30, "window_s": 30})
+    clusters = {fleet.CLUSTER: settings.clusters[fleet.CLUSTER].model_copy(update={"slots_max": 8})}
+    settings = settings.model_copy(update={"planner": options, "profiling": quick, "clusters": clusters})
+    lake = Lake(spark, settings.paths.lake)
     write_hours(lake)
-    plan.run(spark, profiled, StageRequest(Stage.PLAN, EARLIER))
-    before = {row["job"]: json.loads(row["memory"]) for row in lake.read(tables.POLICY_MEMORY).collect()}
-    counts = profile.run(spark, profiled, PROFILE)
-    assert counts == {"jobs": 2, "profiled": 2, "refused": {}}
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("idle"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "champion", lambda _: fleet.fleet(*JOBS, "idle"))
+        patch.setattr(profile, "load_bundle", lambda _: fleet.fleet(*JOBS, "idle"))
+        plan.run(spark, settings, StageRequest(Stage.PLAN, EARLIER))
+        counts = profile.run(spark, settings, PROFILE)
+        plan.run(spark, settings, StageRequest(Stage.PLAN, LATER))
+        yield Profiled(settings, lake, counts)
+
+
+def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(profiled: Profiled) -> None:
+    lake = profiled.lake
+    assert profiled.counts == {"jobs": 3, "profiled": 2, "refused": {"no_load": 1}}
+    planned = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
+    before, newest = (
+        {row["job"]: json.loads(row["memory"]) for row in planned if row["as_of"].hour == at.hour}
+        for at in (EARLIER, LATER)
+    )
 
     rows = lake.read(tables.PROFILES).collect()
     assert {row["job"] for row in rows} == PROFILED
@@ -84,18 +113,16 @@ def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(
         assert len(found["rows"]) == sum(row["job"] == job for row in steps)
         assert memory == {key: value for key, value in before[job].items() if key != "profile"}
 
-    plan.run(spark, profiled, StageRequest(Stage.PLAN, LATER))
-    after = lake.read(tables.POLICY_MEMORY).where("stage = 'plan'").collect()
-    newest = {row["job"]: json.loads(row["memory"]) for row in after if row["as_of"].hour == LATER.hour}
     assert all(newest[job]["profile"]["capacity"] for job in PROFILED)
-    assert {row["status"] for row in lake.read(tables.PLANS).collect()} <= {"planned", "hold"}
+    plans = lake.read(tables.PLANS).where("job != 'idle'").collect()
+    assert {row["job"] for row in plans} == set(JOBS)
+    assert {row["status"] for row in plans} <= {"planned", "hold"}
 
 
 def test_again_killed_between_its_writes_and_again_it_leaves_the_same(
-    spark: SparkSession, profiled: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    profiled: Profiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_hours(lake)
-    profile.run(spark, profiled, PROFILE)
+    spark, settings, lake = profiled.lake.spark, profiled.settings, profiled.lake
     whole = contents(lake)
     assert all(whole)
     lake.replace(tables.POLICY_MEMORY, lake.read(tables.POLICY_MEMORY).limit(0), "stage = 'profiling'")
@@ -109,41 +136,42 @@ def test_again_killed_between_its_writes_and_again_it_leaves_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(Lake, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            profile.run(spark, profiled, PROFILE)
+            profile.run(spark, settings, PROFILE)
     assert contents(lake) == [whole[0], []]
-    profile.run(spark, profiled, PROFILE)
+    profile.run(spark, settings, PROFILE)
     assert contents(lake) == whole
 
 
-def test_one_job_alone_replaces_only_its_own_rows(spark: SparkSession, profiled: Settings, lake: Lake) -> None:
-    write_hours(lake)
-    one = StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/phoebe")
-    assert profile.run(spark, profiled, one)["profiled"] == 1
-    assert {row["job"] for row in lake.read(tables.PROFILES).collect()} == {"phoebe"}
-    profile.run(spark, profiled, PROFILE)
+def test_one_job_alone_replaces_only_its_own_rows(profiled: Profiled) -> None:
+    lake = profiled.lake
     whole = contents(lake)
-    profile.run(spark, profiled, one)
+    own = "job = 'phoebe'"
+    for table, column, where in (
+        (tables.PROFILES, "model_version", own),
+        (tables.POLICY_MEMORY, "memory", f"stage = 'profiling' AND {own}"),
+    ):
+        lake.replace(table, lake.read(table).where(where).withColumn(column, F.lit("altered")), where)
+    for left, right in zip(contents(lake), whole, strict=True):
+        assert 0 < len(set(left) & set(right)) < len(right)  # the rows of the other job are as they were
+    one = StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/phoebe")
+    assert profile.run(lake.spark, profiled.settings, one) == {"jobs": 1, "profiled": 1, "refused": {}}
     assert contents(lake) == whole
 
 
 @pytest.mark.parametrize(
     ("job", "why"),
-    [("c5m/plain", "need_vector, which uses no profile"), ("plain", "cluster/job"), ("c9/phoebe", "uses no profile")],
+    [
+        ("c5m/plain", "need_vector, which uses no profile"),
+        ("plain", "cluster/job"),
+        ("c9/phoebe", "uses no profile"),
+        ("c5m/gone", "not seen in the two days"),
+    ],
 )
-def test_a_job_without_use_for_a_profile_is_refused(
-    spark: SparkSession, profiled: Settings, lake: Lake, job: str, why: str
+def test_a_job_that_does_not_run_or_without_use_for_a_profile_is_refused(
+    profiled: Profiled, job: str, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
-        profile.run(spark, profiled, StageRequest(Stage.PROFILE, fleet.AS_OF, job=job))
-
-
-def test_a_job_that_does_not_run_is_refused_and_one_without_load_counted(
-    spark: SparkSession, profiled: Settings, lake: Lake
-) -> None:
-    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("phoebe"))
-    with pytest.raises(ValueError, match="not seen in the two days"):
-        profile.run(spark, profiled, StageRequest(Stage.PROFILE, fleet.AS_OF, job=f"{fleet.CLUSTER}/twres"))
-    assert profile.run(spark, profiled, PROFILE) == {"jobs": 1, "profiled": 0, "refused": {"no_load": 1}}
+        profile.run(profiled.lake.spark, profiled.settings, StageRequest(Stage.PROFILE, fleet.AS_OF, job=job))
 
 
 class Ideal:
@@ -176,11 +204,13 @@ def ideal(subject: Subject) -> ProfilingCluster:
     return Ideal()
 
 
-def test_another_adapter_takes_the_place_of_the_simulated(spark: SparkSession, profiled: Settings, lake: Lake) -> None:
+def test_another_adapter_takes_the_place_of_the_simulated(profiled: Profiled, settings: Settings, lake: Lake) -> None:
     write_hours(lake)
     name = "tests.spark.test_profiling:ideal"
-    real = profiled.model_copy(update={"profiling": profiled.profiling.model_copy(update={"adapter": name})})
-    assert profile.run(spark, real, PROFILE) == {"jobs": 2, "profiled": 1, "refused": {"profiling_failed": 1}}
+    options = profiled.settings.profiling.model_copy(update={"adapter": name})
+    real = profiled.settings.model_copy(update={"profiling": options, "paths": settings.paths})
+    counts = profile.run(lake.spark, real, PROFILE)
+    assert counts == {"jobs": 2, "profiled": 1, "refused": {"profiling_failed": 1}}
     rows = lake.read(tables.PROFILES).where("kind = 'capacity'").collect()
     assert {(row["job"], row["scale_out"], row["throughput_per_s"], row["adapter"]) for row in rows} == {
         ("phoebe", s, 1e3 * s, name) for s in range(2, 9)
