@@ -1,19 +1,23 @@
 """Training from synthetic silver tables: what is learnt, how it is judged, and that it may be killed and repeated."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import mlflow
 import numpy as np
 import pandas as pd
 import pytest
-from pyspark.sql import SparkSession
+from mlflow.entities import Run
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from include.model_registry import BUNDLE_FILE
 from include.settings import Settings
 from include.stages import Stage, StageRequest
-from include.tables import MODEL_VERSIONS, OBSERVATIONS
+from include.tables import JOB_GRAPHS, MODEL_VERSIONS, OBSERVATIONS, RESCALES
+from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import JobModels
 from spark_jobs.lake import Lake
@@ -21,9 +25,69 @@ from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_b
 from spark_jobs.train import stage as train
 from spark_jobs.train import train_fleet as training_run
 from spark_jobs.train import training_log
-from tests.spark.synthetic_observations import AS_OF, CHAIN, DAY, OPERATORS, capacity, fill, observations, write
+from tests.spark.lake_settings import prepared_settings
+from tests.spark.synthetic_observations import (
+    AS_OF,
+    CHAIN,
+    DAY,
+    OPERATORS,
+    capacity,
+    events,
+    fill,
+    graphs,
+    observations,
+    write,
+)
 
 pytestmark = pytest.mark.spark
+
+
+LATER = AS_OF + timedelta(minutes=5)
+LAST = LATER + timedelta(minutes=5)
+
+
+class KilledError(BaseException):
+    """Ends a training as a signal would: nothing handles it."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training returned, and what there was when it had ended."""
+
+    summary: dict[str, object]
+    champion: FleetBundle
+    challenger: str
+    rows: list[Row]
+    registered: list[str]
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Trainings in one lake, one after the other.
+
+    Attributes:
+        settings: of all of them.
+        usable: windows that the first one may learn from.
+        rows_when_killed: rows of gold.model_versions after each of its three runs that were killed.
+        first: the run that was not killed.
+        again: the same once more, at once.
+        better: the next one, of a job that became faster.
+        worse: the last one, whose curves are wrong.
+        backfill: the first once more, after all.
+    """
+
+    settings: Settings
+    usable: int
+    rows_when_killed: list[int]
+    first: Trained
+    again: Trained
+    better: Trained
+    worse: Trained
+    backfill: Trained
+
+    @property
+    def store(self) -> ModelStore:
+        return ModelStore(self.settings.mlflow)
 
 
 def request(as_of: datetime = AS_OF) -> StageRequest:
@@ -33,6 +97,86 @@ def request(as_of: datetime = AS_OF) -> StageRequest:
 def registered(store: ModelStore) -> list[str]:
     found = store.client.search_model_versions(f"name = '{store.settings.registered_model}'")
     return [version.tags[VERSION_TAG] for version in found]
+
+
+def observations_beyond() -> pd.DataFrame:
+    """Windows of job ``beyond``, a third of them after ``AS_OF``; those and disturbed ones say ten times the truth."""
+    seen = observations("beyond", seed=2)
+    seen["window_start"] += DAY
+    seen["disturbed"] = ~is_later(seen) & (np.arange(len(seen)) % 7 == 0)
+    seen.loc[is_later(seen) | seen["disturbed"], "true_processing_rate_per_s"] *= 10
+    return seen
+
+
+def is_later(seen: pd.DataFrame) -> pd.Series:
+    return seen["window_start"] >= pd.Timestamp(AS_OF)
+
+
+def fill_first(lake: Lake) -> int:
+    """Write what the first training sees: three jobs; returns how many of their windows it may learn from."""
+    seen = pd.concat([observations("rides"), observations("orders", seed=1), observations_beyond()])
+    write(lake, OBSERVATIONS, seen, "window_start")
+    write(lake, RESCALES, events(["rides", "orders"]), "started_at")
+    write(lake, JOB_GRAPHS, graphs(["rides", "orders"]), "observed_at")
+    return int((~is_later(seen) & ~seen["disturbed"]).sum())
+
+
+def run(lake: Lake, settings: Settings, as_of: datetime = AS_OF) -> Trained:
+    summary = train.run(lake.spark, settings, request(as_of))
+    rows, names = lake.read(MODEL_VERSIONS).collect(), registered(ModelStore(settings.mlflow))
+    return Trained(summary, load_bundle(settings), load_bundle(settings, "challenger").model_version, rows, names)
+
+
+def run_until(target: object, name: str, lake: Lake, settings: Settings) -> int:
+    """Run the first training and kill it when it calls ``name``; returns how many rows say what was trained."""
+
+    def killed(*_: object) -> None:
+        raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, name, killed)
+        if target is not train:
+            # A killed process runs no clean-up: MLflow is left with a run that is still RUNNING.
+            patch.setattr(mlflow.ActiveRun, "__exit__", lambda *_: mlflow.end_run("RUNNING"))
+        with pytest.raises(KilledError):
+            train.run(lake.spark, settings, request())
+    return lake.read(MODEL_VERSIONS).count()
+
+
+def run_worse(lake: Lake, settings: Settings) -> Trained:
+    """Train the last model, whose curves say twice the truth."""
+    fitted = training_run.fit_capacities
+
+    def worse(*arguments: Any, **options: Any) -> Any:
+        return fitted(*arguments, **options).withColumn("mean_per_s", F.expr("transform(mean_per_s, m -> m * 2)"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_run, "fit_capacities", worse)
+        return run(lake, settings, LAST)
+
+
+@pytest.fixture(scope="module")
+def trainings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Trainings:
+    settings = prepared_settings(tmp_path_factory.mktemp("trainings"), empty_model_store)
+    lake = Lake(spark, settings.paths.lake)
+    usable = fill_first(lake)
+    places = ((training_log, "recovery_figure"), (ModelStore, "log_bundle"), (train, "promote"))
+    rows_when_killed = [run_until(target, name, lake, settings) for target, name in places]
+    first, again = run(lake, settings), run(lake, settings)
+    fill(lake, ["rides"], error=1.3)  # the job became faster: the champion is wrong now
+    better = run(lake, settings, LATER)
+    fill(lake, ["rides"], error=1.31)
+    worse = run_worse(lake, settings)
+    fill_first(lake)
+    return Trainings(settings, usable, rows_when_killed, first, again, better, worse, run(lake, settings))
+
+
+@pytest.fixture
+def finished(trainings: Trainings) -> Run:
+    """The MLflow run of the first training."""
+    run = trainings.store.finished(trainings.first.champion.model_version)
+    assert run is not None
+    return run
 
 
 def assert_learnt(models: JobModels) -> None:
@@ -54,124 +198,85 @@ def assert_learnt(models: JobModels) -> None:
     np.testing.assert_allclose(models.latency.latency_ms([0.4, 0.8]), [50 / 0.6, 50 / 0.2], rtol=0.15)
 
 
-def test_first_training_becomes_champion_and_a_rerun_changes_nothing(lake: Lake, settings: Settings) -> None:
-    fill(lake, ["rides", "orders"])
-    summary = train.run(lake.spark, settings, request())
-    bundle = load_bundle(settings)
-    assert bundle.jobs() == (("c5m", "orders"), ("c5m", "rides"))
+def test_first_training_becomes_champion_and_a_rerun_changes_nothing(trainings: Trainings) -> None:
+    bundle, rows = trainings.first.champion, trainings.first.rows
+    assert bundle.jobs() == (("c5m", "beyond"), ("c5m", "orders"), ("c5m", "rides"))
     assert_learnt(bundle.for_job("c5m", "rides"))
     prior = FleetPrior.from_arrays(bundle.arrays)
     assert prior is not None
     taught = dict(zip(prior.kinds, prior.operators.tolist(), strict=True))
-    assert (taught["map"], taught["keyed"]) == (2, 2)  # parse and count of both jobs
-    rows = lake.read(MODEL_VERSIONS).collect()
+    assert (taught["map"], taught["keyed"]) == (2, 2)  # parse and count of both jobs that have a graph
     assert len(rows) == 1
-    assert (rows[0]["gate"], rows[0]["jobs"], rows[0]["operators"]) == ("first", 2, 8)
+    assert (rows[0]["gate"], rows[0]["jobs"], rows[0]["operators"]) == ("first", 3, 12)
     assert rows[0]["as_of"].replace(tzinfo=UTC) == AS_OF
     assert rows[0]["capacity_mape"] < 0.06
     assert rows[0]["recovery_mape"] < 0.2
-    assert rows[0]["observations"] == 2 * 4 * 3 * 288
+    assert rows[0]["observations"] == trainings.usable
 
-    again = train.run(lake.spark, settings, request())
-    assert again == summary
-    assert lake.read(MODEL_VERSIONS).collect() == rows
-    assert registered(ModelStore(settings.mlflow)) == [bundle.model_version]
-    assert load_bundle(settings).to_bytes() == bundle.to_bytes()
+    again = trainings.again
+    assert again.summary == trainings.first.summary
+    assert again.rows == rows
+    assert again.registered == [bundle.model_version]
+    assert again.champion.to_bytes() == bundle.to_bytes()
 
 
-def test_run_holds_what_a_reviewer_needs_and_the_pyfunc_predicts(lake: Lake, settings: Settings) -> None:
-    fill(lake, ["rides"])
-    train.run(lake.spark, settings, request())
-    store = ModelStore(settings.mlflow)
-    bundle = load_bundle(settings)
-    run = store.finished(bundle.model_version)
-    assert run is not None
-    files = {item.path for item in store.client.list_artifacts(run.info.run_id)}
+def test_run_holds_what_a_reviewer_needs(trainings: Trainings, finished: Run) -> None:
+    client, measured = trainings.store.client, finished.data.metrics
+    files = {item.path for item in client.list_artifacts(finished.info.run_id)}
     assert {"operators.json", "capacity_curves.png", "recovery.png", "gate.png", "gate.json"} <= files
-    assert run.data.metrics["curves"] == 4
-    assert run.data.metrics["curves_of_idle_operators"] == 2
-    assert 0.6 < run.data.metrics["capacity_coverage_80"] < 0.95
-    assert run.data.tags["tidewise.version.silver.observations"] == "1"
-    assert run.inputs.dataset_inputs[0].dataset.name == "silver.observations"
-    assert run.data.metrics["gate_capacity_seen_rows"] > 20  # hours x operators that were ahead of the trial
-    assert run.data.metrics["gate_capacity_seen"] < run.data.metrics["gate_capacity_seen_reference"]
+    assert measured["curves"] == 12
+    assert measured["curves_of_idle_operators"] == 6
+    assert 0.6 < measured["capacity_coverage_80"] < 0.95
+    assert finished.data.tags["tidewise.version.silver.observations"] == "1"
+    assert finished.inputs.dataset_inputs[0].dataset.name == "silver.observations"
+    assert measured["gate_capacity_seen_rows"] > 20  # hours x operators that were ahead of the trial
+    assert measured["gate_capacity_seen"] < measured["gate_capacity_seen_reference"]
     assert (
-        "**Gate**: first; no champion yet; capacity error of held-back windows" in run.data.tags["mlflow.note.content"]
+        "**Gate**: first; no champion yet; capacity error of held-back windows"
+        in finished.data.tags["mlflow.note.content"]
     )
-    table = store.client.load_table(run.info.experiment_id, "operators.json", run_ids=[run.info.run_id])
-    assert table["operator"].tolist() == sorted(CHAIN)
-    assert table.loc[table["operator"] == "parse", "capacity_at_observed"].iloc[0].startswith("2: ")
+    table = client.load_table(finished.info.experiment_id, "operators.json", run_ids=[finished.info.run_id])
+    rides = table[table["job"] == "rides"]
+    assert rides["operator"].tolist() == sorted(CHAIN)
+    assert rides.loc[rides["operator"] == "parse", "capacity_at_observed"].iloc[0].startswith("2: ")
 
+
+def test_the_pyfunc_predicts(trainings: Trainings) -> None:
+    settings = trainings.settings
     model = mlflow.pyfunc.load_model(f"models:/{settings.mlflow.registered_model}@champion")
     asked = pd.DataFrame({"cluster": "c5m", "job": "rides", "operator": ["parse", "nobody"], "parallelism": [4, 4]})
     found = model.predict(asked)
-    expected = bundle.for_job("c5m", "rides").capacity["parse"].mean_per_s[3]
+    expected = load_bundle(settings).for_job("c5m", "rides").capacity["parse"].mean_per_s[3]
     assert found["mean_per_s"].iloc[0] == expected
     assert np.isnan(found["mean_per_s"].iloc[1])
 
 
-def test_a_run_killed_half_way_is_closed_and_made_again(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(lake, ["rides"])
-    store = ModelStore(settings.mlflow)
-
-    class KilledError(BaseException):
-        pass
-
-    def killed(*_: object) -> None:
-        raise KilledError
-
-    for target, name in ((training_log, "recovery_figure"), (ModelStore, "log_bundle"), (train, "promote")):
-        with monkeypatch.context() as patch:
-            patch.setattr(target, name, killed)
-            # A killed process runs no clean-up: MLflow is left with a run that is still RUNNING.
-            patch.setattr(mlflow.ActiveRun, "__exit__", lambda *_: mlflow.end_run("RUNNING"))
-            if target is train:
-                patch.undo()
-                patch.setattr(target, name, killed)
-            with pytest.raises(KilledError):
-                train.run(lake.spark, settings, request())
-        assert lake.read(MODEL_VERSIONS).count() == 0
-    train.run(lake.spark, settings, request())
-    version = load_bundle(settings).model_version
-    statuses = sorted(run.info.status for run in store._runs(version))
+def test_a_run_killed_half_way_is_closed_and_made_again(trainings: Trainings) -> None:
+    assert trainings.rows_when_killed == [0, 0, 0]
+    version = trainings.first.champion.model_version
+    statuses = sorted(run.info.status for run in trainings.store._runs(version))
     assert statuses == ["FINISHED", "KILLED", "KILLED"]
-    assert registered(store) == [version]
-    assert lake.read(MODEL_VERSIONS).count() == 1
+    assert trainings.first.registered == [version]
+    assert len(trainings.first.rows) == 1
 
 
-def test_better_or_equal_passes_and_worse_fails_the_gate(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(lake, ["rides"])
-    first = train.run(lake.spark, settings, request())
-    fill(lake, ["rides"], error=1.3)  # the job became faster: the champion is wrong now
-    later = AS_OF + timedelta(minutes=5)
-    second = train.run(lake.spark, settings, request(later))
-    assert (second["gate"], second["champion_before"]) == ("passed", first["model_version"])
-    assert second["champion_capacity_mape"] > 0.15 > second["capacity_mape"]
-    assert load_bundle(settings).model_version == second["model_version"]
+def test_better_or_equal_passes_and_worse_fails_the_gate(trainings: Trainings) -> None:
+    first, second, third = trainings.first, trainings.better, trainings.worse
+    assert (second.summary["gate"], second.summary["champion_before"]) == ("passed", first.summary["model_version"])
+    assert second.summary["champion_capacity_mape"] > 0.15 > second.summary["capacity_mape"]
+    assert second.champion.model_version == second.summary["model_version"]
 
-    fitted = training_run.fit_capacities
-
-    def worse(*arguments: Any, **options: Any) -> Any:
-        return fitted(*arguments, **options).withColumn("mean_per_s", F.expr("transform(mean_per_s, m -> m * 2)"))
-
-    monkeypatch.setattr(training_run, "fit_capacities", worse)
-    fill(lake, ["rides"], error=1.31)
-    third = train.run(lake.spark, settings, request(later + timedelta(minutes=5)))
-    assert third["gate"] == "failed"
-    assert "beyond the tolerance" in str(third["gate_detail"])
-    assert load_bundle(settings).model_version == second["model_version"]
-    assert load_bundle(settings, "challenger").model_version == third["model_version"]
+    assert third.summary["gate"] == "failed"
+    assert "beyond the tolerance" in str(third.summary["gate_detail"])
+    assert third.champion.model_version == second.summary["model_version"]
+    assert third.challenger == third.summary["model_version"]
 
     # The first training again (a backfill): neither alias moves back.
-    fill(lake, ["rides"])
-    assert train.run(lake.spark, settings, request())["model_version"] == first["model_version"]
-    assert load_bundle(settings).model_version == second["model_version"]
-    assert load_bundle(settings, "challenger").model_version == third["model_version"]
-    assert lake.read(MODEL_VERSIONS).count() == 3
+    backfill = trainings.backfill
+    assert backfill.summary["model_version"] == first.summary["model_version"]
+    assert backfill.champion.model_version == second.summary["model_version"]
+    assert backfill.challenger == third.summary["model_version"]
+    assert len(backfill.rows) == 3
 
 
 def test_nothing_to_learn_and_no_champion_say_what_to_do(spark: SparkSession, lake: Lake, settings: Settings) -> None:
@@ -184,25 +289,13 @@ def test_nothing_to_learn_and_no_champion_say_what_to_do(spark: SparkSession, la
         train.run(spark, settings, request(AS_OF - 30 * DAY))
 
 
-def test_nothing_at_or_after_as_of_and_nothing_disturbed_is_used(lake: Lake, settings: Settings) -> None:
-    seen = observations("rides")
-    early = AS_OF - DAY
-    wrong = seen["window_start"] >= pd.Timestamp(early)
-    seen.loc[wrong, "true_processing_rate_per_s"] *= 10
-    disturbed = (~wrong) & (np.arange(len(seen)) % 7 == 0)
-    seen.loc[disturbed, "true_processing_rate_per_s"] *= 10
-    seen["disturbed"] = disturbed
-    write(lake, OBSERVATIONS, seen, "window_start")
-    train.run(lake.spark, settings, request(early))
-    curve = load_bundle(settings).for_job("c5m", "rides").capacity["parse"]
+def test_nothing_at_or_after_as_of_and_nothing_disturbed_is_used(trainings: Trainings) -> None:
+    curve = trainings.first.champion.for_job("c5m", "beyond").capacity["parse"]
     np.testing.assert_allclose(curve.observed_per_s, capacity("parse", curve.observed), rtol=0.1)
 
 
-def test_artifacts_lie_where_the_settings_say(lake: Lake, settings: Settings) -> None:
-    from pathlib import Path
-
-    fill(lake, ["rides"])
-    train.run(lake.spark, settings, request())
-    assert list(Path(settings.mlflow.artifact_root).rglob(BUNDLE_FILE))
+def test_artifacts_lie_where_the_settings_say(trainings: Trainings) -> None:
+    root = Path(trainings.settings.mlflow.artifact_root)
+    assert list(root.rglob(BUNDLE_FILE))
     pickled = {".pkl", ".pickle", ".joblib"}  # the model is logged as code beside arrays
-    assert [file for file in Path(settings.mlflow.artifact_root).rglob("*") if file.suffix in pickled] == []
+    assert [file for file in root.rglob("*") if file.suffix in pickled] == []
