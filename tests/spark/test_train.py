@@ -39,7 +39,7 @@ from tests.spark.synthetic_observations import (
     write,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the first test's fixture has all trainings
 
 
 LATER = AS_OF + timedelta(minutes=5)
