@@ -58,8 +58,8 @@ def _everywhere(settings: Settings) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Rows of up to so many partitions go straight to a file each; without it every write sorts its rows first.
         "spark.sql.maxConcurrentOutputFileWriters": "16",
-        # Spark keeps the code of 100 expressions by default: an ingestion has more, and would compile all of it again in
-        # every run of a session (28 -> 15 s for an hour of one job).
+        # Spark keeps the code of 100 expressions by default: an ingestion has more, and would compile all of it again
+        # in every run of a session (28 -> 15 s for an hour of one job).
         "spark.sql.codegen.cache.maxEntries": "5000",
         # Rows that are sorted by the keys of an aggregate are summed as they come, without a table of its groups.
         "spark.sql.execution.replaceHashWithSortAgg": "true",
