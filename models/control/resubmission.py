@@ -22,7 +22,10 @@ def is_resubmitted(case: Case) -> bool:
 
 
 def find_lost(history: JobHistory, observed: ObservedJob) -> Parallelism | None:
-    """Return what the controller had asked for, the resource still holds, and Flink is not asked for any more."""
+    """Return what the job was asked for, the resource still holds, and Flink is not asked for any more.
+
+    It may be the controller's own or a person's that the controller has taken up: the resource says what is wanted.
+    """
     declared, asked = dict(observed.declared or {}), dict(observed.requested or {})
     held = {vertex: declared[vertex] for vertex in asked if vertex in declared}
     if held == asked or set(held) != set(asked):

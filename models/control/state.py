@@ -193,7 +193,7 @@ class JobHistory:
         held_until_s, held_because: until then nothing is sent.
         unfilled: an own request whose bound Flink has not filled and that could not be taken back yet.
         submitted_at_s: when Flink was given the job that all of this belongs to; None when not told.
-        lost: own parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
+        lost: known parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
     """
 
     job_id: str | None = None

@@ -143,7 +143,7 @@ class ControllerMachine(RuleBasedStateMachine):
         sent = [in_flight.target] if in_flight else []
         if history.job_id != flink.job_id:
             own = [*sent, history.known_requested]
-            is_own = flink.holds_own_map or any(one == flink.asked for one in own)
+            is_own = flink.holds_map(history.known_requested) or any(one == flink.asked for one in own)
             return history.job_id is not None and not is_own
         own = [*sent, *([in_flight.before] if in_flight else []), *history.late_targets, history.known_requested]
         return flink.by_person and not any(one is not None and dict(one) == flink.asked for one in own)

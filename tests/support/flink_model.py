@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.control_job import Actuator, LeaseLostError, RequestRefusedError, RequestUnknownError
@@ -70,9 +70,8 @@ class FlinkModel:
         """What the job is to run at, as far as anybody can tell from outside."""
         return self.requested
 
-    @property
-    def holds_own_map(self) -> bool:
-        """Whether a resource still holds what the controller wrote, although Flink may have forgotten it."""
+    def holds_map(self, known: Mapping[str, int] | None) -> bool:
+        """Whether a resource still holds what a controller wrote or knew, although Flink may have forgotten it."""
         return False
 
     def open_actuator(self) -> Actuator:

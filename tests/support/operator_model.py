@@ -60,9 +60,8 @@ class OperatorModel(FlinkModel):
     def asked(self) -> dict[str, int]:
         return {**self.requested, **self.map} if self.is_pending else self.requested
 
-    @property
-    def holds_own_map(self) -> bool:
-        return self.is_ours and set(self.map) == set(self.vertices)
+    def holds_map(self, known: Mapping[str, int] | None) -> bool:
+        return set(self.map) == set(self.vertices) and (self.is_ours or self.map == known)
 
     @property
     def can_act(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from models.control.limits import Limits
 from models.control.reconcile import Case, Verb, reconcile
+from models.control.resubmission import find_lost
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
 TWO, FOUR = ({"a": n, "b": n} for n in (2, 4))
@@ -26,3 +27,10 @@ def test_no_upgrade_is_made_that_would_lose_it_again() -> None:
         action = reconcile(case)
         assert (action.verb, action.reason) == (Verb.REFUSE, "upgrade_loses_map")
         assert "in-place scaling is off" in action.detail
+
+
+def test_a_map_that_a_person_wrote_and_the_controller_has_taken_up_is_lost_as_well() -> None:
+    known = replace(HISTORY, known_requested=FOUR, lost=None)
+    assert find_lost(known, LOST) == FOUR
+    assert find_lost(known, replace(LOST, declared={"a": 4, "b": 5})) is None  # changed since
+    assert find_lost(known, replace(LOST, requested=FOUR)) is None
