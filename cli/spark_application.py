@@ -14,7 +14,7 @@ from cli.process_group import end_group
 from cli.progress import ProgressLog
 from include.settings import PROJECT, Settings
 from include.spark.submission import prepare_submission
-from include.stages import StageRequest
+from include.stages import StageRequest, form_argv
 
 _STAGE_STARTS = re.compile(r"^tidewise: stage (\S+) starts")
 _PROGRESS = re.compile(r"^tidewise: progress (\S+) (\d+) of (\d+)")
@@ -38,12 +38,11 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
         ApplicationError: a stage failed.
     """
     submission = prepare_submission(settings)
-    names, arguments = [str(one.stage) for one in requests], requests[0].to_argv()[1:]
     local = {"SPARK_LOCAL_IP": LOOPBACK} if settings.spark.master.startswith("local") else {}
     cause = ""
     with (
         log.open("a", encoding="utf-8") as kept,
-        _started(submission.command([*names, *arguments]), dict(os.environ) | submission.environment | local) as child,
+        _started(submission.command(form_argv(requests)), dict(os.environ) | submission.environment | local) as child,
     ):
         for line in child.stdout or ():
             kept.write(line)
@@ -54,7 +53,8 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
             elif found := _CAUSE.match(line):
                 cause = f": {found[0]}"
     if child.returncode:
-        raise ApplicationError(f"{', '.join(names)} ended with exit code {child.returncode}{cause}\nlog: {log}")
+        names = ", ".join(one.stage for one in requests)
+        raise ApplicationError(f"{names} ended with exit code {child.returncode}{cause}\nlog: {log}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from cli.embedded import below
 from cli.history import HistoryRequest, write_history
 from include.settings import load_settings
 from include.spark.submission import prepare_submission
-from include.stages import Stage, StageRequest
+from include.stages import Stage, StageRequest, form_argv
 from include.tables import TABLES
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -46,7 +46,7 @@ class World:
             os.environ.update(before)
         with log.open("wb") as output:
             return subprocess.Popen(
-                submission.command([request.stage, *later, *request.to_argv()[1:]]),
+                submission.command(form_argv([request, *(replace(request, stage=stage) for stage in later)])),
                 cwd=self.out,
                 env=self.environment | submission.environment,
                 stdout=output,
@@ -56,7 +56,7 @@ class World:
 
     def complete(self, request: StageRequest, log: Path, *later: Stage) -> dict[str, Any]:
         """Run a stage to its end, and the later ones in the same application; returns the first one's counts."""
-        code = self.start(request, log, *later).wait(timeout=600)
+        code = self.start(request, log, *later).wait(timeout=300 * (1 + len(later)))
         assert code == 0, log.read_text(errors="replace")[-4000:]
         return json.loads((self.out / "stages" / f"{request.stage}.json").read_text())
 

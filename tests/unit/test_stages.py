@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from include.settings import PROJECT
-from include.stages import Stage, StageRequest, parse_requests
+from include.stages import Stage, StageRequest, form_argv, parse_requests
 from include.utc import IntervalError
 
 AS_OF = datetime(2026, 11, 20, 19, tzinfo=UTC)
@@ -25,8 +25,10 @@ def test_only_ingest_asks_for_an_interval():
 
 
 def test_several_stages_are_asked_for_the_same_moment_in_their_order():
-    made = parse_requests(["forecast", "plan", "report", "--as-of", "2026-11-20T19:00:00Z"])
+    argv = ["forecast", "plan", "report", "--as-of", "2026-11-20T19:00:00Z"]
+    made = parse_requests(argv)
     assert made == tuple(StageRequest(stage, AS_OF) for stage in (Stage.FORECAST, Stage.PLAN, Stage.REPORT))
+    assert form_argv(made) == argv
 
 
 @pytest.mark.parametrize(
