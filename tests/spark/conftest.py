@@ -44,6 +44,18 @@ def settings(tmp_path: Path, empty_model_store: Path) -> Settings:
     return prepared_settings(tmp_path, empty_model_store)
 
 
+@pytest.fixture(scope="module")
+def shared_settings(tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Settings:
+    """Settings of the lake that all tests of a file share."""
+    return prepared_settings(tmp_path_factory.mktemp("shared"), empty_model_store)
+
+
+@pytest.fixture(scope="module")
+def shared_lake(spark: SparkSession, shared_settings: Settings) -> Lake:
+    """A lake that all tests of a file share, empty at first."""
+    return Lake(spark, shared_settings.paths.lake)
+
+
 @pytest.fixture
 def lake(spark: SparkSession, settings: Settings) -> Lake:
     """An empty lake on ``tmp_path``."""

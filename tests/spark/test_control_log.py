@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from controller.control_log import LogEntry, Provenance
@@ -27,7 +26,6 @@ from spark_jobs.lake import Lake, rows_of
 from spark_jobs.report import stage as report
 from spark_jobs.report.control_log import logged_rows, read_lines, step_outcomes
 from spark_jobs.report.outcomes import due_steps
-from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 
@@ -193,9 +191,8 @@ class Logged:
 
 
 @pytest.fixture(scope="module")
-def logged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Logged:
-    settings = prepared_settings(tmp_path_factory.mktemp("log"), empty_model_store)
-    lake = Lake(spark, settings.paths.lake)
+def logged(shared_settings: Settings, shared_lake: Lake) -> Logged:
+    settings, lake = shared_settings, shared_lake
     write(lake, entry_for(plain_case(NOW_S - 2 * 86_400, "old"), job="live/confirmed"))
     write(lake, *entries_of_steps())
     write_plans(lake, list(OUTCOMES))

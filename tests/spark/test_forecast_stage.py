@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,6 @@ from include.settings import Forecast, Settings
 from include.stages import Stage, StageRequest
 from spark_jobs.forecast import stage as forecast
 from spark_jobs.lake import Lake
-from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 
@@ -109,10 +107,9 @@ def run(lake: Lake, settings: Settings, as_of: datetime = AS_OF) -> Forecasts:
 
 
 @pytest.fixture(scope="module")
-def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Runs:
-    prepared = prepared_settings(tmp_path_factory.mktemp("forecasts"), empty_model_store)
+def runs(shared_settings: Settings, shared_lake: Lake) -> Runs:
     wanted = Forecast(bin_s=BIN_S, history_days=DAYS, backtest_origins=4)
-    settings, lake = prepared.model_copy(update={"forecast": wanted}), Lake(spark, prepared.paths.lake)
+    settings, lake = shared_settings.model_copy(update={"forecast": wanted}), shared_lake
     write_every_kind(lake)
     first = run(lake, settings)
     office = lake.read(tables.FORECAST_SCORES).withColumn("champion", F.col("method") == OFFICE)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from include.settings import SETTINGS_FILE_VARIABLE, Cluster, Settings
+from include.settings import Cluster, Settings
 from include.stages import Stage, StageRequest
 from include.tables import (
     BRONZE_JOB_EVENTS,
@@ -21,7 +21,6 @@ from include.tables import (
     OPERATOR_KEYS,
     QUALITY,
     QUARANTINE,
-    Table,
 )
 from models.live.job_layout import name_operators
 from models.live.job_replies import Vertex
@@ -43,26 +42,17 @@ from tests.spark.hostile_input import (
     polled,
     write_hostile_input,
 )
-from tests.spark.lake_settings import settings_below
+from tests.spark.ingested_lake import IngestedLake
 from tests.spark.raw_builders import JOB_ID, SINK, SOURCE, WORK
 
 pytestmark = pytest.mark.spark
 
 
 @dataclass(frozen=True)
-class Ingested:
+class Ingested(IngestedLake):
     """Everything that one run made of it."""
 
     settings: Settings
-    lake: Lake
-    summary: dict[str, object]
-
-    def rows(self, table: Table, cluster: str) -> list[dict[str, Any]]:
-        return [row.asDict() for row in self.lake.read(table).where(F.col("cluster") == cluster).collect()]
-
-    def reasons(self, cluster: str) -> dict[str, int]:
-        found = self.lake.read(QUARANTINE).where(F.col("cluster") == cluster).groupBy("reason").count().collect()
-        return {row["reason"]: row["count"] for row in found}
 
     def windows(self, cluster: str) -> list[tuple[str, Any, int, float, bool]]:
         """What the windows of the first hour say, in order."""
@@ -72,16 +62,13 @@ class Ingested:
 
 
 @pytest.fixture(scope="module")
-def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ingested:
-    root = tmp_path_factory.mktemp("review")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(SETTINGS_FILE_VARIABLE, str(root / "none.toml"))
-        settings = settings_below(root).model_copy(update={"clusters": {"good": Cluster(window_s=300)}})
+def ingested(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Ingested:
+    settings = shared_settings.model_copy(update={"clusters": {"good": Cluster(window_s=300)}})
     raw = Path(settings.paths.raw)
     write_hostile_input(raw)
     end = START + HOURS * HOUR
     summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, end, START, end))
-    return Ingested(settings, Lake(spark, settings.paths.lake), summary)
+    return Ingested(shared_lake, summary, settings)
 
 
 @pytest.mark.covers("ingest_review 1.1", "ingest_review 1.2", "ingest_review 2.10", "apply_review 17")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from include.flink.raw_format import Kind
 from include.settings import Cluster, Settings
@@ -22,11 +20,10 @@ from include.tables import (
     QUALITY,
     QUARANTINE,
     RESCALES,
-    Table,
 )
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
-from tests.spark.lake_settings import prepared_settings
+from tests.spark.ingested_lake import IngestedLake
 from tests.spark.raw_builders import SINK, SOURCE, WORK, PolledJob, job_body, record, utc, write
 
 pytestmark = pytest.mark.spark
@@ -65,33 +62,22 @@ def write_rescaled_job(raw: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Ingested:
-    """The lake after one run over both hours, that run's counts, and what the tables held then."""
+class Ingested(IngestedLake):
+    """After one run over both hours, with what the tables held then."""
 
     settings: Settings
-    lake: Lake
-    summary: dict[str, object]
     contents: dict[str, list[str]]
-
-    def rows(self, table: Table, cluster: str) -> DataFrame:
-        return self.lake.read(table).where(F.col("cluster") == cluster)
-
-    def quality(self, cluster: str) -> dict[str, Any]:
-        (row,) = self.rows(QUALITY, cluster).collect()
-        return row.asDict()
 
 
 @pytest.fixture(scope="module")
-def at_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Ingested:
+def at_once(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Ingested:
     clusters = {cluster: Cluster(window_s=300) for cluster in ("steady", "rescaled")}
-    settings = prepared_settings(tmp_path_factory.mktemp("ingest"), empty_model_store).model_copy(
-        update={"clusters": clusters}
-    )
-    raw, lake = Path(settings.paths.raw), Lake(spark, settings.paths.lake)
+    settings = shared_settings.model_copy(update={"clusters": clusters})
+    raw, lake = Path(settings.paths.raw), shared_lake
     write_steady_job(raw)
     write_rescaled_job(raw)
     summary = run(spark, settings, hours=2)
-    return Ingested(settings, lake, summary, contents(lake))
+    return Ingested(lake, summary, settings, contents(lake))
 
 
 def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
@@ -104,9 +90,9 @@ def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
     for name in steady.keys() & summary.keys():
         assert summary[name] == steady[name] + rescaled[name], name
     assert summary["jobs"] == 2
-    observations = at_once.rows(OBSERVATIONS, "steady").collect()
+    observations = at_once.rows(OBSERVATIONS, "steady")
     assert len(observations) == 24 * 3
-    assert summary["observations"] == len(observations) + at_once.rows(OBSERVATIONS, "rescaled").count()
+    assert summary["observations"] == len(observations) + at_once.select(OBSERVATIONS, "rescaled").count()
     rows = {(row["operator"], row["window_start"]): row for row in observations}
     at = utc("2026-11-20T10:30").replace(tzinfo=None)
     source, work, sink = (rows[operator, at] for operator in (SOURCE, WORK, SINK))

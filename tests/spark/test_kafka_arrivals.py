@@ -10,21 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
-from include.settings import Cluster
+from include.settings import Cluster, Settings
 from include.settings.sources import Kafka
 from include.stages import Stage, StageRequest
-from include.tables import OBSERVATIONS, QUALITY, Table
+from include.tables import OBSERVATIONS
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.job_inputs.newest_rows import observed_until
 from spark_jobs.lake import Lake
-from tests.spark.lake_settings import prepared_settings
+from tests.spark.ingested_lake import IngestedLake
 from tests.spark.raw_builders import SOURCE, VERTEX_IDS, WORK, PolledJob, record, utc, write
 
 pytestmark = pytest.mark.spark
@@ -118,36 +117,24 @@ SITUATIONS = {
 
 
 @dataclass(frozen=True)
-class Ingested:
+class Ingested(IngestedLake):
     """What one run made of all situations."""
-
-    lake: Lake
-    summary: dict[str, object]
-
-    def rows(self, table: Table, cluster: str) -> DataFrame:
-        return self.lake.read(table).where(F.col("cluster") == cluster)
-
-    def quality(self, cluster: str) -> dict[str, Any]:
-        (row,) = self.rows(QUALITY, cluster).collect()
-        return row.asDict()
 
     def targets(self, cluster: str, operator: str = SOURCE) -> dict[int, float | None]:
         """Minute -> target data rate."""
-        rows = self.rows(OBSERVATIONS, cluster).where(F.col("operator") == operator).collect()
+        rows = self.select(OBSERVATIONS, cluster).where(F.col("operator") == operator).collect()
         return {row["window_start"].minute: row["target_data_rate_per_s"] for row in rows}
 
 
 @pytest.fixture(scope="module")
-def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Ingested:
+def ingested(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Ingested:
     situations = {cluster: make(cluster) for cluster, make in SITUATIONS.items()}
     clusters = {cluster: situation.settings() for cluster, situation in situations.items()}
-    settings = prepared_settings(tmp_path_factory.mktemp("arrivals"), empty_model_store).model_copy(
-        update={"clusters": clusters}
-    )
+    settings = shared_settings.model_copy(update={"clusters": clusters})
     for cluster, situation in situations.items():
         write(Path(settings.paths.raw), START, situation.lines, cluster=cluster)
     summary = ingest.run(spark, settings, StageRequest(Stage.INGEST, START + HOUR, START, START + HOUR))
-    return Ingested(Lake(spark, settings.paths.lake), summary)
+    return Ingested(shared_lake, summary)
 
 
 def test_what_arrives_stands_in_the_place_of_the_backlogs_growth(ingested: Ingested) -> None:
@@ -170,7 +157,7 @@ def test_a_source_is_named_by_its_vertex_id_as_well(ingested: Ingested) -> None:
 
 def test_demand_goes_on_while_the_job_is_down(ingested: Ingested) -> None:
     """Windows after the job was last seen have a demand, no samples, and hide no missing window."""
-    observations = ingested.rows(OBSERVATIONS, "down")
+    observations = ingested.select(OBSERVATIONS, "down")
     assert observations.where("samples > 0").count() == 3 * 4
     measured = ingested.lake.read(OBSERVATIONS).where("samples > 0").count()
     assert ingested.summary["observations"] == measured == 3 * (12 + 12 + 4 + 12)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,6 @@ from spark_jobs.learn import stage as learn
 from spark_jobs.plan import stage as plan
 from spark_jobs.timestamps import as_of_slice
 from tests.spark import synthetic_fleet as fleet
-from tests.spark.lake_settings import prepared_settings
 
 NIGHTLY = names_where(learns_nightly=True)
 pytestmark = pytest.mark.spark
@@ -86,13 +84,12 @@ class Learnt:
 
 
 @pytest.fixture(scope="module")
-def learnt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Iterator[Learnt]:
-    settings = prepared_settings(tmp_path_factory.mktemp("learn"), empty_model_store)
+def learnt(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Iterator[Learnt]:
+    settings, lake = shared_settings, shared_lake
     chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in NIGHTLY}
     chosen |= {f"{fleet.CLUSTER}/{job}": min(NIGHTLY) for job in ("unknown", "unobserved")}
     options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
     settings = settings.model_copy(update={"planner": options})
-    lake = Lake(spark, settings.paths.lake)
     write_history(lake, [*JOBS, "unknown"])
     write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("unobserved"))
     yesterday = fleet.AS_OF - timedelta(days=1)

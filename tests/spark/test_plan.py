@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from delta_tables import write_rows
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
 from include import tables
 from include.model_registry import CHAMPION
@@ -22,7 +22,6 @@ from spark_jobs.model_store import ModelStore
 from spark_jobs.plan import stage as plan
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from tests.spark import synthetic_fleet as fleet
-from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 REQUEST = StageRequest(Stage.PLAN, fleet.AS_OF)
@@ -145,15 +144,14 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Runs:
+def runs(shared_settings: Settings, shared_lake: Lake) -> Runs:
     """Plain needs, whose steps can be worked out by hand: before any training, twice, and half an hour later.
 
     Before the last, a training could not compare the champion.
     """
-    settings = prepared_settings(tmp_path_factory.mktemp("plan"), empty_model_store)
+    settings, lake = shared_settings, shared_lake
     planner = settings.planner.model_copy(update={"policy": "need_vector"})
     settings = settings.model_copy(update={"planner": planner})
-    lake = Lake(spark, settings.paths.lake)
     fleet.write_fleet(lake, HEALTHY)
     write_refused(lake)
     write_histories(lake)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +12,12 @@ from delta_tables import write_rows
 from pyspark.sql import Row, SparkSession
 
 from include import tables
-from include.settings import Cluster
+from include.settings import Cluster, Settings
 from include.stages import Stage, StageRequest
 from models.bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
-from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 REQUEST = StageRequest(Stage.PLAN, fleet.AS_OF)
@@ -60,11 +58,9 @@ class Planned:
 
 
 @pytest.fixture(scope="module")
-def planned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Planned:
-    settings = prepared_settings(tmp_path_factory.mktemp("budget"), empty_model_store)
+def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Planned:
     budgets = {name: Cluster(window_s=300, slots_total=slots) for name, slots in BUDGETS.items()}
-    settings = settings.model_copy(update={"clusters": settings.clusters | budgets})
-    lake = Lake(spark, settings.paths.lake)
+    settings, lake = shared_settings.model_copy(update={"clusters": shared_settings.clusters | budgets}), shared_lake
     for cluster in BUDGETS:
         fleet.write_fleet(lake, dict.fromkeys(JOBS, WAVE), cluster)
     held = [

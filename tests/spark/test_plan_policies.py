@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from delta_tables import write_rows
@@ -19,7 +18,6 @@ from include.stages import Stage, StageRequest
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from tests.spark import synthetic_fleet as fleet
-from tests.spark.lake_settings import prepared_settings
 
 pytestmark = pytest.mark.spark
 LATER = fleet.AS_OF + timedelta(hours=1)
@@ -53,13 +51,10 @@ class Planned:
 
 
 @pytest.fixture(scope="module")
-def planned(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path
-) -> Iterator[Planned]:
-    settings = prepared_settings(tmp_path_factory.mktemp("policies"), empty_model_store)
+def planned(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Iterator[Planned]:
+    settings, lake = shared_settings, shared_lake
     chosen = {f"{fleet.CLUSTER}/{job_of(name)}": name for name in catalogue()}
     settings = settings.model_copy(update={"planner": settings.planner.model_copy(update={"policies": chosen})})
-    lake = Lake(spark, settings.paths.lake)
     write_hours(lake)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "champion", lambda _: fleet.fleet(*map(job_of, catalogue())))

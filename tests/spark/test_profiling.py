@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from delta_tables import write_rows
@@ -24,7 +23,6 @@ from spark_jobs.plan import stage as plan
 from spark_jobs.profiling import stage as profile
 from spark_jobs.profiling.adapters import Subject, adapter
 from tests.spark import synthetic_fleet as fleet
-from tests.spark.lake_settings import prepared_settings
 
 PROFILED = names_where(needs_profile=True)
 pytestmark = pytest.mark.spark
@@ -62,17 +60,14 @@ class Profiled:
 
 
 @pytest.fixture(scope="module")
-def profiled(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path
-) -> Iterator[Profiled]:
-    settings = prepared_settings(tmp_path_factory.mktemp("profiling"), empty_model_store)
+def profiled(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Iterator[Profiled]:
+    settings, lake = shared_settings, shared_lake
     chosen = {f"{fleet.CLUSTER}/{name}": name for name in PROFILED}
     chosen |= {f"{fleet.CLUSTER}/idle": "phoebe", f"{fleet.CLUSTER}/gone": "twres"}
     options = settings.planner.model_copy(update={"policies": chosen, "policy": "need_vector"})
     quick = settings.profiling.model_copy(update={"settle_s": 30, "window_s": 30})
     clusters = {fleet.CLUSTER: settings.clusters[fleet.CLUSTER].model_copy(update={"slots_max": 8})}
     settings = settings.model_copy(update={"planner": options, "profiling": quick, "clusters": clusters})
-    lake = Lake(spark, settings.paths.lake)
     write_hours(lake)
     write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("idle"))
     with pytest.MonkeyPatch.context() as patch:

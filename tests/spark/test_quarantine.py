@@ -12,21 +12,19 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from include import raw_files
 from include.flink.raw_format import Kind, hour_directory
 from include.settings import Cluster, Settings
 from include.stages import Stage, StageRequest
-from include.tables import BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, QUALITY, QUARANTINE, RESCALES, Table
+from include.tables import BRONZE_METRICS, JOB_GRAPHS, OBSERVATIONS, QUARANTINE, RESCALES
 from include.utc import Interval, IntervalError
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.lake import Lake
-from tests.spark.lake_settings import prepared_settings
+from tests.spark.ingested_lake import IngestedLake
 from tests.spark.raw_builders import SOURCE, VERTEX_IDS, WORK, PolledJob, metric, record, utc, write
 
 pytestmark = pytest.mark.spark
@@ -127,33 +125,18 @@ def write_conflict(raw: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Ingested:
-    """The lake after the second run, that run's counts, and each cluster's good rows after the first and the second."""
+class Ingested(IngestedLake):
+    """After the second run, with each cluster's good rows after the first and after it."""
 
-    lake: Lake
-    summary: dict[str, object]
     before: dict[str, GoodRows]
     after: dict[str, GoodRows]
 
-    def rows(self, table: Table, cluster: str) -> DataFrame:
-        return self.lake.read(table).where(F.col("cluster") == cluster)
-
-    def reasons(self, cluster: str) -> dict[str, int]:
-        found = self.rows(QUARANTINE, cluster).groupBy("reason").count().toDF("reason", "n").collect()
-        return {row["reason"]: row["n"] for row in found}
-
-    def quality(self, cluster: str) -> dict[str, Any]:
-        (row,) = self.rows(QUALITY, cluster).collect()
-        return row.asDict()
-
 
 @pytest.fixture(scope="module")
-def ingested(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Ingested:
+def ingested(spark: SparkSession, shared_settings: Settings, shared_lake: Lake) -> Ingested:
     clusters = {cluster: Cluster(window_s=300) for cluster in JOBS}
-    settings = prepared_settings(tmp_path_factory.mktemp("quarantine"), empty_model_store).model_copy(
-        update={"clusters": clusters}
-    )
-    raw, lake = Path(settings.paths.raw), Lake(spark, settings.paths.lake)
+    settings = shared_settings.model_copy(update={"clusters": clusters})
+    raw, lake = Path(settings.paths.raw), shared_lake
     for cluster, job in JOBS.items():
         write(raw, START, job.hour(START), cluster=cluster)
     run(spark, settings)
@@ -173,7 +156,7 @@ def test_every_bad_line_is_named_and_no_good_row_is_lost(ingested: Ingested) -> 
     assert ingested.after["lines"] == ingested.before["lines"]
     bad = bad_lines(JOBS["lines"])
     assert ingested.reasons("lines") == {**{reason: len(lines) for reason, lines in bad.items()}, "empty_file": 1}
-    kept = {row["raw"] for row in ingested.rows(QUARANTINE, "lines").collect()}
+    kept = {row["raw"] for row in ingested.rows(QUARANTINE, "lines")}
     assert {line for lines in bad.values() for line in lines} <= kept
     quality = ingested.quality("lines")
     assert quality["duplicate"] == 5
@@ -185,13 +168,13 @@ def test_every_bad_line_is_named_and_no_good_row_is_lost(ingested: Ingested) -> 
 def test_a_bad_value_is_taken_out_and_its_row_kept(ingested: Ingested) -> None:
     assert set(ingested.reasons("values")) == {"value_negative", "value_huge", "value_nan", "wrong_type"}
     assert ingested.summary["not_measured"] == 1  # Flink's own word for a busy time it did not measure
-    rows = ingested.rows(BRONZE_METRICS, "values").where(f"vertex_id = '{VERTEX_IDS[WORK]}'").collect()
+    rows = ingested.select(BRONZE_METRICS, "values").where(f"vertex_id = '{VERTEX_IDS[WORK]}'").collect()
     assert len(rows) == 12
     (row,) = [row for row in rows if row["observed_at"] == VALUES_AT.replace(tzinfo=None)]
     values = {entry["id"]: entry["sum"] for entry in row["metrics"]}
     assert values["numRecordsIn"] is None
     assert values["idleTimeMsPerSecond"] == 500.0
-    assert ingested.rows(OBSERVATIONS, "values").where("operator = 'Source: orders'").count() == 12
+    assert ingested.select(OBSERVATIONS, "values").where("operator = 'Source: orders'").count() == 12
     assert ingested.lake.read(OBSERVATIONS).where("true_processing_rate_per_s = double('NaN')").isEmpty()
 
 
@@ -207,7 +190,7 @@ def test_a_file_too_large_to_be_read_is_named(ingested: Ingested) -> None:
 
 def test_conflicting_duplicates_keep_the_first(ingested: Ingested) -> None:
     assert ingested.reasons("conflict") == {"duplicate_conflict": 1}
-    rows = ingested.rows(BRONZE_METRICS, "conflict").where(f"vertex_id = '{VERTEX_IDS[SOURCE]}'").collect()
+    rows = ingested.select(BRONZE_METRICS, "conflict").where(f"vertex_id = '{VERTEX_IDS[SOURCE]}'").collect()
     assert len(rows) == 12
     assert all(len(row["metrics"]) > 2 for row in rows)
 

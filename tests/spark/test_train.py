@@ -25,7 +25,6 @@ from spark_jobs.model_store import VERSION_TAG, ModelStore, NoModelError, load_b
 from spark_jobs.train import stage as train
 from spark_jobs.train import train_fleet as training_run
 from spark_jobs.train import training_log
-from tests.spark.lake_settings import prepared_settings
 from tests.spark.synthetic_observations import (
     AS_OF,
     CHAIN,
@@ -39,8 +38,7 @@ from tests.spark.synthetic_observations import (
     write,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]  # the first test's fixture has all trainings
-
+pytestmark = pytest.mark.spark
 
 LATER = AS_OF + timedelta(minutes=5)
 LAST = LATER + timedelta(minutes=5)
@@ -156,9 +154,8 @@ def run_worse(lake: Lake, settings: Settings) -> Trained:
 
 
 @pytest.fixture(scope="module")
-def trainings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, empty_model_store: Path) -> Trainings:
-    settings = prepared_settings(tmp_path_factory.mktemp("trainings"), empty_model_store)
-    lake = Lake(spark, settings.paths.lake)
+def trainings(shared_settings: Settings, shared_lake: Lake) -> Trainings:
+    settings, lake = shared_settings, shared_lake
     usable = fill_first(lake)
     places = ((training_log, "recovery_figure"), (ModelStore, "log_bundle"), (train, "promote"))
     rows_when_killed = [run_until(target, name, lake, settings) for target, name in places]
