@@ -50,6 +50,13 @@ class Forecast(Section):
     champion_margin: Share = Field(
         0.02, description="another method must have an error smaller by this share to become champion"
     )
+    plan_error_max: float = Field(
+        0.15,
+        gt=0,
+        le=1e6,
+        description="share of the rate; where forecasts of the next hour err by more, and by more than twice what the "
+        "rate changes in ten minutes, the measured load is followed instead of a plan",
+    )
     time_zones: dict[ClusterOrJob, TimeZone] = Field(
         default_factory=dict,
         description='"cluster" or "cluster/job" = IANA time zone whose clock the load follows; else UTC',

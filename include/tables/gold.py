@@ -56,7 +56,7 @@ FORECASTS = Table(
         "q90_per_s": "DOUBLE",
         "q95_per_s": "DOUBLE",
         "method": "STRING",
-        "fallback_reason": "STRING",  # null when the champion of a backtest was used
+        "fallback_reason": "STRING",  # why it is no forecast to plan with; null where it is
         "forecast_version": "STRING",
         "date": "DATE",  # of as_of
     },

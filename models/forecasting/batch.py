@@ -19,6 +19,7 @@ from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.rate_history import History, prepare
 from models.forecasting.seasonal_naive import SeasonalNaive
+from models.forecasting.skill import find_unskilled
 from models.forecasting.weekday_profile import WeekdayProfile
 
 ORIGIN_SPACING_S = 6 * HOUR_S
@@ -34,12 +35,14 @@ class ForecastSettings:
         backtest_origins: past days of the backtest, with origins every ORIGIN_SPACING_S.
         champion_margin: a method replaces the incumbent only when its loss is lower by this share.
         history_days: days before an origin that a rolling forecast uses; a batch brings its own history.
+        plan_error_max: see models.forecasting.skill; share of the rate.
     """
 
     horizon: int
     backtest_origins: int = 7
     champion_margin: float = 0.02
     history_days: int = 28
+    plan_error_max: float = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class ForecastBatch:
         quantiles: records/s at the levels of QUANTILES, shape (4, n, H), ordered and >= 0; NaN without any history.
         methods: names of the methods that competed.
         method: the method used for each series.
-        reason: why a series fell back, None when the champion of a backtest was used.
+        reason: why a series is no forecast to plan with: it fell back, or its champion errs too much; else None.
         champion: index of the champion in ``methods``, -1 for a fallback, shape (n,).
         origins: days that a method was scored on, shape (M, n).
         mase: mean absolute error over that of repeating the day before, shape (M, n), NaN when unknown.
@@ -153,8 +156,9 @@ def _forecast_by_champion(
     batch.mase[:, rows] = np.nanmean(absolute, axis=1) / _naive_error(history)
     batch.pinball_q90[:, rows] = np.nanmean(pinball, axis=1) / mean
     batch.coverage_q90[:, rows] = np.nanmean(covered, axis=1)
-    for at, chosen in zip(places, champion, strict=True):
-        batch.method[int(at)] = held.names[int(chosen)]
+    unskilled = find_unskilled(held, champion, history, days=days, error_max=settings.plan_error_max)
+    for at, chosen, reason in zip(places.tolist(), champion.tolist(), unskilled, strict=True):
+        batch.method[at], batch.reason[at] = held.names[chosen], reason
 
 
 def backtest(methods: Registry, history: History, settings: ForecastSettings) -> Contest:

@@ -22,6 +22,7 @@ from models.forecasting.calendar import Calendar
 from models.forecasting.champion import choose_champions
 from models.forecasting.contest import QUANTILES, Contest, hold_contest
 from models.forecasting.rate_history import append_rates, prepare
+from models.forecasting.skill import find_unskilled
 
 ORIGIN_S = 3600
 """Distance of the origins whose errors are kept: the stage runs hourly."""
@@ -40,7 +41,7 @@ class Rolling:
     Attributes:
         quantiles: records/s at the levels of QUANTILES, shape (O, L, H), ordered and >= 0; NaN before the first value.
         method: the method used from each origin.
-        reason: why an origin fell back, None when the champion of a backtest was used.
+        reason: why an origin's is no forecast to plan with: it fell back, or its champion errs too much; else None.
     """
 
     quantiles: Floats
@@ -70,7 +71,7 @@ def roll(
 ) -> Rolling:
     """Forecast one series from many origins; a forecast from bin ``o`` depends on bins before ``o`` alone.
 
-    The champion is chosen once a day, the offsets of the quantiles at every origin.
+    The champion is chosen, and judged, once a day, the offsets of the quantiles at every origin.
 
     Args:
         rates_per_s: shape (T,), NaN for gaps.
@@ -157,11 +158,14 @@ class _ContestForecaster:
     def __init__(self, rates: Floats, contest: Contest, settings: ForecastSettings) -> None:
         self.rates, self.contest, self.settings = rates, contest, settings
         self.champions: dict[int, int] = {}
+        self.unskilled: dict[int, str | None] = {}
         day, champion = contest.calendar.day, 0
         for begin in range(int(contest.at[0]) // day * day, int(contest.at[-1]) + 1, day):
-            losses = self._before(begin).losses(begin, settings.backtest_origins)
-            champion = int(choose_champions(losses, np.array([champion]), settings.champion_margin)[0])
+            before, days = self._before(begin), settings.backtest_origins
+            chosen = choose_champions(before.losses(begin, days), np.array([champion]), settings.champion_margin)
+            champion = int(chosen[0])
             self.champions[begin // day] = champion
+            (self.unskilled[begin // day],) = self._judge(before, chosen, begin)
 
     def _before(self, now: int) -> Contest:
         """Return the part of the contest that a day's choice depends on."""
@@ -177,6 +181,15 @@ class _ContestForecaster:
             proportion=contest.proportion[:, mine],
         )
 
+    def _judge(self, before: Contest, champion: Ints, now: int) -> list[str | None]:
+        """Return why the champion of a day is no forecast to plan with, None where it is."""
+        settings, calendar = self.settings, self.contest.calendar
+        start = max(0, now - settings.history_days * calendar.day)
+        known = prepare(self.rates[None, start:now], calendar.later(start))
+        record = replace(before, at=before.at - start)
+        days, error_max = settings.backtest_origins, settings.plan_error_max
+        return find_unskilled(record, champion, known, days=days, error_max=error_max)
+
     def forecast_from(self, origin: int) -> tuple[Floats, str, str | None]:
         """Return quantiles (L, H), method and reason of a fallback."""
         contest, horizon = self.contest, self.settings.horizon
@@ -188,6 +201,6 @@ class _ContestForecaster:
         place = int(np.searchsorted(contest.at, origin))
         made = contest.quantiles(place, np.array([champion]))[:, 0]
         if reason is None and np.isfinite(made).all():
-            return made, contest.names[champion], None
+            return made, contest.names[champion], self.unskilled[origin // contest.calendar.day]
         held, names = fallback.forecast_without_scores(known, np.array(QUANTILES), horizon)
         return held[:, 0], names[0], reason or fallback.UNSCORED

@@ -39,7 +39,7 @@ class ForecastTask(HistoryFrame):
 
     Attributes:
         horizon_bins: bins to predict.
-        backtest_origins, champion_margin: see models.forecasting.ForecastSettings.
+        backtest_origins, champion_margin, plan_error_max: see models.forecasting.ForecastSettings.
         stale_after_s: a series last measured longer ago than this is called stale.
         time_zones, holidays: by "cluster" or "cluster/job", see include.settings.Forecast; days as ISO text.
     """
@@ -47,6 +47,7 @@ class ForecastTask(HistoryFrame):
     horizon_bins: int
     backtest_origins: int
     champion_margin: float
+    plan_error_max: float
     stale_after_s: float
     time_zones: dict[str, str] = field(default_factory=dict)
     holidays: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -118,7 +119,9 @@ def forecast_chunk(series: pd.DataFrame, task: ForecastTask, fits: tuple[Fit, ..
     batch = forecast_batch(
         rates,
         task.calendar_of(series["cluster"].iloc[0], series["job"].iloc[0]),
-        ForecastSettings(task.horizon_bins, task.backtest_origins, task.champion_margin),
+        ForecastSettings(
+            task.horizon_bins, task.backtest_origins, task.champion_margin, plan_error_max=task.plan_error_max
+        ),
         methods=default_registry(fits),
         previous_champions=champions,
     )

@@ -1,0 +1,77 @@
+"""Which forecasts are planned with: those that know more than the measured load does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.arrays import Floats
+from models.forecasting import Calendar, ForecastSettings, forecast_batch, roll
+
+CALENDAR = Calendar(0, 600)
+DAY = CALENDAR.day
+SETTINGS = ForecastSettings(horizon=DAY)
+
+
+def season(days: int) -> Floats:
+    """A load that is the same every day."""
+    return np.asarray(1000 * (1.2 + np.sin(2 * np.pi * np.arange(days * DAY) / DAY)))
+
+
+def wander(days: int) -> Floats:
+    """A load that changes slowly from minute to minute and has no season: one wave in 31 hours, another in 43."""
+    hours = np.arange(days * DAY) / 6
+    waves = np.sin(2 * np.pi * hours / 31) + np.sin(2 * np.pi * hours / 43 + 1)
+    return np.asarray(1000 * np.exp(1.2 * waves))
+
+
+def jump(days: int) -> Floats:
+    """A load that is another one every ten minutes: nobody knows it ahead, and ten minutes later it says nothing."""
+    return np.asarray(1000 * np.random.default_rng(1).exponential(size=days * DAY))
+
+
+def judge(rates: Floats, **changed: float) -> str | None:
+    settings = ForecastSettings(horizon=DAY, **changed)
+    return forecast_batch(rates[None], CALENDAR, settings).reason[0]
+
+
+def test_a_season_is_planned_with() -> None:
+    assert judge(season(6)) is None
+
+
+def test_a_load_that_is_followed_better_than_forecast_is_no_forecast_to_plan_with() -> None:
+    reason = judge(wander(6))
+    assert reason is not None
+    assert "following the measured load" in reason
+    made = forecast_batch(wander(6)[None], CALENDAR, SETTINGS)
+    assert made.champion[0] >= 0  # its quantiles are those of the champion all the same
+    assert np.isfinite(made.quantiles).all()
+
+
+def test_a_load_that_nobody_can_follow_is_planned_with() -> None:
+    assert judge(jump(6)) is None
+
+
+def test_the_share_is_a_setting() -> None:
+    assert judge(wander(6), plan_error_max=10.0) is None
+    assert judge(season(6) + 0.02 * wander(6), plan_error_max=0.15) is None
+
+
+def test_each_series_is_judged_by_its_own_errors() -> None:
+    made = forecast_batch(np.stack([season(6), wander(6), jump(6)]), CALENDAR, SETTINGS)
+    assert [reason is None for reason in made.reason] == [True, False, True]
+
+
+@pytest.mark.parametrize("days", [5, 9])
+def test_a_replay_judges_as_the_stage_does(days: int) -> None:
+    for load in (season(days), wander(days), jump(days)):
+        rolled = roll(load, CALENDAR, np.array([days * DAY]), SETTINGS)
+        assert (rolled.reason[0] is None) == (judge(load) is None)
+
+
+def test_a_forecast_that_was_bad_long_ago_is_planned_with_again() -> None:
+    rates = np.concatenate([wander(8), season(12)])
+    origins = np.arange(8, 21) * DAY
+    reasons = roll(rates, CALENDAR, origins, SETTINGS).reason
+    assert reasons[0] is not None
+    assert reasons[-1] is None
