@@ -1,6 +1,6 @@
 """``python -m benchmarks.replay.best_form_table``: rivals in their own and in their best form on the test traces.
 
-It replays the test pieces of ``split.toml``, writes the rows, and publishes the table: a row per candidate with
+It replays the test pieces of ``split.toml``, writes the rows, and publishes a table per job: a row per candidate with
 its cost over the clairvoyant's and over the planner's after the first day, the latter with a paired interval over the
 traces and seeds.  ``--rows`` publishes rows that were written before.
 """
@@ -8,6 +8,7 @@ traces and seeds.  ``--rows`` publishes rows that were written before.
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import sys
 import time
@@ -31,6 +32,7 @@ from models.evaluation.conditions import Conditions
 from models.evaluation.rivals.rival_catalogue import BEST_CONSTANT, FORMED
 
 PLANNER = "planner"
+JOBS = ("wordcount", "eight")
 PAGE = PROJECT / "docs" / "replay.md"
 BEGIN, END = "<!-- best forms: written by benchmarks.replay.best_form_table -->\n", "<!-- end of best forms -->"
 HEADINGS = ("policy", "/ clairvoyant", "/ planner", "95% interval", "rescales / day", "late min / day")
@@ -52,7 +54,7 @@ def collect_costs(rows: Sequence[Row], policy: str) -> dict[tuple[str, int], flo
 
 
 def summarise(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the table, headings first, the cheapest first; bold where a candidate is cheaper than the planner."""
+    """Return the table of one job, headings first, the cheapest first; bold: the planner, and what is cheaper."""
     floor, planner = collect_costs(rows, FLOOR), collect_costs(rows, PLANNER)
     found: list[tuple[float, list[str]]] = []
     for policy in sorted({str(row["policy"]) for row in rows}):
@@ -68,56 +70,67 @@ def summarise(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def publish(rows: Sequence[Row]) -> None:
-    """Write the CSV file of the published tables, and the section of docs/replay.md."""
-    cells = summarise(rows)
-    with (PUBLISHED / "best_forms.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(cells)
+    """Write the CSV files of the published tables, and the section of docs/replay.md, each with a table per job."""
+    parts = [BEGIN]
+    for own in split_jobs(rows):
+        cells = summarise(own)
+        with (PUBLISHED / f"best_forms_{own[0]['job']}.csv").open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(cells)
+        parts.append(f"{describe_run(own)}\n\n{format_table(cells)}\n")
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    write_text(PAGE, f"{before}{BEGIN}\n{describe_run(rows)}\n\n{format_table(cells)}\n\n{END}{after}")
+    write_text(PAGE, before + "\n".join([*parts, END]) + after)
+
+
+def split_jobs(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of each job, in the order in which the jobs come."""
+    jobs = dict.fromkeys(row["job"] for row in rows)
+    return [[row for row in rows if row["job"] == job] for job in jobs]
 
 
 def describe_run(rows: Sequence[Row]) -> str:
-    """Return what was run, as a sentence."""
+    """Return what was run with one job, as a sentence."""
     traces = sorted({str(row["trace"]) for row in rows})
     seeds = len({row["seed"] for row in rows})
-    jobs = ", ".join(sorted({f"`{row['job']}`" for row in rows}))
     return (
-        f"{jobs}, test traces {', '.join(traces)}; {seeds} {'seed' if seeds == 1 else 'seeds'}; costs after the first "
-        "day. Bold: the planner, and rivals that are cheaper."
+        f"`{rows[0]['job']}`, test traces {', '.join(traces)}; {seeds} {'seed' if seeds == 1 else 'seeds'}; "
+        "costs after the first day. Bold: the planner, and rivals that are cheaper."
     )
 
 
-def run_side(policies: tuple[str, ...], seeds: tuple[int, ...], options: Mapping[str, object]) -> list[Row]:
-    """Replay the pieces one after the other; rows are written after each.
+def run_side(
+    jobs: Sequence[str], policies: tuple[str, ...], seeds: tuple[int, ...], options: Mapping[str, object]
+) -> list[Row]:
+    """Replay the pieces with each job, one after the other; rows are written after each.
 
     Args:
+        jobs: names.
         policies: candidates.
         seeds: of each.
-        options: of the command line: ``unseen``, ``days``, ``jobs``, ``json``, ``job``.
+        options: of the command line: ``unseen``, ``days``, ``jobs``, ``json``.
     """
     rows: list[Row] = []
     conditions = Conditions(forms=read_forms())
-    for piece in read_split("test").pieces:
+    for job, piece in itertools.product(jobs, read_split("test").pieces):
         began = time.monotonic()
         days = options["days"]
         trace = read_piece(piece, (TRACES, Path(str(options["unseen"])))).cut_days(
             float(str(days)) if days is not None else None
         )
-        case = ReplayCase(trace, str(options["job"]), policies, seeds, conditions)
+        case = ReplayCase(trace, job, policies, seeds, conditions)
         rows += replay_in_processes(case, int(str(options["jobs"]))).rows
         write(rows, Path(str(options["json"])))
-        print(f"{trace.name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{job}, {trace.name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)
     return rows
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run and publish, or publish."""
     parser = CommandParser(prog="replay.best_form_table", description=__doc__)
-    parser.add_argument("--rows", type=readable_file, metavar="JSON", help="publish these rows")
+    parser.add_argument("--rows", type=readable_file, nargs="+", metavar="JSON", help="publish these rows")
     parser.add_argument("--policy", nargs="+", metavar="NAME", help="default: every policy with a best form, in both")
-    parser.add_argument("--job", default="wordcount", help="default: wordcount")
+    parser.add_argument("--job", nargs="+", default=list(JOBS), metavar="NAME", help=f"default: {' '.join(JOBS)}")
     parser.add_argument("--seeds", type=whole_number(1), metavar="N", help="only the first N seeds of the split")
     parser.add_argument("--days", type=number(0, 36_600, above=True), metavar="N", help="only so many days of a piece")
     parser.add_argument("--unseen", type=Path, default=UNSEEN, metavar="DIR", help="traces of replay.unseen")
@@ -126,13 +139,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     exit_on_sigterm()
     if options.rows is not None:
-        rows: list[Row] = json.loads(options.rows.read_text())
+        rows: list[Row] = [row for path in options.rows for row in json.loads(path.read_text())]
     else:
         policies = tuple(options.policy or list_policies(tuple(read_forms())))
         needed = tuple(dict.fromkeys((*policies, PLANNER, FLOOR)))
-        rows = run_side(needed, read_split("test").seeds[: options.seeds], vars(options))
+        rows = run_side(options.job, needed, read_split("test").seeds[: options.seeds], vars(options))
     publish(rows)
-    for cells in summarise(rows):
+    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(rows))):
         print(" | ".join(cells))
     return 0
 

@@ -163,4 +163,26 @@ def test_the_table_is_bold_where_a_rival_is_cheaper_and_says_what_was_run() -> N
     cells = best_form_table.summarise(rows)
     assert [row[0] for row in cells[1:]] == ["clairvoyant", "**cheap**", "**planner**", "dear"]
     assert cells[2][1:3] == ["**1.125**", "**0.900**"]
-    assert "test traces t; 1 seed;" in best_form_table.describe_run(rows)
+    assert "`j`, test traces t; 1 seed;" in best_form_table.describe_run(rows)
+
+
+def test_each_job_has_a_table_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"above\n{best_form_table.BEGIN}old\n{best_form_table.END}below\n")
+    monkeypatch.setattr(best_form_table, "PAGE", page)
+    monkeypatch.setattr(best_form_table, "PUBLISHED", tmp_path)
+    rows = [
+        {"trace": "t", "job": job, "policy": policy, "seed": 0, "segment": segment, "cost": cost * share}
+        | {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0}
+        for job, factor in (("wordcount", 1.0), ("eight", 3.0))
+        for policy, cost in (("planner", 10.0), ("dear", 10.0 + 5.0 * factor), ("clairvoyant", 8.0))
+        for segment, share in (("all", 1.0), ("first_day", 0.25))
+    ]
+    best_form_table.publish(rows)
+    text = page.read_text()
+    assert text.startswith("above\n")
+    assert text.endswith("below\n")
+    assert text.index("`wordcount`, test") < text.index("| dear | 1.875 |")
+    assert text.index("`eight`, test") < text.index("| dear | 3.125 |")
+    assert "1.500" in (tmp_path / "best_forms_wordcount.csv").read_text()
+    assert "2.500" in (tmp_path / "best_forms_eight.csv").read_text()
