@@ -21,8 +21,8 @@ def test_a_policy_rises_with_the_load(paper):
 
 
 def test_the_table_names_what_differs():
-    real, other = Trial(ends=[1, 3, 1]), Trial(changes=[Change(1, (2, 2))], ends=[1, 2, 1], decisions=4)
+    real, other = Trial(ends=[1, 3, 1]), Trial([Change(1, (2, 2))], [1, 2, 1], 4, [300.0, 320.0, 310.0])
     text = print_table({"DS2": (real, real), "ContTune": (real, other)})
-    assert "|  | simulated | -; 2; - | 1, 2, 1 | 4 | 1 |" in text
+    assert "|  | simulated | -; 2; - | 1, 2, 1 | 4 | 1 | 310 |" in text
     assert "same parallelism for 1 of 2 papers" in text
     assert "- ContTune: real 1, 3, 1, simulated 1, 2, 1" in text

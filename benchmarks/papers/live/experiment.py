@@ -14,8 +14,12 @@ from models.evaluation.workload import Workload
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.simulation.spec import JobSpec, OperatorSpec
 
-STEPS = ((200.0, 90), (700.0, 150), (300.0, 150))
-"""Records/s of the source, and for how many seconds."""
+STEPS = ((200.0, 120), (800.0, 300), (250.0, 300))
+"""Records/s of the source, and for how many seconds.
+
+Each load leaves a sixth or more of the capacity of the fewest subtasks that suffice, so that a capacity measured a
+little wrong changes no decision; DS2, which waits for several intervals, takes some four minutes for a step.
+"""
 TOTAL_S = sum(seconds for _, seconds in STEPS)
 WAIT_US, COST_US = 3000, 10
 PER_SUBTASK_PER_S = 1e6 / (WAIT_US + COST_US)
@@ -79,11 +83,18 @@ class Trial:
         changes: in order.
         ends: parallelism of ``enrich`` at the end of each step.
         decisions: how often it was asked.
+        capacities_per_s: records/s of one busy subtask of ``enrich``, of each window that showed it.
     """
 
     changes: list[Change] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     decisions: int = 0
+    capacities_per_s: list[float] = field(default_factory=list)
+
+    @property
+    def capacity_per_s(self) -> float:
+        """Median of the capacities; NaN without any."""
+        return float(np.median(self.capacities_per_s)) if self.capacities_per_s else float("nan")
 
 
 def describe_job(name: str) -> JobSpec:

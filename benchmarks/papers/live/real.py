@@ -96,7 +96,7 @@ def _decide(client: FlinkClient, history: PollHistory, jobs: dict[str, _TunedJob
         if job is None or seen.job_id != job.job_id or not _is_ready(client, seen):
             continue
         assert seen.graph is not None
-        job.decider = job.decider or Decider(job.paper, seen.graph)
+        job.decider = job.decider or Decider(job.paper, seen.graph, job.trial)
         job.trial.decisions += 1
         found = windows.observations(number)
         recent = found.rows(np.arange(max(0, len(found) - KEPT_WINDOWS), len(found)))

@@ -29,7 +29,8 @@ def run_simulated(paper: PaperPolicy, seed: int = 0) -> Trial:
     spec = describe_job(paper.paper)
     graph, width = spec.graph(), len(spec.operators)
     testbed = Testbed([spec], np.ones((1, width), np.int64), seed=seed, measurement_noise=_NOISE)
-    decider, trial, windows = Decider(paper, graph), Trial(), list[Window]()
+    trial, windows = Trial(), list[Window]()
+    decider = Decider(paper, graph, trial)
     for end_s in range(WINDOW_S, TOTAL_S + 1, WINDOW_S):
         step = find_step(end_s - WINDOW_S)
         assert step is not None
