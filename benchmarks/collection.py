@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchmarks.fake_clusters import FakeCluster, serve
 from benchmarks.measurement import Measurement
-from include.flink.collection import collect_for
 from include.flink.raw_format import RawRecord
+from include.metric_sources.collection import collect_for
 from include.settings import Cluster, Paths, Settings
 
 

@@ -32,8 +32,8 @@ from cli.run_table import WIDTH
 from cli.spark_application import ApplicationError, run_application
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
-from include.prometheus.backfill import backfill_cluster
-from include.prometheus.client import PrometheusError
+from include.metric_sources.prometheus.backfill import backfill_cluster
+from include.metric_sources.prometheus.client import PrometheusError
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.settings.advise import Advise
 from include.stages import Stage, StageRequest

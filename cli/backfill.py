@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
-from include.prometheus.backfill import backfill_cluster, servers
-from include.prometheus.client import PrometheusError
-from include.prometheus.graphs import SavedGraphError
+from include.metric_sources.prometheus.backfill import backfill_cluster, servers
+from include.metric_sources.prometheus.client import PrometheusError
+from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.settings import Settings, SettingsError, load_settings
 from include.utc import Interval, floor_hour, format_utc
 

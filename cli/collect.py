@@ -11,9 +11,9 @@ from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, folder, number, require_writable
 from cli.raw_import import FileSource
-from include.flink.collection import CollectionError, collect_for
-from include.live_sources import observed_clusters
-from include.prometheus.graphs import SavedGraphError
+from include.metric_sources.collection import CollectionError, collect_for
+from include.metric_sources.live_sources import observed_clusters
+from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.settings import SettingsError, load_settings
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from controller.control_job import RequestRefusedError, RequestUnknownError
 from include.flink import cluster_facts
 from include.flink.client import FlinkClient
-from include.flink.collection import open_client
 from include.flink.endpoints import TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused
 from include.flink.versions import explain_no_requirements, read_version
+from include.metric_sources.collection import open_client
 from include.settings import Settings
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from controller.recent_files import read_recent
 from controller.tick import Ticker, TickSummary
-from include.flink.collection import collect_for
+from include.metric_sources.collection import collect_for
 from include.settings import Settings
 
 LEAVES_S = 30.0  # how long a poll at work is waited for at the end

@@ -25,7 +25,7 @@ CLUSTER = Param(None, description="default: every cluster that has a Prometheus"
 @task(task_id="backfill", pool=BACKFILL_POOL, outlets=[RAW], retries=3, execution_timeout=timedelta(hours=12))
 def backfill_raw(params: dict[str, Any] | None = None) -> dict[str, int]:
     """Write the raw files of the hours that have none; returns how many hours had which outcome."""
-    from include.prometheus.backfill import backfill_clusters
+    from include.metric_sources.prometheus.backfill import backfill_clusters
 
     given = params or {}
     hours = requested_interval(given, None, None)

@@ -1,1 +1,1 @@
-"""Its REST API, the collection of its metrics, and a real cluster of plain processes for recordings and tests."""
+"""Flink's REST API: its client, what is polled, and the form of raw files."""

@@ -94,7 +94,7 @@ def read_airflow_login(connection_id: str) -> Login:
         SecretError: there is no Airflow, or no such connection.
     """
     try:
-        from include.orchestration.connections import read_login
+        from include.flink.airflow_login import read_login
     except ImportError:
         raise SecretError(
             f"connection_id = {connection_id!r} needs Airflow, which cannot be imported here; write basic or bearer"

@@ -32,7 +32,7 @@ class Kind(StrEnum):
     EXCEPTIONS = "exceptions"  # /jobs/:jobid/exceptions
     RESCALE = "rescale"  # /jobs/:jobid/rescales/details/:uuid, from Flink 2.3 on
     VERTEX_METRICS = "vertex_metrics"  # /jobs/:jobid/vertices/:vertexid/subtasks/metrics?get=...&agg=...
-    KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/kafka), of no job
+    KAFKA_OFFSETS = "kafka_offsets"  # end offsets of topics (include/metric_sources/kafka), of no job
 
 
 CLUSTER_WIDE = frozenset({Kind.OVERVIEW, Kind.KAFKA_OFFSETS})

@@ -15,7 +15,7 @@ from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, s
 from controller.control_job import Controller, RequestRefusedError
 from controller.flink_actuator import FlinkActuator, open_actuator
 from controller.observed_once import ObservedOnce
-from include.flink.collection import collect_for
+from include.metric_sources.collection import collect_for
 from include.settings import check_settings
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, Origin

@@ -14,7 +14,7 @@ from local_kafka import running_kafka
 from small_world import World
 
 from cli.local_flink.cluster import LocalCluster
-from include.flink.collection import collect_for
+from include.metric_sources.collection import collect_for
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from include.stages import Stage, StageRequest
 from include.utc import ceil_hour, floor_hour

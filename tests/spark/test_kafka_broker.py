@@ -13,7 +13,7 @@ import pytest
 from local_kafka import running_kafka
 
 from include.flink.raw_format import Kind
-from include.kafka.source import KafkaSource
+from include.metric_sources.kafka.source import KafkaSource
 from include.settings import Cluster
 from include.settings.sources import Kafka
 from include.stages import Stage, StageRequest

@@ -15,10 +15,10 @@ from cli.local_flink.cluster import LocalCluster
 from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.poller import RestSource
 from include.flink.raw_format import RawRecord, hour_directory, write_lines
-from include.prometheus.client import PrometheusClient
-from include.prometheus.graphs import GraphBook
-from include.prometheus.known_runs import read_runs
-from include.prometheus.source import LivePrometheusSource, PrometheusSource
+from include.metric_sources.prometheus.client import PrometheusClient
+from include.metric_sources.prometheus.graphs import GraphBook
+from include.metric_sources.prometheus.known_runs import read_runs
+from include.metric_sources.prometheus.source import LivePrometheusSource, PrometheusSource
 from include.settings.clusters import Cluster
 from include.settings.sources import Prometheus
 from include.stages import Stage, StageRequest

@@ -22,8 +22,8 @@ from proxies import server_context
 from waiting import wait_until
 
 import include.flink.client
-from include import live_sources
-from include.flink.collection import CollectionError, collect_for
+from include.metric_sources import live_sources
+from include.metric_sources.collection import CollectionError, collect_for
 from include.settings import Cluster, Paths, Settings
 from include.settings.connection import Connection
 from models.live.poll_history import PollHistory

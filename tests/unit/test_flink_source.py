@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from include.flink.collection import collect_for
 from include.flink.faults import FlinkUnreachable
 from include.flink.poller import RestSource, deliver
 from include.flink.transport import Reply
+from include.metric_sources.collection import collect_for
 from include.settings import Cluster, Paths, Settings
 
 JOB, SOURCE, SINK = "a" * 32, "b" * 32, "c" * 32
@@ -147,7 +147,7 @@ def test_an_unreachable_cluster_is_named_and_does_not_stop_the_others(tmp_path, 
         replies.close = replies.stop = lambda: None
         return replies
 
-    monkeypatch.setattr("include.live_sources.FlinkClient", client)
+    monkeypatch.setattr("include.metric_sources.live_sources.FlinkClient", client)
     settings = Settings(
         paths=Paths(raw=str(tmp_path)),
         clusters={

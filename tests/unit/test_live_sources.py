@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pydantic import ValidationError
 
-from include.flink.collection import CollectionError, collect_for
-from include.live_sources import observed_clusters, open_sources, reads_prometheus
+from include.metric_sources.collection import CollectionError, collect_for
+from include.metric_sources.live_sources import observed_clusters, open_sources, reads_prometheus
 from include.settings import Cluster, Paths, Settings
 from include.settings.sources import Kafka, Prometheus
 

@@ -18,7 +18,7 @@ from proxies import forward_proxy, server_context
 
 from controller.control_job import RequestRefusedError, RequestUnknownError
 from controller.flink_actuator import open_actuator
-from include.flink.collection import collect_for, open_client
+from include.metric_sources.collection import collect_for, open_client
 from include.settings import SettingsError, check_settings, load_settings
 
 

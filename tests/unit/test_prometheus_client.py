@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from include.prometheus.client import Grid, PrometheusClient, PrometheusError, PrometheusRefused
-from include.prometheus.queries import Queries
+from include.metric_sources.prometheus.client import Grid, PrometheusClient, PrometheusError, PrometheusRefused
+from include.metric_sources.prometheus.queries import Queries
 from include.settings.sources import MetricNames, Prometheus
 
 GRID = Grid(1_795_000_000, 1_795_000_040, 10)

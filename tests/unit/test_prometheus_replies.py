@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_measurements import JOB, SOURCE, STEP_S, T0, WORK, bodies, manager, metric_of, subtask, write
 
-from include.prometheus.graphs import GraphBook, SavedGraphError, as_label
-from include.prometheus.job_runs import KnownRun
+from include.metric_sources.prometheus.graphs import GraphBook, SavedGraphError, as_label
+from include.metric_sources.prometheus.job_runs import KnownRun
 from models.live.poll_history import PollHistory
 
 STEPS = 6

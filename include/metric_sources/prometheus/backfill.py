@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from include.flink.raw_format import hour_directory, write_lines
-from include.prometheus.client import PrometheusError, PrometheusRefused
-from include.prometheus.known_runs import read_runs
-from include.prometheus.source import FILE_PREFIX, PrometheusSource
+from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefused
+from include.metric_sources.prometheus.known_runs import read_runs
+from include.metric_sources.prometheus.source import FILE_PREFIX, PrometheusSource
 from include.settings import Settings
 from include.utc import Interval
 

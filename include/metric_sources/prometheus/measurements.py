@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from include.prometheus.client import Floats, Grid, PrometheusClient, Series
-from include.prometheus.queries import Queries, metric_of
+from include.metric_sources.prometheus.client import Floats, Grid, PrometheusClient, Series
+from include.metric_sources.prometheus.queries import Queries, metric_of
 from include.settings.sources import Prometheus
 
 _OF_OPERATOR = ("operator_id", "operator_name")

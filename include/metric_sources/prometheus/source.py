@@ -10,12 +10,12 @@ from pathlib import Path
 from include.flink.client import FlinkClient
 from include.flink.poller import Delivery, Poll
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
-from include.prometheus.client import MOST_POINTS, Grid, PrometheusClient
-from include.prometheus.graphs import GraphBook
-from include.prometheus.job_runs import KnownRun
-from include.prometheus.known_runs import read_runs, run_of
-from include.prometheus.measurements import Measurements, fetch
-from include.prometheus.replies import ReplyWriter
+from include.metric_sources.prometheus.client import MOST_POINTS, Grid, PrometheusClient
+from include.metric_sources.prometheus.graphs import GraphBook
+from include.metric_sources.prometheus.job_runs import KnownRun
+from include.metric_sources.prometheus.known_runs import read_runs, run_of
+from include.metric_sources.prometheus.measurements import Measurements, fetch
+from include.metric_sources.prometheus.replies import ReplyWriter
 from include.settings.clusters import Cluster
 from include.utc import HOUR_S
 
@@ -78,7 +78,7 @@ class PrometheusSource:
         Args:
             found: from :meth:`fetch_hours`; it holds the hour.
             hour: its start, UTC.
-            known: from :func:`include.prometheus.known_runs.read_runs`.
+            known: from :func:`include.metric_sources.prometheus.known_runs.read_runs`.
         """
         start_s = int(hour.timestamp())
         part = cut(found, start_s, start_s + HOUR_S + self._server.max_sample_age_s + self._server.step_s)

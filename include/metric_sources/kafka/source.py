@@ -8,7 +8,7 @@ from pathlib import Path
 
 from include.flink.poller import Delivery, Poll, deliver
 from include.flink.raw_format import Kind, RawRecord
-from include.kafka.broker import Broker, KafkaUnreachable
+from include.metric_sources.kafka.broker import Broker, KafkaUnreachable
 from include.settings.sources import Kafka
 
 FILE_PREFIX = "kafka-"

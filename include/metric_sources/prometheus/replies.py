@@ -13,11 +13,11 @@ import numpy as np
 
 from include.flink.endpoints import AGGREGATES, JOB_METRICS
 from include.flink.raw_format import Kind, RawRecord
-from include.prometheus.client import Floats
-from include.prometheus.graphs import Graph, GraphBook, as_label
-from include.prometheus.job_runs import RUNNING, JobSteps, KnownRun, follow_job
-from include.prometheus.measurements import JobMeasurements, Measurements
-from include.prometheus.vertex_steps import VertexSteps, aggregate, find_parallelism, join_subtasks
+from include.metric_sources.prometheus.client import Floats
+from include.metric_sources.prometheus.graphs import Graph, GraphBook, as_label
+from include.metric_sources.prometheus.job_runs import RUNNING, JobSteps, KnownRun, follow_job
+from include.metric_sources.prometheus.measurements import JobMeasurements, Measurements
+from include.metric_sources.prometheus.vertex_steps import VertexSteps, aggregate, find_parallelism, join_subtasks
 
 _SOURCE_LABEL, _SOURCE_NAME = "Source:_", "Source: "
 KnownRuns = Mapping[str, Sequence[KnownRun]]

@@ -14,7 +14,7 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.poller import Delivery, Poll
 from include.flink.raw_format import RawRecord
-from include.live_sources import LiveSource, observed_clusters, open_sources
+from include.metric_sources.live_sources import LiveSource, observed_clusters, open_sources
 from include.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from include.prometheus.client import Floats
-from include.prometheus.measurements import JobMeasurements, Target
+from include.metric_sources.prometheus.client import Floats
+from include.metric_sources.prometheus.measurements import JobMeasurements, Target
 
 RUNNING = "RUNNING"
 _STATES = {

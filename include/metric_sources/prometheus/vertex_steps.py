@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from include.prometheus.client import Floats
-from include.prometheus.measurements import Target
+from include.metric_sources.prometheus.client import Floats
+from include.metric_sources.prometheus.measurements import Target
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from include.flink.client import FlinkClient
 from include.flink.poller import Delivery, Poll, RestSource, deliver
-from include.kafka.source import KafkaSource
-from include.prometheus.client import PrometheusClient
-from include.prometheus.source import LivePrometheusSource, open_graphs
+from include.metric_sources.kafka.source import KafkaSource
+from include.metric_sources.prometheus.client import PrometheusClient
+from include.metric_sources.prometheus.source import LivePrometheusSource, open_graphs
 from include.settings import Cluster, Settings
 
 

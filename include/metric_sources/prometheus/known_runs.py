@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from include.flink.raw_format import Kind, hour_directory
-from include.prometheus.job_runs import RUNNING, KnownRun
+from include.metric_sources.prometheus.job_runs import RUNNING, KnownRun
 
 REACH_H = 48
 _FILES = 3  # of an hour: polls of REST are a file each, and every one tells of all jobs
