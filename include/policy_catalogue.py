@@ -192,9 +192,9 @@ ABLATIONS = (
     "planner_no_lead",
     "planner_no_margin",
     "planner_no_failure_margin",
-    "planner_no_restart_net",
-    "planner_no_overload_net",
-    "planner_no_net",
+    "planner_no_restart_reaction",
+    "planner_no_overload_reaction",
+    "planner_no_reactive",
 )
 """The planner without one of its parts each, which can be compared as well."""
 

@@ -36,7 +36,7 @@ SETTINGS: Final = {
     "costs.rescale_margin": 1.0,  # the rates are certain
     "costs.late_weight": 0.4,
     "costs.overload_tolerance": 0.0,  # every rate is to be sustained
-    "costs.overload_slots_share": 0.0,  # what the net adds is what is needed
+    "costs.overload_slots_share": 0.0,  # what the reactive controller adds is what is needed
     "reactive.overload": 10.0,  # abilities are measured with up to 19% noise: only records that wait prove a shortage
     "reactive.utilisation_target": 0.85,
 }

@@ -34,17 +34,29 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SplitSide:
-    """What one side may see."""
+    """What one side may see.
+
+    Attributes:
+        pieces: what is replayed.
+        seeds: of each.
+        further: traces that belong to the side as well.
+    """
 
     pieces: tuple[Piece, ...]
     seeds: tuple[int, ...]
+    further: tuple[str, ...] = ()
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        """Names of all traces of the side."""
+        return (*dict.fromkeys(piece.trace for piece in self.pieces), *self.further)
 
 
 def read_split(side: Side, path: Path = SPLIT) -> SplitSide:
     """Return one side of the split."""
     read = tomllib.loads(path.read_text(encoding="utf-8"))[side]
     pieces = tuple(Piece(str(one["trace"]), int(one["from_day"]), int(read["days"])) for one in read["pieces"])
-    return SplitSide(pieces, tuple(int(seed) for seed in read["seeds"]))
+    return SplitSide(pieces, tuple(int(seed) for seed in read["seeds"]), tuple(read.get("further", ())))
 
 
 def read_piece(piece: Piece, folders: Sequence[Path] = (TRACES, UNSEEN)) -> Trace:

@@ -84,9 +84,9 @@ ABLATIONS: Mapping[str, Callable[[FleetPrior | None], PlannerDriver]] = {
     "planner_no_lead": _with_settings(settings={"timing.max_lead_s": 0}),
     "planner_no_margin": _with_settings(settings={"costs.rescale_margin": 1.0}),
     "planner_no_failure_margin": _with_settings(settings={"costs.failure_margin": 1.0}),
-    "planner_no_restart_net": _with_settings(settings={"reactive.rescales_while_restarting": False}),
-    "planner_no_overload_net": _with_settings(settings={"reactive.utilisation_max": _NEVER}),
-    "planner_no_net": _with_settings(
+    "planner_no_restart_reaction": _with_settings(settings={"reactive.rescales_while_restarting": False}),
+    "planner_no_overload_reaction": _with_settings(settings={"reactive.utilisation_max": _NEVER}),
+    "planner_no_reactive": _with_settings(
         settings={"reactive.utilisation_max": _NEVER, "reactive.rescales_for_catch_up": False}
     ),
     FLEET: _build_with_fleet_prior,

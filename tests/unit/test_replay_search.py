@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import optuna
 import pytest
 
-from benchmarks.replay import best_form_table, tuning
+from benchmarks.replay import ablation_table, best_form_table, tuning
 from benchmarks.replay.best_forms import FoundForm, read_forms, read_found, write_found
 from benchmarks.replay.paired_intervals import compute_ratio
 from benchmarks.replay.replay_jobs import read_job
@@ -34,7 +35,7 @@ def trace(days: int = 4) -> Trace:
 
 def test_tuning_and_test_share_neither_traces_nor_seeds() -> None:
     sides = read_split("tuning"), read_split("test")
-    traces, seeds = [{piece.trace for piece in side.pieces} for side in sides], [set(side.seeds) for side in sides]
+    traces, seeds = [set(side.traces) for side in sides], [set(side.seeds) for side in sides]
     assert not traces[0] & traces[1]
     assert not seeds[0] & seeds[1]
     assert all((*traces, *seeds))
@@ -166,11 +167,14 @@ def test_the_table_is_bold_where_a_rival_is_cheaper_and_says_what_was_run() -> N
     assert "`j`, test traces t; 1 seed;" in best_form_table.describe_run(rows)
 
 
-def test_each_job_has_a_table_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("module", "name"), [(best_form_table, "best_forms"), (ablation_table, "ablations")])
+def test_each_job_has_a_table_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"above\n{best_form_table.BEGIN}old\n{best_form_table.END}below\n")
-    monkeypatch.setattr(best_form_table, "PAGE", page)
-    monkeypatch.setattr(best_form_table, "PUBLISHED", tmp_path)
+    page.write_text(f"above\n{module.BEGIN}old\n{module.END}below\n")
+    monkeypatch.setattr(module, "PAGE", page)
+    monkeypatch.setattr(module, "PUBLISHED", tmp_path)
     rows = [
         {"trace": "t", "job": job, "policy": policy, "seed": 0, "segment": segment, "cost": cost * share}
         | {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0}
@@ -178,11 +182,11 @@ def test_each_job_has_a_table_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
         for policy, cost in (("planner", 10.0), ("dear", 10.0 + 5.0 * factor), ("clairvoyant", 8.0))
         for segment, share in (("all", 1.0), ("first_day", 0.25))
     ]
-    best_form_table.publish(rows)
+    module.publish(rows)
     text = page.read_text()
     assert text.startswith("above\n")
     assert text.endswith("below\n")
-    assert text.index("`wordcount`, test") < text.index("| dear | 1.875 |")
-    assert text.index("`eight`, test") < text.index("| dear | 3.125 |")
-    assert "1.500" in (tmp_path / "best_forms_wordcount.csv").read_text()
-    assert "2.500" in (tmp_path / "best_forms_eight.csv").read_text()
+    assert text.index("`wordcount`, ") < text.index("| dear | 1.875 |")
+    assert text.index("`eight`, ") < text.index("| dear | 3.125 |")
+    assert "1.500" in (tmp_path / f"{name}_wordcount.csv").read_text()
+    assert "2.500" in (tmp_path / f"{name}_eight.csv").read_text()

@@ -1,0 +1,95 @@
+"""``python -m benchmarks.replay.ablation_table``: what each part of the planner is worth, on the tuning traces.
+
+Every tuning trace of ``split.toml`` from its beginning; the planner without one part each, beside the planner itself,
+with the same seeds, load, noise and failures.  The ratio to the planner is paired, with an interval over traces and
+seeds: a part whose interval holds 1 cannot be told from chance.  ``--rows`` publishes rows that were written before.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.replay.best_form_table import PLANNER, split_jobs, summarise
+from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
+from benchmarks.replay.replay_tables import write
+from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
+from benchmarks.replay.tables import PUBLISHED, format_table
+from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.workers import exit_on_sigterm
+from include.atomic_write import write_text
+from include.settings import PROJECT
+from models.evaluation.ablations import ABLATIONS
+from models.evaluation.conditions import Conditions
+
+PAGE = PROJECT / "docs" / "replay.md"
+BEGIN, END = "<!-- parts: written by benchmarks.replay.ablation_table -->\n", "<!-- end of parts -->"
+FIRST_SEED = 100  # of tuning; those of the test are below
+
+
+def replay_ablations(jobs: Sequence[str], seeds: int, days: float, unseen: Path, out: Path) -> list[Row]:
+    """Replay the tuning traces; rows are written after each.
+
+    Args:
+        jobs: names.
+        seeds: how many.
+        days: of each trace, from its beginning.
+        unseen: folder of the traces that are not shipped.
+        out: where the rows go.
+    """
+    rows: list[Row] = []
+    policies = (PLANNER, *ABLATIONS, FLOOR)
+    for job, name in itertools.product(jobs, read_split("tuning").traces):
+        began = time.monotonic()
+        trace = read_piece(Piece(name, 0, 0), (TRACES, unseen)).cut_days(days)
+        case = ReplayCase(trace, job, policies, tuple(range(FIRST_SEED, FIRST_SEED + seeds)), Conditions())
+        rows += replay_in_processes(case, 2).rows
+        write(rows, out)
+        print(f"{job}, {name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)
+    return rows
+
+
+def publish(rows: Sequence[Row]) -> None:
+    """Write the CSV files, and the section of docs/replay.md, each with a table per job."""
+    parts = [BEGIN]
+    for own in split_jobs(rows):
+        cells = summarise(own)
+        with (PUBLISHED / f"ablations_{own[0]['job']}.csv").open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(cells)
+        traces = ", ".join(dict.fromkeys(str(row["trace"]) for row in own))
+        run = f"`{own[0]['job']}`, {traces}; {len({row['seed'] for row in own})} seeds; costs after the first day."
+        parts.append(f"{run}\n\n{format_table(cells)}\n")
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    write_text(PAGE, before + "\n".join([*parts, END]) + after)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run and publish, or publish."""
+    parser = CommandParser(prog="replay.ablation_table", description=__doc__)
+    parser.add_argument("--rows", type=readable_file, nargs="+", metavar="JSON", help="publish these rows")
+    parser.add_argument("--job", nargs="+", default=["wordcount"], metavar="NAME", help="default: wordcount")
+    parser.add_argument("--seeds", type=whole_number(1), default=3, metavar="N", help="default: 3")
+    parser.add_argument("--days", type=number(1, 36_600, above=True), default=8.0, metavar="N", help="default: 8")
+    parser.add_argument("--unseen", type=Path, default=UNSEEN, metavar="DIR", help="traces of replay.unseen")
+    parser.add_argument("--json", type=Path, default=Path("out/ablations.json"), metavar="OUT", help="for the rows")
+    options = parser.parse_args(argv)
+    exit_on_sigterm()
+    if options.rows is not None:
+        rows: list[Row] = [row for path in options.rows for row in json.loads(path.read_text())]
+    else:
+        rows = replay_ablations(options.job, options.seeds, options.days, options.unseen, options.json)
+    publish(rows)
+    for cells in itertools.chain.from_iterable(map(summarise, split_jobs(rows))):
+        print(" | ".join(cells))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
