@@ -37,6 +37,8 @@ the clairvoyant's cost.
 def summarise(rows: Sequence[Row], segment: str) -> list[list[str]]:
     """Return a table, headings first: a policy's cost over the clairvoyant's per trace and job, the cheapest first.
 
+    With more traces and jobs than policies, each of them is a row.
+
     Args:
         rows: of a replay's JSON file.
         segment: of ``models.evaluation.scores.SEGMENTS``.
@@ -54,7 +56,14 @@ def summarise(rows: Sequence[Row], segment: str) -> list[list[str]]:
         average = float(np.mean(costs))
         found.append((average, [policy, *(f"{cost:.3f}" for cost in costs), f"{average:.3f}", *rates]))
     headings = ["policy", *(f"{job}: {trace}" for trace, job in pairs), "mean", "rescales / day", "late min / day"]
-    return [headings, *(cells for _, cells in sorted(found))]
+    cells = [headings, *(cells for _, cells in sorted(found))]
+    return transpose(cells) if len(pairs) > len(found) else cells
+
+
+def transpose(cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return a table with a row per trace and job, for more of them than policies."""
+    turned = [list(row) for row in zip(*cells, strict=True)]
+    return [["trace and job", *turned[0][1:]], *turned[1:]]
 
 
 def format_table(cells: Sequence[Sequence[str]]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 import pytest
 
-from benchmarks.replay import ablation_table, best_form_table, tuning
+from benchmarks.replay import ablation_table, best_form_table, tables, tuning
 from benchmarks.replay.best_forms import FoundForm, read_forms, read_found, write_found
 from benchmarks.replay.paired_intervals import compute_ratio
 from benchmarks.replay.replay_jobs import read_job
@@ -190,3 +190,17 @@ def test_each_job_has_a_table_of_its_own(
     assert text.index("`eight`, ") < text.index("| dear | 3.125 |")
     assert "1.500" in (tmp_path / f"{name}_wordcount.csv").read_text()
     assert "2.500" in (tmp_path / f"{name}_eight.csv").read_text()
+
+
+def test_a_table_of_more_scenarios_than_policies_has_a_row_per_scenario() -> None:
+    rows: list[dict[str, str | int | float | None]] = [
+        {"trace": f"t+{name}", "job": "j", "policy": policy, "seed": 0, "segment": "all", "cost_vs_clairvoyant": cost}
+        | {"rescales_per_day": 1.0, "late_minutes_per_day": 2.0}
+        for name, factor in (("calm", 1.0), ("crowd", 2.0), ("growth", 3.0))
+        for policy, cost in (("dear", 2.0 * factor), ("planner", factor))
+    ]
+    cells = tables.summarise(rows, "all")
+    assert cells[0] == ["trace and job", "planner", "dear"]
+    assert cells[2] == ["j: t+crowd", "2.000", "4.000"]
+    assert cells[4] == ["mean", "2.000", "4.000"]
+    assert tables.summarise(rows[:2], "all")[0][:2] == ["policy", "j: t+calm"]
