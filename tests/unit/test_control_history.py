@@ -380,6 +380,12 @@ def test_slots_of_groups_are_raised_one_at_a_time_the_largest_first() -> None:
     assert bound(three, three, groups, slots_min=4, most={"a": 2}) == {"a": 2, "c": 3, "b": 1}  # in place of a
 
 
+def test_a_pinned_vertex_that_neither_runs_nor_was_asked_for_is_not_raised() -> None:
+    wanted, most = {**FOUR, "c": 1}, {"a": 4, "b": 4, "c": 128}
+    assert bound(wanted, FOUR, {"c": "own"}, pin={"c": 1}, slots_min=6, most=most) == wanted
+    assert bound(wanted, FOUR, {"c": "own"}, pin={"c": 2}, slots_min=9, most=most) == {**FOUR, "c": 2}
+
+
 def test_what_runs_counts_before_what_was_asked_for() -> None:
     observed = ObservedJob("j", "RUNNING", {"a": 2}, FOUR, free_slots=8)
     assert bound_target(SIX, observed, replace(AUTO, step_up_max_slots=1)) == {"a": 3, "b": 3}
