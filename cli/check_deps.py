@@ -26,7 +26,7 @@ Component = Mapping[str, Any]
 
 
 class DepsError(RuntimeError):
-    """A tool failed; the message has the end of what it said."""
+    """A tool is missing, or has failed; the message has what to do, or the end of what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def write_sbom(target: Path, python: Path) -> list[Component]:
     """Write the bill of materials of an environment; returns its components.
 
     Raises:
-        DepsError: CycloneDX could not make it.
+        DepsError: CycloneDX is missing or could not make it.
     """
     command = [_tool("cyclonedx-py"), "environment", "--output-reproducible", "--output-format", "JSON"]
     pyproject = ["--pyproject", str(PROJECT / "pyproject.toml")]
@@ -77,7 +77,11 @@ def licence_list(components: Sequence[Component]) -> str:
 
 
 def find_advisories(requirements: Path, target: Path) -> list[Advisory] | str:
-    """Return the known advisories of what is pinned, or why no service could be asked."""
+    """Return the known advisories of what is pinned, or why no service could be asked.
+
+    Raises:
+        DepsError: pip-audit is missing.
+    """
     target.unlink(missing_ok=True)
     options = ["--require-hashes", "--disable-pip", "--progress-spinner", "off", "--format", "json"]
     try:
@@ -99,7 +103,10 @@ def read_advisories(found: Mapping[str, Any]) -> list[Advisory]:
 
 
 def _tool(name: str) -> str:
-    return str(Path(sys.executable).with_name(name))
+    path = Path(sys.executable).with_name(name)
+    if not path.is_file():
+        raise DepsError(f"{name} is not installed beside {sys.executable}: run `make setup`, then `make check-deps`")
+    return str(path)
 
 
 def _run(command: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:

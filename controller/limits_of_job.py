@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from controller.settings_watch import SettingsWatch
+from controller.settings_watch import SettingsState, SettingsWatch
 from include.control.approvals import Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.settings import ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
@@ -42,14 +42,12 @@ class LimitsSnapshot:
     """What limits all jobs at one time.
 
     Attributes:
-        settings: in force; None when they cannot be used.
-        why_off: why nothing may be sent; empty when it may.
+        state: of the settings.
         holds, approvals: of all jobs.
         now_s: epoch seconds.
     """
 
-    settings: Settings | None
-    why_off: str
+    state: SettingsState
     holds: Sequence[Hold]
     approvals: Sequence[Approval]
     now_s: float
@@ -63,18 +61,19 @@ class LimitsSnapshot:
             vertex_ids: operator -> vertex id, of the job as it runs.
         """
         held = [hold.describe() for hold in self.holds if hold.covers(cluster, job)]
-        stopped = Limits(mode=Mode.OFF, mode_reason=self.why_off, is_held=bool(held), hold_reason="; ".join(held))
-        if self.settings is None:
+        why = self.state.why_unusable
+        stopped = Limits(mode=Mode.OFF, mode_reason=why, is_held=bool(held), hold_reason="; ".join(held))
+        if self.state.settings is None:
             return stopped
         try:
-            found = self._combine(self.settings, cluster, job, vertex_ids)
+            found = self._combine(self.state.settings, cluster, job, vertex_ids)
         except Exception as error:  # whatever it is: nothing is sent
             log.exception("limits of %s/%s", cluster, job)
             reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
             return replace(stopped, mode_reason=reason)
         if held:
             found = replace(found, is_held=True, hold_reason="; ".join([*filter(None, [found.hold_reason]), *held]))
-        return replace(found, mode=Mode.OFF, mode_reason=self.why_off) if self.why_off else found
+        return replace(found, mode=Mode.OFF, settings_changed=True) if self.state.just_changed else found
 
     def _combine(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         of_cluster, of_job = settings.cluster(cluster), settings.job_limits(cluster, job)
@@ -145,10 +144,9 @@ class LimitsReader:
 
     def read(self) -> LimitsSnapshot:
         """Return what limits all jobs now."""
-        settings, why_off = self._settings.read()
-        now_s = self._clock()
-        clusters = [] if settings is None else sorted(settings.clusters)
-        return LimitsSnapshot(settings, why_off, self._holds(clusters, now_s), self._approvals(now_s), now_s)
+        state, now_s = self._settings.read(), self._clock()
+        clusters = [] if state.settings is None else sorted(state.settings.clusters)
+        return LimitsSnapshot(state, self._holds(clusters, now_s), self._approvals(now_s), now_s)
 
     def read_limits(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of a job now; call it again right before a request."""

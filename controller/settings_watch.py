@@ -5,12 +5,28 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from include.settings import Settings, settings_file
 
 log = logging.getLogger(__name__)
 
 _STILL_S = 2.0  # a file that was written within this time may be half of one
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsState:
+    """The settings at one time; nothing is sent while they cannot be used or have just been changed.
+
+    Attributes:
+        settings: in force; None when they cannot be used.
+        why_unusable: why not, as one sentence; empty when they can.
+        just_changed: whether their file changed a moment ago, so that more may follow.
+    """
+
+    settings: Settings | None
+    why_unusable: str
+    just_changed: bool
 
 
 class SettingsWatch:
@@ -28,29 +44,28 @@ class SettingsWatch:
         self._stamp: object = None
         self._changed_s: float | None = None
         self._settings: Settings | None = None
-        self._why_off = "the settings were not read yet"
+        self._why_unusable = "the settings were not read yet"
 
-    def read(self) -> tuple[Settings | None, str]:
-        """Return the settings, and why nothing may be sent: empty when it may."""
+    def read(self) -> SettingsState:
+        """Return the settings now, and whether something may be sent."""
         with self._lock:
             return self._read()
 
-    def _read(self) -> tuple[Settings | None, str]:
+    def _read(self) -> SettingsState:
         stamp, now_s = read_stamp(), self._clock()
         if stamp != self._stamp:
             self._changed_s = None if self._stamp is None else now_s
             self._stamp = stamp
             self._read_again()
-        if self._changed_s is not None and abs(now_s - self._changed_s) < _STILL_S:
-            return self._settings, self._why_off or "the settings have just been changed"
-        return self._settings, self._why_off
+        is_still = self._changed_s is None or abs(now_s - self._changed_s) >= _STILL_S
+        return SettingsState(self._settings, self._why_unusable, just_changed=not (is_still or self._why_unusable))
 
     def _read_again(self) -> None:
         try:
-            self._settings, self._why_off = self._load(), ""
+            self._settings, self._why_unusable = self._load(), ""
         except Exception as error:  # whatever it is: nothing is sent until it is mended
-            self._settings, self._why_off = None, f"the settings cannot be used: {error}"
-            log.error("%s; nothing is sent until they can", self._why_off)
+            self._settings, self._why_unusable = None, f"the settings cannot be used: {error}"
+            log.error("%s; nothing is sent until they can", self._why_unusable)
 
 
 def read_stamp() -> tuple[object, ...]:

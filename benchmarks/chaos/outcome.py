@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.chaos.log_rows import LogRow
 
-HELD = frozenset({"held", "on_hold", "foreign_change", "mode_off"})
+HELD = frozenset({"held", "on_hold", "foreign_change", "mode_off", "settings_changed"})
 # Decisions after which the same step is tried again.
 PASSING = frozenset({"not_received", "withdrawn_before_sending", "refused_by_flink", "late_request", "no_reply"})
 STANDS_TICKS, PASSES_TICKS = 5, 16  # without another decision: then a refusal stands
@@ -74,7 +74,7 @@ def judge(
         return Outcome("confirmed")  # whatever was said of the job since
     if last.verb == "confirm":
         return Outcome("rolled back") if last.request is not None and last.request["is_rollback"] else None
-    if last.verb == "wait" and last.reason != "mode_off":
+    if last.verb == "wait" and last.reason not in HELD:
         # Taken over as it is: after a restart with the same parallelism, or with a request that arrived late.
         return Outcome("confirmed", last.reason) if state.is_at(target) and ticks >= STANDS_TICKS else None
     return _stand(last, ticks)

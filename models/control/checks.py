@@ -33,6 +33,8 @@ def _pin(case: Case, pin: Parallelism) -> Intention:
 
 def check_permission(case: Case) -> Action | None:
     """Refuse what a person, another autoscaler or an earlier event does not allow at all."""
+    if case.limits.settings_changed:
+        return Action(Verb.WAIT, "settings_changed", "the settings have just been changed")
     if case.limits.mode is Mode.OFF:
         return Action(Verb.WAIT, "mode_off", case.limits.mode_reason or "the mode is off")
     if case.limits.is_held:

@@ -33,6 +33,7 @@ class Limits:
         pin: parallelism that a person demands of some vertices instead of plans; None without one.
         pin_all: the same, one number for all vertices.
         is_held: whether a person has put the job on hold.
+        settings_changed: whether the settings changed a moment ago, so that nothing is sent yet; the mode is off then.
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
         mode_reason, blackout_reason, hold_reason: why, for a person.
@@ -56,6 +57,7 @@ class Limits:
     pin: Parallelism | None = None
     pin_all: int | None = None
     is_held: bool = False
+    settings_changed: bool = False
     cluster_slots_max: float = math.inf
     approvals: tuple[StepApproval, ...] = ()
     mode_reason: str = ""
@@ -69,7 +71,7 @@ class Limits:
 
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
-_ANY_HOLDS = frozenset({"in_blackout", "is_held"})
+_ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
 

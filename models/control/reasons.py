@@ -21,7 +21,8 @@ REASONS: Final = frozenset(
         # what was asked for and did not come about
         *("not_received", "not_filled", "worse_than_before", "refused_by_flink", "withdrawn_before_sending"),
         # who has to be asked
-        *("mode_off", "on_hold", "held", "foreign_change", "other_autoscaler", "needs_approval", "denied"),
+        *("mode_off", "settings_changed", "on_hold", "held", "foreign_change", "other_autoscaler"),
+        *("needs_approval", "denied"),
         # the job
         *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),
         *("reactive_mode", "flink_too_old", "default_scheduler"),

@@ -89,6 +89,7 @@ def cases(draw: st.DrawFn) -> Case:
         pin=draw(st.one_of(st.none(), st.none(), counts)),
         pin_all=draw(st.one_of(st.none(), st.none(), st.integers(1, 9))),
         is_held=draw(st.booleans()),
+        settings_changed=draw(st.sampled_from([False, False, False, True])),
         cluster_slots_max=draw(_amounts),
         approvals=tuple(draw(st.lists(answers, max_size=2))),
         mode_reason=draw(_texts),

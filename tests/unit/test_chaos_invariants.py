@@ -119,6 +119,7 @@ def test_outcomes():
     assert judged(row(1.0, "refuse", "not_received"), ticks=PASSES_TICKS) == Outcome("refused", "not_received")
     assert judged(row(1.0, "refuse", "held")) == Outcome("held", "held")
     assert judged(row(1.0, "wait", "mode_off")) == Outcome("held", "mode_off")
+    assert judged(row(1.0, "wait", "settings_changed")) == Outcome("held", "settings_changed")
     assert judged(row(1.0, "wait", "cooldown"), ticks=100) is None
     assert judged(row(1.0, "wait", "late_request"), AT_TARGET) == Outcome("confirmed", "late_request")
 

@@ -99,6 +99,18 @@ def test_without_a_service_it_says_so_and_does_not_fail(
     assert "bad 2: CVE-1, fixed in none yet" in capsys.readouterr().out
 
 
+def test_a_tool_that_is_missing_is_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = tmp_path / "bin" / "python"
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert check_deps.main(["--out", str(tmp_path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"check-deps: cyclonedx-py is not installed beside {python}: run `make setup`")
+    with pytest.raises(check_deps.DepsError, match=r"^pip-audit is not installed beside .*: run `make setup`"):
+        check_deps.find_advisories(REPOSITORY / "requirements.txt", tmp_path / "advisories.json")
+
+
 def test_models_and_arrays_are_read_without_pickle() -> None:
     loads = []
     for package in PACKAGES:

@@ -117,12 +117,13 @@ def test_a_changed_file_counts_at_once_and_a_broken_one_stops_everything(opened,
     read, path = opened
     assert read().mode is Mode.AUTO
     path.write_text('[clusters.live]\nrest_url = "http://j:8081"\nlimits.mode = "dry-run"\n')
-    assert (read().mode, read(0).mode_reason) == (Mode.OFF, "the settings have just been changed")
-    assert read().mode is Mode.DRY_RUN
+    assert (read().mode, read(0).settings_changed, read(1.9).settings_changed) == (Mode.OFF, True, True)
+    found = read(0.2)
+    assert (found.mode, found.settings_changed) == (Mode.DRY_RUN, False)
     path.write_text("[clusters.live\n")
     for _ in range(3):
         found = read()
-        assert found.mode is Mode.OFF
+        assert (found.mode, found.settings_changed) == (Mode.OFF, False)
         assert "is no TOML file" in found.mode_reason
     assert len([one for one in caplog.records if "nothing is sent until they can" in one.message]) == 1
     path.unlink()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,37 @@ def test_mutants_are_those_of_the_files_asked_for(tmp_path: Path) -> None:
     found = list_mutants(tmp_path, module.files(tmp_path))
     assert found == ["models.sums.x_add__mutmut_1"]
     assert "models/other.py" not in (tmp_path / "setup.cfg").read_text()
+
+
+def imported_files(file: Path) -> Iterator[Path]:
+    """The project's files that a file imports, support files of the tests among them."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            for folder in (REPOSITORY, REPOSITORY / "tests" / "support"):
+                path = folder.joinpath(*name.split("."))
+                yield from filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py"))
+
+
+@pytest.mark.parametrize("module", read_modules(), ids=lambda module: module.name)
+def test_every_package_that_the_tests_of_a_module_import_is_copied(module: Module, tmp_path: Path) -> None:
+    files = {REPOSITORY / name for name in module.existing_tests(REPOSITORY)}
+    waiting = list(files)
+    while waiting:
+        new = set(imported_files(waiting.pop())) - files
+        files |= new
+        waiting += new
+    needed = {file.relative_to(REPOSITORY).parts[0] for file in files}
+    assert len(needed) > 1
+    for name in needed:
+        (tmp_path / name).mkdir()
+    configure(tmp_path, module.files(REPOSITORY), module.existing_tests(REPOSITORY))
+    written = ConfigParser()
+    written.read(tmp_path / "setup.cfg")
+    copied = {*written["mutmut"]["source_paths"].split(), *written["mutmut"]["also_copy"].split()}
+    assert needed <= copied | {"tests"}  # mutmut copies the tests by itself
 
 
 def test_scores_are_shares_of_what_was_tried() -> None:

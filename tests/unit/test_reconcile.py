@@ -50,6 +50,7 @@ def test_what_is_desired_is_sent_once_and_confirmed_when_it_runs() -> None:
         ({"observed": replace(RUNS, state="FAILING", running={})}, "not_running"),
         ({"observed": replace(RUNS, free_slots=1)}, "no_free_slots"),
         ({"limits": replace(AUTO, mode=Mode.OFF)}, "mode_off"),
+        ({"limits": replace(AUTO, mode=Mode.OFF, settings_changed=True)}, "settings_changed"),
         ({"limits": replace(AUTO, is_held=True)}, "on_hold"),
         ({"limits": replace(AUTO, in_blackout=True)}, "blackout"),
         ({"limits": replace(AUTO, mode=Mode.APPROVE)}, "needs_approval"),
