@@ -389,6 +389,8 @@ def test_a_pinned_vertex_that_neither_runs_nor_was_asked_for_is_not_raised() -> 
 def test_what_runs_counts_before_what_was_asked_for() -> None:
     observed = ObservedJob("j", "RUNNING", {"a": 2}, FOUR, free_slots=8)
     assert bound_target(SIX, observed, replace(AUTO, step_up_max_slots=1)) == {"a": 3, "b": 3}
+    finished = replace(observed, running={"a": 4})  # b has finished: it goes by what was asked for
+    assert bound_target(ONE, finished, replace(AUTO, step_down_max_slots=1)) == {"a": 3, "b": 3}
 
 
 def test_blackouts_and_what_is_none() -> None:
