@@ -105,7 +105,7 @@ def score(rows: pd.DataFrame) -> Figures:
     age = rows.groupby(["job", "cause_kind"])["started_s"].rank(ascending=False)
     rows = rows[age <= RECENT_EVENTS].reset_index(drop=True)
     column = {name: rows[name].to_numpy(float) for name in rows.columns if name != "cause_kind"}
-    down_s, before_s = column["downtime_s"], _expect_downtimes(rows)
+    down_s, (before_s, seen_before) = column["downtime_s"], _expect_downtimes(rows)
     load = count_load_per_s(
         emitted=column["emitted_records"],
         pending=column["pending_records"],
@@ -139,7 +139,8 @@ def score(rows: pd.DataFrame) -> Figures:
     floor = predict(column["true_expected_downtime_s"], true_behind, true_load, column["true_expected_capacity_per_s"])
     scored = pd.DataFrame({"seen_s": label_s, "predicted_s": predicted, "resolution_s": resolution_s})
     error = recovery_errors(scored)
-    standardised = standardise_errors(label_s, predicted, error_scale(predicted, before_s, load / capacity))
+    scale = error_scale(predicted, before_s, load / capacity, seen_before)
+    standardised = standardise_errors(label_s, predicted, scale)
     inside = is_inside_ahead(standardised)[newest]
 
     def against(seen_s: Floats, predicted_s: Floats) -> float:
@@ -174,15 +175,15 @@ def score(rows: pd.DataFrame) -> Figures:
     )
 
 
-def _expect_downtimes(rows: pd.DataFrame) -> Floats:
-    """Return (n,) s what was expected of each event from those before it."""
-    before_s = np.full(len(rows), np.nan)
+def _expect_downtimes(rows: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Return (n,) s what was expected of each event from those before it, and (n,) from how many of the job."""
+    before_s, seen_before = np.full(len(rows), np.nan), np.zeros(len(rows))
     for cause in _CAUSES.values():
         mine = (rows["cause_kind"] == cause).to_numpy()
         seconds, size, job = (rows.loc[mine, name].to_numpy() for name in ("downtime_s", "state_bytes", "job"))
         found = fit_downtimes(seconds, size, job, int(rows["job"].max()) + 1, CAUSE_PRIOR_S[cause])
-        before_s[mine] = found.before_s
-    return before_s
+        before_s[mine], seen_before[mine] = found.before_s, found.seen_before
+    return before_s, seen_before
 
 
 def _mean(values: Floats, used: Bools) -> float:

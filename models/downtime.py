@@ -35,11 +35,13 @@ class Downtimes:
         slope: (J,) relative change of D per relative change of the state.
         state_bytes: (J,) the state's mean size over the events; NaN where it is not known.
         before_s: (n,) what was expected of each event before it.
+        seen_before: (n,) events of the same job before each.
     """
 
     slope: Floats
     state_bytes: Floats
     before_s: Floats
+    seen_before: Ints
 
 
 def fit_downtimes(duration_s: Floats, state_bytes: Floats, job: Ints, jobs: int, prior_s: float) -> Downtimes:
@@ -64,7 +66,7 @@ def fit_downtimes(duration_s: Floats, state_bytes: Floats, job: Ints, jobs: int,
         centre, slope, size = _fit(seconds[job[mine], :count], sizes[job[mine], :count], parent[mine])
         before[mine] = centre * state_factor(slope, state_bytes[mine], size)
     _, slope, size = _fit(seconds, sizes, np.full(jobs, np.log(prior_s)))
-    return Downtimes(slope, size, before)
+    return Downtimes(slope, size, before, place)
 
 
 def state_factor(slope: Floats, state_bytes: Floats, usual_bytes: Floats) -> Floats:

@@ -44,17 +44,18 @@ def build_recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd
         prior_s = CAUSE_PRIOR_S[cause]
         columns.append(typical_duration(seconds[mine], number[mine], cluster, prior_s).centre_s)
     state = known["state_size_bytes"].to_numpy(float)
-    before = np.full(len(known), np.nan)
+    before, seen_before = np.full(len(known), np.nan), np.full(len(known), np.nan)
     slopes = {}
     for cause, prior_s in CAUSE_PRIOR_S.items():
         mine = (known["cause_kind"] == cause).to_numpy()
         found = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s)
-        before[mine], slopes[cause] = found.before_s, found.slope
+        before[mine], seen_before[mine], slopes[cause] = found.before_s, found.seen_before, found.slope
     usual = fit_downtimes(seconds, state, number, len(jobs), DOWNTIME_PRIOR_S["rescale"]).state_bytes
     columns += [slopes["rescale"], slopes["taskmanager_lost"], np.nan_to_num(usual)]
     factors = np.broadcast_to(find_factors(np.zeros(0)), (len(jobs), 2))
     recovery = np.column_stack([*columns, factors])
-    return recovery, known.assign(downtime_before_s=before).drop(columns="number")
+    expected = {"downtime_before_s": before, "downtimes_before": seen_before}
+    return recovery, known.assign(**expected).drop(columns="number")
 
 
 def with_intervals(bundle: FleetBundle, errors: Floats) -> FleetBundle:

@@ -59,12 +59,13 @@ def predict_recoveries(
 
     def predict(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for rows in frames:
-            yield _predict_batch(shared.value, rows, caught_up_lag_s)
+            yield predict_batch(shared.value, rows, caught_up_lag_s)
 
     return joined.mapInPandas(predict, ", ".join(f"{name} STRING" for name in JOB) + ", " + _KINDS)
 
 
-def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
+def predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
+    """Return the rows of :func:`predict_recoveries` for events with ``graph`` and ``source_rates`` of their jobs."""
     replay_s = _replay_s(bundle, rows)
     column = {name: rows[name].to_numpy(float) for name in _NUMBERS}
     loads = count_load_per_s(
@@ -93,9 +94,9 @@ def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: flo
         _predict(bundle, row, load_per_s, behind_s - caught_up_lag_s)  # caught up means a small backlog, not none
         for row, load_per_s, behind_s in zip(rows.to_dict("records"), loads, replay_s + waiting_s, strict=True)
     ]
-    predicted_s, downtime_s, utilisation, factor_80, factor_95 = np.array(found, float).reshape(-1, 5).T
+    predicted_s, downtime_s, seen_before, utilisation, factor_80, factor_95 = np.array(found, float).reshape(-1, 6).T
     seen_s = column["downtime_s"] + catch_up_s
-    scale = error_scale(predicted_s, downtime_s, utilisation)
+    scale = error_scale(predicted_s, downtime_s, utilisation, seen_before)
     return rows[[*JOB, "kind", "cause_kind", "started_at"]].assign(
         resolution_s=resolution_s,
         seen_s=seen_s,
@@ -109,12 +110,12 @@ def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: flo
 
 def _predict(
     bundle: FleetBundle, event: dict[Any, Any], load_per_s: float, behind_s: float
-) -> tuple[float, float, float, float, float]:
-    """Return recovery, downtime, utilisation and interval factors of one event; NaN where a bundle cannot say.
+) -> tuple[float, float, float, float, float, float]:
+    """Return recovery, downtime, from how many, utilisation and interval factors of one event; NaN: it cannot be said.
 
     ``behind_s``: seconds of input to catch up with besides those of the downtime.
     """
-    unknown = (float("nan"),) * 5
+    unknown = (float("nan"),) * 6
     try:
         models = bundle.for_job(event["cluster"], event["job"])
         nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
@@ -135,12 +136,14 @@ def _predict(
     mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
     sustained = source_capacity(graph, models.selectivity, mix, capacity)
     recovery = models.recovery
-    downtime_s = event.get("downtime_before_s", float("nan"))
+    downtime_s, seen_before = (event.get(name, float("nan")) for name in ("downtime_before_s", "downtimes_before"))
     if not np.isfinite(downtime_s):
+        seen_before = recovery.events
         downtime_s = recovery.downtime_s(event["cause_kind"], _float(event["state_size_bytes"]))
     whole_s = closed_form_recovery_s(downtime_s, behind_s, load_per_s, sustained)
     recovery_s = max(float(whole_s), float(downtime_s))
-    return recovery_s, float(downtime_s), load_per_s / sustained, recovery.factor_80, recovery.factor_95
+    utilisation = load_per_s / sustained
+    return recovery_s, float(downtime_s), float(seen_before), utilisation, recovery.factor_80, recovery.factor_95
 
 
 def _replay_s(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
