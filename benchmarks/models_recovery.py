@@ -30,7 +30,7 @@ from benchmarks.recovery_truth import Simulator
 from cli.arguments import CommandParser, whole_number
 from cli.history import RECOVERY_S, HistoryRequest, run
 from models.arrays import Bools, Floats
-from models.downtime import fit_downtimes
+from models.downtime import find_change_s, fit_downtimes
 from models.job_models import CauseKind, closed_form_recovery_s
 from models.recovery import CAUSE_PRIOR_S
 from models.recovery_intervals import error_scale, is_inside_ahead, standardise_errors
@@ -178,10 +178,16 @@ def score(rows: pd.DataFrame) -> Figures:
 def _expect_downtimes(rows: pd.DataFrame) -> tuple[Floats, Floats]:
     """Return (n,) s what was expected of each event from those before it, and (n,) from how many of the job."""
     before_s, seen_before = np.full(len(rows), np.nan), np.zeros(len(rows))
-    for cause in _CAUSES.values():
-        mine = (rows["cause_kind"] == cause).to_numpy()
-        seconds, size, job = (rows.loc[mine, name].to_numpy() for name in ("downtime_s", "state_bytes", "job"))
-        found = fit_downtimes(seconds, size, job, int(rows["job"].max()) + 1, CAUSE_PRIOR_S[cause])
+    seconds, size, job = (rows[name].to_numpy() for name in ("downtime_s", "state_bytes", "job"))
+    jobs, failed = int(job.max()) + 1, (rows["cause_kind"] == "taskmanager_lost").to_numpy()
+    change_s = find_change_s(seconds, size, job, jobs, CAUSE_PRIOR_S["rescale"], is_other=failed)
+    causes: tuple[tuple[CauseKind, Bools, Floats | None], ...] = (
+        ("rescale", ~failed, None),
+        ("taskmanager_lost", failed, change_s),
+    )
+    for cause, mine, change in causes:
+        own = (seconds[mine], size[mine], job[mine], jobs)
+        found = fit_downtimes(*own, CAUSE_PRIOR_S[cause], change_s=change)
         before_s[mine], seen_before[mine] = found.before_s, found.seen_before
     return before_s, seen_before
 

@@ -20,7 +20,7 @@ from models.conformal import LEVELS, conformal_rank
 from models.downtime import PRIOR_EVENTS
 
 DOWNTIME_SD = 0.08
-JOB_SD = 0.25
+JOB_SD = 0.2
 """Of a job's downtimes around the fleet's."""
 LOAD_SD = 0.03
 """Of load / capacity."""

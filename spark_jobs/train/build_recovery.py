@@ -9,7 +9,7 @@ import pandas as pd
 
 from models.arrays import Floats
 from models.bundle import FleetBundle
-from models.downtime import fit_downtimes
+from models.downtime import find_change_s, fit_downtimes
 from models.job_models import CauseKind
 from models.recovery import CAUSE_PRIOR_S, CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
 from models.recovery_intervals import find_factors
@@ -48,7 +48,12 @@ def build_recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd
     slopes = {}
     for cause, prior_s in CAUSE_PRIOR_S.items():
         mine = (known["cause_kind"] == cause).to_numpy()
-        found = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s)
+        change_s = None
+        if cause != "rescale":  # few of a job; its rescales tell more than other jobs do
+            both = mine | (known["cause_kind"] == "rescale").to_numpy()
+            two = (seconds[both], state[both], number[both], len(jobs))
+            change_s = find_change_s(*two, CAUSE_PRIOR_S["rescale"], is_other=mine[both])
+        found = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s, change_s=change_s)
         before[mine], seen_before[mine], slopes[cause] = found.before_s, found.seen_before, found.slope
     usual = fit_downtimes(seconds, state, number, len(jobs), DOWNTIME_PRIOR_S["rescale"]).state_bytes
     columns += [slopes["rescale"], slopes["taskmanager_lost"], np.nan_to_num(usual)]
