@@ -20,14 +20,14 @@ from models.conformal import LEVELS, conformal_rank
 from models.downtime import PRIOR_EVENTS
 
 DOWNTIME_SD = 0.08
-JOB_SD = 0.2
+JOB_SD = 0.15
 """Of a job's downtimes around the fleet's."""
 LOAD_SD = 0.03
 """Of load / capacity."""
 _NORMAL = (1.2816, 1.96)  # half-widths of LEVELS, in standard deviations
 LEAST_EVENTS = 20
 """With fewer past events the factors are those of a normal distribution."""
-RECENT_EVENTS = 200
+RECENT_EVENTS = 100
 """The factors are of so many newest events."""
 _MOST_BUSY = 0.98
 
