@@ -1,6 +1,6 @@
 """Recovery models on the simulated history of ``make run``: errors, their parts, and coverage of events.
 
-``python -m benchmarks.models_recovery [--days 21]``
+``python -m benchmarks.models_recovery [--days 21] [--seed 7]``
 
 The jobs are simulated and polled as for ``make run``; an event's label, load and prediction come from the functions
 that training calls, on the same figures, and the events are those that it scores: of each job and kind the newest, of
@@ -41,7 +41,7 @@ from spark_jobs.train.training_events import RECENT_EVENTS
 from spark_jobs.train.training_measures import NEWEST_SHARE
 
 END = datetime(2026, 11, 20, 20, tzinfo=UTC)
-DAYS = 21
+DAYS, SEED = 21, 7  # of `make run`
 _CAUSES: dict[RestartKind, CauseKind] = {
     RestartKind.RESCALE: "rescale",
     RestartKind.FAILURE: "taskmanager_lost",
@@ -63,9 +63,9 @@ class Figures:
     shares: dict[str, float] = field(default_factory=dict)
 
 
-def measure(days: int) -> Figures:
+def measure(days: int, seed: int = SEED) -> Figures:
     """Simulate, predict and score."""
-    request = HistoryRequest(hours=24 * days, end=END, raw=Path("unused"), recovery_s=RECOVERY_S)
+    request = HistoryRequest(hours=24 * days, end=END, raw=Path("unused"), seed=seed, recovery_s=RECOVERY_S)
     return score(read_events(request))
 
 
@@ -134,7 +134,7 @@ def score(rows: pd.DataFrame) -> Figures:
     behind = column["replay_s"] * load + np.nan_to_num(column["pending_before_records"])
     capacity, true_load, true_behind = column["capacity_per_s"], column["true_load_per_s"], column["true_replayed"]
     predicted = predict(before_s, behind, load, capacity)
-    # A plan has no count of what will arrive; the load right before the stop is the least that it knows.
+    # Nobody has counted yet what will arrive; the load right before the stop is the least that is known.
     ahead = predict(before_s, behind, np.where(np.isfinite(column["load_per_s"]), column["load_per_s"], load), capacity)
     floor = predict(column["true_expected_downtime_s"], true_behind, true_load, column["true_expected_capacity_per_s"])
     scored = pd.DataFrame({"seen_s": label_s, "predicted_s": predicted, "resolution_s": resolution_s})
@@ -167,6 +167,9 @@ def score(rows: pd.DataFrame) -> Figures:
             ),
             "against the true recovery, had the capacity been known": against(
                 true_s, predict(before_s, behind, load, column["true_capacity_per_s"])
+            ),
+            "against the true recovery, had all three been known": against(
+                true_s, predict(down_s, true_behind, true_load, column["true_capacity_per_s"])
             ),
             "error against the label, with the load before the stop": against(label_s, ahead),
             "labels inside the 80% interval": float(np.nanmean(inside[:, 0])),
@@ -206,7 +209,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the figures."""
     parser = CommandParser(prog="models_recovery", description=__doc__.split("\n")[0])
     parser.add_argument("--days", type=whole_number(2, 60), default=DAYS, help="length of the simulated history")
-    found = measure(parser.parse_args(argv).days)
+    parser.add_argument("--seed", type=whole_number(0), default=SEED, help="of the history")
+    options = parser.parse_args(argv)
+    found = measure(options.days, options.seed)
     title = f"Recovery models, {found.events} events, {found.unbounded} not predicted to end"
     table = Table("figure", "share", title=title)
     for name, value in found.shares.items():

@@ -112,4 +112,4 @@ def test_a_failure_reads_again_what_came_since_its_checkpoint(bundle: FleetBundl
 
 def test_an_unknown_job_is_not_predicted_and_few_downtimes_widen_the_interval(bundle: FleetBundle) -> None:
     assert np.isnan(predicted(bundle, job="other")["predicted_s"])
-    assert predicted(bundle, downtimes_before=0.0)["sd_log"] > 2 * predicted(bundle)["sd_log"]
+    assert predicted(bundle, downtimes_before=0.0)["sd_log"] > 1.5 * predicted(bundle)["sd_log"]
