@@ -26,12 +26,14 @@ from include.atomic_write import write_json
 from include.flink.raw_format import hour_directory, write_lines
 from include.raw_files import HISTORY_MANIFEST
 from include.utc import IntervalError, floor_hour, format_utc
+from models.arrays import Floats
 from models.simulation.catalogue import CatalogueJob, assemble
 from models.simulation.control import FleetController
 from models.simulation.fleet import Fleet, pack
 from models.simulation.history import RunOptions, SimulatedHistory, find_fitting_parallelism, simulate
 from models.simulation.random_jobs import generate_fleet
 from models.simulation.randomness import job_generator
+from models.simulation.rest.cadence import Cadence
 from models.simulation.rest.job_timeline import Origin
 from models.simulation.rest.lines import LineWriter
 from models.simulation.samples import Samples
@@ -44,6 +46,8 @@ HOURS_PER_TASK = 12
 JOBS_PER_FILE = 100
 STEP_S = 60.0
 MOST_DAYS = 3660
+RECOVERY_S = 60
+"""For so long after a job runs again ``make run`` has a poll of it in every step, as the default of settings has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class HistoryRequest:
         raw: the raw root.
         scale_jobs: 0 for the thirteen jobs of the catalogue, else as many random ones of ``operators`` operators.
         window_s: seconds between polls.
+        recovery_s: from a job's stop until so long after it runs again, and until it has caught up, it is polled in
+            every step; 0: no more often than else.
     """
 
     hours: int
@@ -66,6 +72,7 @@ class HistoryRequest:
     scale_jobs: int = 0
     operators: int = 8
     window_s: int = 300
+    recovery_s: int = 0
 
     def __post_init__(self) -> None:
         if floor_hour(self.end) != self.end:
@@ -79,9 +86,24 @@ class HistoryRequest:
         return self.end - timedelta(hours=self.hours)
 
     @property
-    def polls_per_hour(self) -> int:
-        """Polls in each file."""
-        return 3600 // self.window_s
+    def begin(self) -> datetime:
+        """Begin of the simulation."""
+        return self.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
+
+    @property
+    def sample_s(self) -> int:
+        """Seconds between samples."""
+        return int(STEP_S) if self.recovery_s else self.window_s
+
+    @property
+    def samples_per_hour(self) -> int:
+        """Samples in each file, from which the polls are chosen."""
+        return 3600 // self.sample_s
+
+    @property
+    def cadence(self) -> Cadence:
+        """Which samples are polled."""
+        return Cadence(self.window_s // self.sample_s, self.recovery_s)
 
     def jobs(self) -> list[CatalogueJob]:
         """Return the jobs to simulate."""
@@ -110,15 +132,21 @@ def run(
     """
     fleet, usual = assemble(jobs)
     control = usual if change is None else change(usual)
-    traces, begin = load_traces(), request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
-    steps, week_s = round(request.hours * 3600 / STEP_S), week_second(begin)
+    rates = draw_rates(request, jobs, fleet)
+    options = RunOptions(step_s=STEP_S, poll_s=request.sample_s, week_s=week_second(request.begin), seed=request.seed)
+    return fleet, simulate(fleet, rates, find_fitting_parallelism(fleet, rates[0], 0.65), control, options)
+
+
+def draw_rates(request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet) -> Floats:
+    """Return the rates of the sources, (steps, J, O) records/s, 0 for the other operators."""
+    traces, steps = load_traces(), round(request.hours * 3600 / STEP_S)
     rates = np.zeros((steps, *fleet.shape))
     for row, job in enumerate(jobs):
         generator = job_generator(request.seed, job.spec.name, "load")
+        week_s = week_second(request.begin)
         own = draw_source_rates(job.loads, traces, week_s, steps=steps, step_s=STEP_S, generator=generator)
         rates[:, row, np.flatnonzero(fleet.is_source[row])] = own.T
-    options = RunOptions(step_s=STEP_S, poll_s=request.window_s, week_s=week_s, seed=request.seed)
-    return fleet, simulate(fleet, rates, find_fitting_parallelism(fleet, rates[0], 0.65), control, options)
+    return rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +159,14 @@ class _Task:
     samples: Samples
     restarts: tuple[Restart, ...]
     origin: Origin
-    first_poll: int
+    first_sample: int
     hours: tuple[datetime, ...]
 
 
 def _tasks(
     request: HistoryRequest, jobs: Sequence[CatalogueJob], fleet: Fleet, history: SimulatedHistory
 ) -> Iterator[_Task]:
-    begin = request.start - timedelta(seconds=POLL_BEFORE_WINDOW_END_S)
-    epoch_ms = round(begin.timestamp() * 1000)
+    epoch_ms = round(request.begin.timestamp() * 1000)
     hours = [request.start + timedelta(hours=hour) for hour in range(request.hours)]
     for block, first in enumerate(range(0, len(jobs), JOBS_PER_FILE)):
         some = slice(first, min(first + JOBS_PER_FILE, len(jobs)))
@@ -154,20 +181,20 @@ def _tasks(
         )
         for at in range(0, request.hours, HOURS_PER_TASK):
             chosen = tuple(hours[at : at + HOURS_PER_TASK])
-            low = max(at * request.polls_per_hour - 1, 0)  # one poll more, to see what changed since
-            samples = history.samples.cut(slice(low, (at + len(chosen)) * request.polls_per_hour), some)
-            yield _Task(request, block, part, samples, restarts, origin, at * request.polls_per_hour - low, chosen)
+            low = max(at * request.samples_per_hour - 1, 0)  # one more, to see what changed since
+            samples = history.samples.cut(slice(low, (at + len(chosen)) * request.samples_per_hour), some)
+            yield _Task(request, block, part, samples, restarts, origin, at * request.samples_per_hour - low, chosen)
 
 
 def _write(task: _Task) -> tuple[int, int, int]:
     """Write the files of a task; returns hours, lines and bytes."""
-    writer = LineWriter(task.fleet, task.samples, task.restarts, task.origin)
+    writer = LineWriter(task.fleet, task.samples, task.restarts, task.origin, task.request.cadence)
     lines = size = 0
     for index, hour in enumerate(task.hours):
-        first = task.first_poll + index * task.request.polls_per_hour
+        first = task.first_sample + index * task.request.samples_per_hour
         path = history_file(task.request, hour, task.block)
-        polls = range(first, first + task.request.polls_per_hour)
-        lines += write_lines(path, writer.hour(polls, cluster_wide=task.block == 0))
+        samples = range(first, first + task.request.samples_per_hour)
+        lines += write_lines(path, writer.hour(samples, cluster_wide=task.block == 0))
         size += path.stat().st_size
     return len(task.hours), lines, size
 
@@ -242,10 +269,18 @@ def _parse(argv: Sequence[str] | None) -> tuple[HistoryRequest, int | None]:
     )
     parser.add_argument("--operators", type=whole_number(1), default=8, help="of each random job")
     parser.add_argument("--window-s", type=whole_number(1, 3600), default=300, help="seconds between polls")
+    parser.add_argument(
+        "--recovery-s",
+        type=whole_number(0, 3600),
+        default=0,
+        help="seconds after a restart for which a job is polled every minute, and until it has caught up",
+    )
     parser.add_argument("--workers", type=whole_number(1, 256), help="processes that write (default: all cores)")
     a = parser.parse_args(argv)
     hours = a.hours if a.hours is not None else 24 * a.days
-    request = HistoryRequest(hours, a.end, a.out, a.cluster, a.seed, a.scale_jobs, a.operators, a.window_s)
+    request = HistoryRequest(
+        hours, a.end, a.out, a.cluster, a.seed, a.scale_jobs, a.operators, a.window_s, a.recovery_s
+    )
     return request, a.workers
 
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, whole_number
 from cli.dag_client import DagClient, DagFailedError
 from cli.embedded import airflow_environment, below
-from cli.history import HistoryRequest, write_history
+from cli.history import RECOVERY_S, HistoryRequest, write_history
 from cli.out_lock import hold_folder
 from cli.progress import ProgressLog
 from cli.raw_import import FileSource
@@ -71,7 +71,7 @@ def place_data(settings: Settings, as_of: datetime, days: int) -> None:
     raw = Path(settings.paths.raw)
     if RECORDING.is_dir():
         FileSource(RECORDING).deliver(raw)
-    write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw))
+    write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw, recovery_s=RECOVERY_S))
 
 
 def choose_tick(settings: Settings, as_of: datetime) -> datetime:

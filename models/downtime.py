@@ -2,9 +2,10 @@
 
     D = centre (1 + slope (S / S' - 1))     S size of the state, S' its mean over the job's events
 
-The centre is the median of the job's events, drawn towards the fleet's and the prior; the slope is a ridge regression
-of relative downtimes, drawn towards none.  The expectation of an event uses events before it alone: no event is its
-own witness, nor one that came later.
+The centre is the median of the job's events, drawn towards the fleet's and the prior, and the less so the further they
+lie apart (a prior with the tails of Cauchy's distribution: some jobs are unlike all others).  The slope is a ridge
+regression of relative downtimes, drawn towards none.  The expectation of an event uses events before it alone: no event
+is its own witness, nor one that came later.
 
     n events in order of time, J jobs, K places of a job's events
 """
@@ -16,14 +17,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 
 PRIOR_EVENTS = 2.0
 """A coarser level counts like so many events."""
+PRIOR_LOG_SD = 0.5
+"""So far apart, in logarithms, a coarser level counts half."""
 SLOPE_PENALTY = 0.0625
 """(noise of a relative downtime / sd of a slope)^2 = (0.1 / 0.4)^2."""
 MOST_FACTOR = 3.0
-"""The state changes an expected downtime by no more than this factor: beyond what was seen nothing is known."""
+"""The state changes an expected downtime by no more than this factor, nor do other kinds of event: beyond what was
+seen nothing is known."""
 _SHORTEST_S = 0.1
 
 
@@ -35,36 +39,73 @@ class Downtimes:
         slope: (J,) relative change of D per relative change of the state.
         state_bytes: (J,) the state's mean size over the events; NaN where it is not known.
         before_s: (n,) what was expected of each event before it.
+        fleet_s: (n,) what was typical of the fleet before it.
+        seen_before: (n,) events of the same job before each.
     """
 
     slope: Floats
     state_bytes: Floats
     before_s: Floats
+    fleet_s: Floats
+    seen_before: Ints
 
 
-def fit_downtimes(duration_s: Floats, state_bytes: Floats, job: Ints, jobs: int, prior_s: float) -> Downtimes:
+def fit_downtimes(
+    duration_s: Floats,
+    state_bytes: Floats,
+    job: Ints,
+    jobs: int,
+    prior_s: float,
+    *,
+    change_s: Floats | None = None,
+) -> Downtimes:
     """Fit the slopes, and predict each event from those before it.
 
     Args:
-        duration_s: (n,) in order of time, not negative.
+        duration_s: (n,) in order of time, not negative; NaN: nothing is learnt from the event, it is predicted alone.
         state_bytes: (n,) NaN where it is not known.
         job: (n,) 0..J-1.
         jobs: J.
         prior_s: what is assumed with no event at all.
+        change_s: (n,) by how much the job is known to differ from the fleet's typical downtime, before each event.
     """
     n = len(duration_s)
     place = _places(job, jobs)
     width = int(place.max(initial=-1)) + 1
     seconds, sizes = np.full((jobs, width), np.nan), np.full((jobs, width), np.nan)
     seconds[job, place], sizes[job, place] = np.maximum(duration_s, _SHORTEST_S), state_bytes
-    parent = _fleet_before(seconds[job, place], prior_s)
+    fleet_s = np.exp(_fleet_before(seconds[job, place], prior_s))
+    typical_s = fleet_s if change_s is None else fleet_s + change_s
+    parent = np.log(np.clip(typical_s, fleet_s / MOST_FACTOR, fleet_s * MOST_FACTOR))
     before = np.full(n, np.nan)
     for count in range(width):
         mine = place == count
         centre, slope, size = _fit(seconds[job[mine], :count], sizes[job[mine], :count], parent[mine])
         before[mine] = centre * state_factor(slope, state_bytes[mine], size)
     _, slope, size = _fit(seconds, sizes, np.full(jobs, np.log(prior_s)))
-    return Downtimes(slope, size, before)
+    return Downtimes(slope, size, before, fleet_s, place)
+
+
+def find_change_s(
+    duration_s: Floats, state_bytes: Floats, job: Ints, jobs: int, prior_s: float, *, is_other: Bools
+) -> Floats:
+    """Return by how much a job's downtimes of one kind differ from the fleet's, before each event of another kind.
+
+    What a failure takes besides a rescale, to be noticed above all, is added to what the job's rescales take.
+
+    Args:
+        duration_s: (n,) of both kinds, in order of time.
+        state_bytes: (n,) NaN where it is not known.
+        job: (n,) 0..J-1.
+        jobs: J.
+        prior_s: of the one kind.
+        is_other: (n,) events of the other kind.
+
+    Returns:
+        (m,) s, of the events of the other kind.
+    """
+    found = fit_downtimes(np.where(is_other, np.nan, duration_s), state_bytes, job, jobs, prior_s)
+    return np.asarray((found.before_s - found.fleet_s)[is_other])
 
 
 def state_factor(slope: Floats, state_bytes: Floats, usual_bytes: Floats) -> Floats:
@@ -88,11 +129,12 @@ def _fleet_before(seconds: Floats, prior_s: float) -> Floats:
     seen: list[float] = []
     typical = np.empty(len(seconds))
     prior = float(np.log(prior_s))
-    for index, value in enumerate(np.log(seconds).tolist()):
+    for index, value in enumerate(np.log(seconds).tolist()):  # NaN: learnt from nothing
         half = len(seen) // 2
         median = 0.5 * (seen[half] + seen[(len(seen) - 1) // 2]) if seen else prior
         typical[index] = (len(seen) * median + PRIOR_EVENTS * prior) / (len(seen) + PRIOR_EVENTS)
-        insort(seen, value)
+        if np.isfinite(value):
+            insort(seen, value)
     return typical
 
 
@@ -105,14 +147,15 @@ def _fit(seconds: Floats, sizes: Floats, parent_log: Floats) -> tuple[Floats, Fl
     rows = np.arange(len(logs))
     middle = 0.5 * (ordered[rows, np.maximum(count - 1, 0) // 2] + ordered[rows, np.maximum(count, 1) // 2])
     median = np.where(count > 0, middle, 0.0)
-    centre = np.exp((count * median + PRIOR_EVENTS * parent_log) / (count + PRIOR_EVENTS))
+    weight = PRIOR_EVENTS / (1.0 + np.where(count > 0, (median - parent_log) / PRIOR_LOG_SD, 0.0) ** 2)
+    centre = np.exp((count * median + weight * parent_log) / (count + weight))
     sized = known & np.isfinite(sizes) & (sizes > 0)
-    weight = np.maximum(sized.sum(axis=1), 1)
-    size = np.where(sized, sizes, 0.0).sum(axis=1) / weight
+    sizes_known = np.maximum(sized.sum(axis=1), 1)
+    size = np.where(sized, sizes, 0.0).sum(axis=1) / sizes_known
     size = np.where(size > 0, size, np.nan)
     with np.errstate(invalid="ignore"):
         x = np.where(sized, sizes / size[:, None] - 1.0, 0.0)
         y = np.where(sized, np.clip(seconds / np.exp(median)[:, None] - 1.0, -1.0, 1.0), 0.0)
-    y = np.where(sized, y - y.sum(axis=1, keepdims=True) / weight[:, None], 0.0)
+    y = np.where(sized, y - y.sum(axis=1, keepdims=True) / sizes_known[:, None], 0.0)
     slope = (x * y).sum(axis=1) / ((x * x).sum(axis=1) + SLOPE_PENALTY)
     return centre, slope, size

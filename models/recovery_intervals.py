@@ -3,10 +3,12 @@
 R = D + load (I + D) / (capacity - load) grows by (R - D) / R / (1 - u) per relative change of the load, u = load /
 capacity.  So the errors of log R are divided by
 
-    s = sqrt(DOWNTIME_SD^2 + (LOAD_SD (1 - D / R) / (1 - u))^2)
+    s = sqrt(DOWNTIME_SD^2 + (JOB_SD w)^2 + (LOAD_SD (1 - D / R) / (1 - u))^2)
 
-and their quantile over past events times s is half an interval (split conformal prediction: Lei et al. 2018,
-"Distribution-free predictive inference for regression", with a scale as in their section 5.2).
+where w is the weight of the fleet in the downtime that was expected of the job (models/downtime.py): PRIOR_EVENTS over
+PRIOR_EVENTS and the job's own.  Their quantile over past events times s is half an interval (split conformal
+prediction: Lei et al. 2018, "Distribution-free predictive inference for regression", with a scale as in their section
+5.2).
 """
 
 from __future__ import annotations
@@ -15,22 +17,36 @@ import numpy as np
 
 from models.arrays import Floats
 from models.conformal import LEVELS, conformal_rank
+from models.downtime import PRIOR_EVENTS
 
+# Those and RECENT_EVENTS chosen by ``python -m benchmarks.models_recovery`` of the seeds 3, 11, 19, 23, 29 and 31.
 DOWNTIME_SD = 0.08
-LOAD_SD = 0.05
+JOB_SD = 0.15
+"""Of a job's downtimes around the fleet's."""
+LOAD_SD = 0.03
+"""Of load / capacity."""
 _NORMAL = (1.2816, 1.96)  # half-widths of LEVELS, in standard deviations
 LEAST_EVENTS = 20
 """With fewer past events the factors are those of a normal distribution."""
-RECENT_EVENTS = 200
+RECENT_EVENTS = 100
 """The factors are of so many newest events."""
 _MOST_BUSY = 0.98
 
 
-def error_scale(predicted_s: Floats, downtime_s: Floats, utilisation: Floats) -> Floats:
-    """Return s, (n,)."""
+def error_scale(predicted_s: Floats, downtime_s: Floats, utilisation: Floats, seen_before: Floats) -> Floats:
+    """Return s, (n,).
+
+    Args:
+        predicted_s: (n,) R.
+        downtime_s: (n,) D as expected.
+        utilisation: (n,) u.
+        seen_before: (n,) downtimes of the job from which D comes.
+    """
+    of_fleet = PRIOR_EVENTS / (seen_before + PRIOR_EVENTS)
     with np.errstate(invalid="ignore", divide="ignore"):
         growth = (1.0 - downtime_s / predicted_s) / (1.0 - np.minimum(utilisation, _MOST_BUSY))
-    return np.asarray(np.hypot(DOWNTIME_SD, LOAD_SD * np.where(np.isfinite(growth), growth, 0.0)))
+    of_load = LOAD_SD * np.where(np.isfinite(growth), growth, 0.0)
+    return np.asarray(np.sqrt(DOWNTIME_SD**2 + (JOB_SD * of_fleet) ** 2 + of_load**2))
 
 
 def standardise_errors(seen_s: Floats, predicted_s: Floats, scale: Floats) -> Floats:

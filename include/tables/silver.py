@@ -98,8 +98,10 @@ RESCALES = Table(
         "unseen_s": "DOUBLE",  # the catch-up ended at most so long before caught_up_at: between two polls
         "emitted_records": "DOUBLE",  # by all sources from running_at until caught_up_at
         "pending_records": "DOUBLE",  # of all sources at caught_up_at
+        "pending_before_records": "DOUBLE",  # of all sources at the last sample before started_at
         "load_per_s": "DOUBLE",  # target data rate of all sources before the event
         "load_after_per_s": "DOUBLE",  # the same in the windows after it
+        "source_load_per_s": "MAP<STRING, DOUBLE>",  # operator -> the mean of both, of each source
         "checkpoint_age_s": "DOUBLE",  # since the last checkpoint when it stopped: replayed after a failure
         "state_size_bytes": "DOUBLE",
         "flink_trigger": "STRING",  # why, by Flink's history (2.3 on): then started_at is exact; null otherwise

@@ -5,6 +5,7 @@ A job that stopped and runs again bears a new RUNNING time in its ``job`` replie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame
@@ -24,7 +25,18 @@ _LOAD_WINDOWS = 2
 _FRESH_START_S = 60
 # Windows after a job runs again over which the load is averaged; the first difference of its counters needs a second.
 _LOAD_AFTER_WINDOWS = 2
-_EFFECTS = ("caught_up_at", "unseen_s", "emitted_records", "pending_records", "load_per_s", "load_after_per_s")
+# The replies about the sources of a job, at one poll of it, come within so long.
+_ROUND_S = 5.0
+_EFFECTS = (
+    "caught_up_at",
+    "unseen_s",
+    "emitted_records",
+    "pending_records",
+    "pending_before_records",
+    "load_per_s",
+    "load_after_per_s",
+    "source_load_per_s",
+)
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -128,8 +140,8 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
 
     A catch-up is looked for until ``late_allowance_h`` hours after the event's hour: so far do later runs look back.
     One that came while a running job was not measured has no known time and is left out.  It ended at most
-    ``unseen_s`` before the sample that shows it; what was emitted since the job ran and was pending at that sample
-    tells more (models/recovery_labels.py).
+    ``unseen_s`` before the sample that shows it; what all sources emitted since the job ran, and what was pending at
+    that poll and before the stop, tells more (models/recovery_labels.py).
     """
     last_hour = F.date_trunc("hour", "started_at") + F.make_dt_interval(hours=F.lit(rules.late_allowance_h + 1))
     closed = events.where("NOT is_open").withColumn("until", F.least("next_started_at", last_hour))
@@ -152,29 +164,67 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     has_caught_up = (running_for_s > _STALE_REPLY_S) & (lag_s < rules.caught_up_lag_s)
     unseen_s = F.least("since_last_s", running_for_s)
     is_dated = unseen_s <= LONGEST_GAP_WINDOWS * F.col("window_s")
-    shown = F.struct("observed_at", is_dated.alias("is_dated"), unseen_s.alias("unseen_s"), "out_total", "pending")
+    shown = F.struct("observed_at", is_dated.alias("is_dated"), unseen_s.alias("unseen_s"))
+    is_before = F.col("observed_at") <= F.col("started_at")
     is_after = (running_for_s > F.col("since_last_s")) & (running_for_s <= F.col("window_s") * _LOAD_AFTER_WINDOWS)
+    totals = F.when(running_for_s > _STALE_REPLY_S, F.struct("observed_at", "out_total", "pending"))
     first = near.groupBy(*_EVENT_KEY, "operator").agg(
-        F.avg(F.when(F.col("observed_at") <= F.col("started_at"), F.col("target_per_s"))).alias("load_per_s"),
+        F.avg(F.when(is_before, F.col("target_per_s"))).alias("load_per_s"),
         F.avg(F.when(is_after, F.col("target_per_s"))).alias("load_after_per_s"),
+        F.max_by("pending", F.when(is_before, F.col("observed_at"))).alias("pending_before"),
         F.min(F.when(has_caught_up, shown)).alias("first"),
+        F.collect_list(totals).alias("totals"),
     )
-    caught_up_at = F.when(F.col("first.is_dated"), F.col("first.observed_at"))
-    per_source = first.withColumns({"caught_up_at": caught_up_at, "source_count": F.lit(1)})
-    all_caught_up = F.count("caught_up_at") == F.count("source_count")
-    # What all sources did until one moment can be added up; where they were shown at several, it is not known.
-    at_once = all_caught_up & (F.min("caught_up_at") == F.max("caught_up_at"))
+    before, after = F.col("load_per_s"), F.col("load_after_per_s")
+    per_source = first.withColumns(
+        {
+            "caught_up_at": F.when(F.col("first.is_dated"), F.col("first.observed_at")),
+            "around_per_s": (F.coalesce(before, after) + F.coalesce(after, before)) / F.lit(2.0),
+            "source_count": F.lit(1),
+        }
+    )
+    all_caught_up = _is_of_all("caught_up_at")
+    at_sources = F.struct("operator", "around_per_s")
     effects = per_source.groupBy(*_EVENT_KEY).agg(
         F.sum("load_per_s").alias("load_per_s"),
-        F.when(F.count("load_after_per_s") == F.count("source_count"), F.sum("load_after_per_s")).alias(
-            "load_after_per_s"
+        F.when(_is_of_all("load_after_per_s"), F.sum("load_after_per_s")).alias("load_after_per_s"),
+        F.when(_is_of_all("pending_before"), F.sum("pending_before")).alias("pending_before_records"),
+        F.when(_is_of_all("around_per_s"), F.map_from_entries(F.sort_array(F.collect_list(at_sources)))).alias(
+            "source_load_per_s"
         ),
         F.when(all_caught_up, F.max("caught_up_at")).alias("caught_up_at"),
         F.when(all_caught_up, F.max("first.unseen_s")).alias("unseen_s"),
-        F.when(at_once, F.sum("first.out_total")).alias("emitted_records"),
-        F.when(at_once, F.sum("first.pending")).alias("pending_records"),
+        F.collect_list("totals").alias("totals"),
     )
-    return closed.join(effects, list(_EVENT_KEY), "left")
+    at_moment = effects.withColumn("at_moment", F.transform("totals", _nearest_to("caught_up_at")))
+    is_one_poll = F.forall("at_moment", lambda one: one["away_s"] <= _ROUND_S)
+    summed = at_moment.withColumns(
+        {
+            f"{name}_records": F.when(is_one_poll, F.aggregate(f"at_moment.{column}", F.lit(0.0), lambda a, b: a + b))
+            for name, column in (("emitted", "out_total"), ("pending", "pending"))
+        }
+    )
+    return closed.join(summed.select(*_EVENT_KEY, *_EFFECTS), list(_EVENT_KEY), "left")
+
+
+def _is_of_all(column: str) -> Column:
+    """Whether every source of an event has a value."""
+    return F.count(column) == F.count("source_count")
+
+
+def _nearest_to(moment: str) -> Callable[[Column], Column]:
+    """Return what finds in a source's samples the one nearest to a moment, with ``away_s``; null without samples."""
+
+    def nearest(samples: Column) -> Column:
+        def away(one: Column) -> Column:
+            seconds = F.abs(F.unix_micros(one["observed_at"]) - F.unix_micros(moment)) / F.lit(1e6)
+            return F.struct(
+                seconds.alias("away_s"), one["out_total"].alias("out_total"), one["pending"].alias("pending")
+            )
+
+        return F.array_min(F.transform(samples, away))
+
+    return nearest
 
 
 def _by_operator(vector: str) -> Column:

@@ -26,7 +26,8 @@ class Assembled:
     Attributes:
         bundle: the models.
         operators: one row per operator, sorted; scalar columns of the fits.
-        events: the events with ``downtime_before_s``, the downtime that was to be expected before each.
+        events: the events with ``downtime_before_s``, the downtime that was to be expected before each, and
+            ``downtimes_before``, from how many of the job.
         left_out: (k,) standardised residuals of points hidden from their operator's fit.
         left_out_place: (k,) models.capacity.interval_calibration.Place of each.
         recoveries: what was expected of each event before it, and what was seen: rows of recovery_scores.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from models.arrays import Floats
 from models.bundle import FleetBundle
-from models.downtime import fit_downtimes
+from models.downtime import find_change_s, fit_downtimes
 from models.job_models import CauseKind
 from models.recovery import CAUSE_PRIOR_S, CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_duration
 from models.recovery_intervals import find_factors
@@ -44,17 +44,23 @@ def build_recovery(jobs: pd.DataFrame, events: pd.DataFrame) -> tuple[Floats, pd
         prior_s = CAUSE_PRIOR_S[cause]
         columns.append(typical_duration(seconds[mine], number[mine], cluster, prior_s).centre_s)
     state = known["state_size_bytes"].to_numpy(float)
-    before = np.full(len(known), np.nan)
+    before, seen_before = np.full(len(known), np.nan), np.full(len(known), np.nan)
     slopes = {}
     for cause, prior_s in CAUSE_PRIOR_S.items():
         mine = (known["cause_kind"] == cause).to_numpy()
-        found = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s)
-        before[mine], slopes[cause] = found.before_s, found.slope
+        change_s = None
+        if cause != "rescale":  # few of a job; its rescales tell more than other jobs do
+            both = mine | (known["cause_kind"] == "rescale").to_numpy()
+            two = (seconds[both], state[both], number[both], len(jobs))
+            change_s = find_change_s(*two, CAUSE_PRIOR_S["rescale"], is_other=mine[both])
+        found = fit_downtimes(seconds[mine], state[mine], number[mine], len(jobs), prior_s, change_s=change_s)
+        before[mine], seen_before[mine], slopes[cause] = found.before_s, found.seen_before, found.slope
     usual = fit_downtimes(seconds, state, number, len(jobs), DOWNTIME_PRIOR_S["rescale"]).state_bytes
     columns += [slopes["rescale"], slopes["taskmanager_lost"], np.nan_to_num(usual)]
     factors = np.broadcast_to(find_factors(np.zeros(0)), (len(jobs), 2))
     recovery = np.column_stack([*columns, factors])
-    return recovery, known.assign(downtime_before_s=before).drop(columns="number")
+    expected = {"downtime_before_s": before, "downtimes_before": seen_before}
+    return recovery, known.assign(**expected).drop(columns="number")
 
 
 def with_intervals(bundle: FleetBundle, errors: Floats) -> FleetBundle:

@@ -16,10 +16,21 @@ from models.bundle import BundleError, FleetBundle
 from models.conformal import LEVELS
 from models.job_models import closed_form_recovery_s
 from models.recovery_intervals import error_scale, standardise_errors
-from models.recovery_labels import find_catch_up_s
+from models.recovery_labels import count_load_per_s, find_catch_up_s
 from models.topology import source_capacity
 from spark_jobs.train.training_data import JOB
 
+_NUMBERS = (
+    "downtime_s",
+    "catch_up_s",
+    "unseen_s",
+    "emitted_records",
+    "pending_records",
+    "pending_before_records",
+    "load_per_s",
+    "load_after_per_s",
+    "capacity_after_per_s",
+)
 _KINDS = (
     "kind STRING, cause_kind STRING, started_at TIMESTAMP, resolution_s DOUBLE, seen_s DOUBLE, predicted_s DOUBLE, "
     "standardised DOUBLE, factor_80 DOUBLE, factor_95 DOUBLE, sd_log DOUBLE"
@@ -32,7 +43,8 @@ def predict_recoveries(
     """Predict the recovery of each event beside the measured one (null: none).
 
     The downtime is the event's ``downtime_before_s`` where it has one, which comes from the events before it; else the
-    bundle's own.  The age of the checkpoint and the load are the event's own: they are known when it happens.
+    bundle's own.  The age of the checkpoint, what waited before the stop and the load are the event's own: a plan knows
+    them from checkpoints, polls and the forecast.
 
     Args:
         events: rows of Inputs.events.
@@ -47,16 +59,25 @@ def predict_recoveries(
 
     def predict(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for rows in frames:
-            yield _predict_batch(shared.value, rows, caught_up_lag_s)
+            yield predict_batch(shared.value, rows, caught_up_lag_s)
 
     return joined.mapInPandas(predict, ", ".join(f"{name} STRING" for name in JOB) + ", " + _KINDS)
 
 
-def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
-    before, after = (rows[name].to_numpy(float) for name in ("load_per_s", "load_after_per_s"))
-    after = np.where(np.isfinite(after), after, before)
-    # The load of the time between the stop and the end of the catch-up lies between those before and after.
-    loads = np.where(np.isfinite(before), 0.5 * (before + after), after)
+def predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: float) -> pd.DataFrame:
+    """Return the rows of :func:`predict_recoveries` for events with ``graph`` and ``source_rates`` of their jobs."""
+    replay_s = _replay_s(bundle, rows)
+    column = {name: rows[name].to_numpy(float) for name in _NUMBERS}
+    loads = count_load_per_s(
+        emitted=column["emitted_records"],
+        pending=column["pending_records"],
+        pending_before=column["pending_before_records"],
+        since_stop_s=column["downtime_s"] + column["catch_up_s"],
+        replay_s=np.where(rows["cause_kind"] == "upgrade", np.nan, replay_s),  # a savepoint tells of no position
+        before_per_s=column["load_per_s"],
+        after_per_s=column["load_after_per_s"],
+    )
+    waiting_s = np.nan_to_num(column["pending_before_records"] / loads)
     names = {
         "shown_s": "catch_up_s",
         "unseen_s": "unseen_s",
@@ -64,17 +85,18 @@ def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: flo
         "pending": "pending_records",
     }
     catch_up_s, resolution_s = find_catch_up_s(
-        **{key: rows[name].to_numpy(float) for key, name in names.items()},
+        **{key: column[name] for key, name in names.items()},
         load_per_s=loads,
-        capacity_per_s=rows["capacity_after_per_s"].to_numpy(float),
+        capacity_per_s=column["capacity_after_per_s"],
         caught_up_lag_s=caught_up_lag_s,
     )
     found = [
-        _predict(bundle, row, load, caught_up_lag_s) for row, load in zip(rows.to_dict("records"), loads, strict=True)
+        _predict(bundle, row, load_per_s, behind_s - caught_up_lag_s)  # caught up means a small backlog, not none
+        for row, load_per_s, behind_s in zip(rows.to_dict("records"), loads, replay_s + waiting_s, strict=True)
     ]
-    predicted_s, downtime_s, utilisation, factor_80, factor_95 = np.array(found, float).reshape(-1, 5).T
-    seen_s = rows["downtime_s"].to_numpy(float) + catch_up_s
-    scale = error_scale(predicted_s, downtime_s, utilisation)
+    predicted_s, downtime_s, seen_before, utilisation, factor_80, factor_95 = np.array(found, float).reshape(-1, 6).T
+    seen_s = column["downtime_s"] + catch_up_s
+    scale = error_scale(predicted_s, downtime_s, utilisation, seen_before)
     return rows[[*JOB, "kind", "cause_kind", "started_at"]].assign(
         resolution_s=resolution_s,
         seen_s=seen_s,
@@ -87,17 +109,22 @@ def _predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: flo
 
 
 def _predict(
-    bundle: FleetBundle, event: dict[Any, Any], load_per_s: float, caught_up_lag_s: float
-) -> tuple[float, float, float, float, float]:
-    """Return recovery, downtime, utilisation and interval factors of one event; NaN where a bundle cannot say."""
-    unknown = (float("nan"),) * 5
+    bundle: FleetBundle, event: dict[Any, Any], load_per_s: float, behind_s: float
+) -> tuple[float, float, float, float, float, float]:
+    """Return recovery, downtime, from how many, utilisation and interval factors of one event; NaN: it cannot be said.
+
+    ``behind_s``: seconds of input to catch up with besides those of the downtime.
+    """
+    unknown = (float("nan"),) * 6
     try:
         models = bundle.for_job(event["cluster"], event["job"])
         nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
         graph = JobGraph.from_operators(nodes)
     except (BundleError, GraphError):
         return unknown
-    rates, parallelism = dict(event["source_rates"]), dict(event["parallelism_after"])
+    # How the load divides over the sources changes in the course of a day: that of the event, else the usual one.
+    rates = dict(event.get("source_load_per_s") or event["source_rates"])
+    parallelism = dict(event["parallelism_after"])
     capacity = {
         name: float(curve.mean_per_s[parallelism[name] - 1])
         for name, curve in models.capacity.items()
@@ -109,17 +136,29 @@ def _predict(
     mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
     sustained = source_capacity(graph, models.selectivity, mix, capacity)
     recovery = models.recovery
-    downtime_s = event.get("downtime_before_s", float("nan"))
+    downtime_s, seen_before = (event.get(name, float("nan")) for name in ("downtime_before_s", "downtimes_before"))
     if not np.isfinite(downtime_s):
+        seen_before = recovery.events
         downtime_s = recovery.downtime_s(event["cause_kind"], _float(event["state_size_bytes"]))
-    age_s = _float(event["checkpoint_age_s"])
-    replay_s = 0.0
-    if event["kind"] == "restart" and event["cause_kind"] != "upgrade":
-        replay_s = age_s if np.isfinite(age_s) else recovery.checkpoint_interval_s
-    # Caught up means a small backlog, not none.
-    whole_s = closed_form_recovery_s(downtime_s, replay_s - caught_up_lag_s, load_per_s, sustained)
+    whole_s = closed_form_recovery_s(downtime_s, behind_s, load_per_s, sustained)
     recovery_s = max(float(whole_s), float(downtime_s))
-    return recovery_s, float(downtime_s), load_per_s / sustained, recovery.factor_80, recovery.factor_95
+    utilisation = load_per_s / sustained
+    return recovery_s, float(downtime_s), float(seen_before), utilisation, recovery.factor_80, recovery.factor_95
+
+
+def _replay_s(bundle: FleetBundle, rows: pd.DataFrame) -> Floats:
+    """Return (n,) s of input that are read a second time: after a failure, those since the checkpoint."""
+    own = rows["checkpoint_age_s"].to_numpy(float)
+    is_replayed = (rows["kind"] == "restart") & (rows["cause_kind"] != "upgrade")
+    usual = [_usual_age_s(bundle, *job) for job in rows[list(JOB)].itertuples(index=False, name=None)]
+    return np.where(is_replayed, np.where(np.isfinite(own), own, usual), 0.0)
+
+
+def _usual_age_s(bundle: FleetBundle, cluster: str, job: str) -> float:
+    try:
+        return bundle.for_job(cluster, job).recovery.checkpoint_interval_s
+    except BundleError:
+        return float("nan")
 
 
 def _float(value: object) -> float:

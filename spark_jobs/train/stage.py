@@ -31,7 +31,7 @@ from spark_jobs.train.gate import Verdict
 from spark_jobs.train.train_fleet import Champion, train_fleet
 from spark_jobs.train.training_log import RESULT_TAG, log_training
 
-MODEL_FORMAT = 5  # increased when the same rows and settings shall give different models
+MODEL_FORMAT = 6  # increased when the same rows and settings shall give different models
 
 
 class NothingToLearnError(RuntimeError):

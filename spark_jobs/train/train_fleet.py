@@ -118,7 +118,7 @@ def predict_expected(inputs: data.Inputs, settings: Settings, assembled: Assembl
     """Return what was to be expected of each event before it, by rows of recovery_scores.predict_recoveries."""
     kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in inputs.events.schema)
     spark = inputs.observations.sparkSession
-    events = spark.createDataFrame(assembled.events, f"{kinds}, downtime_before_s DOUBLE")
+    events = spark.createDataFrame(assembled.events, f"{kinds}, downtime_before_s DOUBLE, downtimes_before DOUBLE")
     shares = data.source_shares(inputs.observations)
     lag_s = settings.ingest.caught_up_lag_s
     return predict_recoveries(events, inputs.graphs, shares, assembled.bundle, lag_s).toPandas()

@@ -25,8 +25,10 @@ COLUMNS = (
     "unseen_s",
     "emitted_records",
     "pending_records",
+    "pending_before_records",
     "load_per_s",
     "load_after_per_s",
+    "source_load_per_s",
     "checkpoint_age_s",
     "state_size_bytes",
 )

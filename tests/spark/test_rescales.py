@@ -68,3 +68,39 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
     assert {job: row["catch_up_s"] for job, row in rows.items()} == {"polled": 55.0, "unseen": None, "behind": 685.0}
     assert {row["downtime_s"] for row in rows.values()} == {170.0}
     assert rows["unseen"]["parallelism_after"] == {"src": 2}
+
+
+def source_sample(operator, second, since, target, totals):
+    """A sample of one source; ``totals``: out_total, pending and lag_s, which is null in the first of a run."""
+    out_total, pending, lag_s = totals
+    return ("c", "two", JOB_ID, operator, 300, at(second), since, lag_s, target, out_total, pending)
+
+
+def test_what_several_sources_did_until_one_poll_is_added_up(spark):
+    """The replies of a poll come one after the other; the second source has caught up a poll after the first."""
+    rows = [
+        source_sample("big", 0, 300.0, 90.0, (9e9, 30.0, 0.3)),
+        source_sample("small", 0.02, 300.0, 10.0, (1e9, 4.0, 0.4)),
+        source_sample("big", 230, None, None, (4000.0, 50.0, None)),
+        source_sample("small", 230.02, None, None, (400.0, 900.0, None)),
+        source_sample("big", 290, 60.0, 100.0, (10_000.0, 60.0, 0.6)),
+        source_sample("small", 290.02, 60.0, 20.0, (1500.0, 8.0, 0.4)),
+        source_sample("big", 590, 300.0, 110.0, (40_000.0, 60.0, 0.6)),
+        source_sample("small", 590.02, 300.0, 30.0, (4500.0, 8.0, 0.4)),
+    ]
+    late = [row for row in rows if row[3:6:2] != ("big", at(290))]
+    found = {}
+    for name, samples_of in (("whole", rows), ("late", late)):
+        found[name] = build_rescales(
+            spark.createDataFrame([failure("two", 35, 205)], EVENTS),
+            spark.createDataFrame(samples_of, SOURCES),
+            empty(spark, RESCALES.columns),
+            Ingest(caught_up_lag_s=5),
+        ).collect()[0]
+    whole = found["whole"]
+    assert (whole["emitted_records"], whole["pending_records"]) == (11_500.0, 68.0)
+    assert whole["pending_before_records"] == 34.0
+    assert (whole["catch_up_s"], whole["unseen_s"]) == (85.02, 60.0)
+    assert whole["source_load_per_s"] == {"big": (90.0 + 105.0) / 2, "small": (10.0 + 25.0) / 2}
+    assert found["late"]["catch_up_s"] == 85.02
+    assert found["late"]["emitted_records"] is None  # what one of them did until then is not known

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.downtime import MOST_FACTOR, fit_downtimes, state_factor
+from models.downtime import MOST_FACTOR, find_change_s, fit_downtimes, state_factor
 
 
 def events(count: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
@@ -46,3 +46,30 @@ def test_an_unknown_or_strange_size_changes_little() -> None:
     slope = np.full(4, 0.5)
     factor = state_factor(slope, np.array([np.nan, 1e9, 1e15, 0.0]), np.array([1e9, 0.0, 1e9, 1e9]))
     np.testing.assert_allclose(factor, [1.0, 1.0, MOST_FACTOR, 0.5])
+
+
+def test_a_job_unlike_all_others_is_believed_after_few_events() -> None:
+    seconds = np.concatenate([np.full(20, 40.0), np.full(4, 0.5), [30.0, 30.0]])
+    job = np.concatenate([np.arange(20) % 5, np.full(4, 5), np.full(2, 6)])
+    before = fit_downtimes(seconds, np.full(26, np.nan), job, 7, 40.0).before_s
+    assert before[20] == pytest.approx(40.0, rel=0.02)
+    assert before[21:24].max() < 0.6
+    assert 31.0 < before[25] < 39.0  # one that is a little quicker is still drawn towards the others
+
+
+def test_rescales_of_a_job_tell_how_long_its_first_failure_takes() -> None:
+    """Rescales take 40 s, of one job 10 s and of another 0.1 s; to be noticed a failure takes 20 s more."""
+    rescales = np.concatenate([np.full(20, 40.0), np.full(8, 10.0), np.full(8, 0.1)])
+    job = np.concatenate([np.arange(20) % 5, np.full(8, 5), np.full(8, 6)])
+    failures, failed = np.array([60.0, 60, 60, 60, 30, 9]), np.array([0, 1, 2, 3, 5, 6])
+    seconds, both = np.concatenate([rescales, failures]), np.concatenate([job, failed])
+    is_failure = np.arange(len(seconds)) >= len(rescales)
+    sizes = np.full(len(seconds), np.nan)
+    change = find_change_s(seconds, sizes, both, 7, 40.0, is_other=is_failure)
+    np.testing.assert_allclose(change, [0.0, 0.0, 0.0, 0.0, -30.0, -39.9], atol=0.6)
+    before = fit_downtimes(failures, sizes[is_failure], failed, 7, 90.0, change_s=change).before_s
+    blind = fit_downtimes(failures, sizes[is_failure], failed, 7, 90.0).before_s
+    assert before[4] == pytest.approx(blind[4] - 30.0, abs=1.0)
+    assert 60.0 / MOST_FACTOR < before[5] < blind[5] / 2  # the fleet's 67 s less 40
+    other = find_change_s(np.where(is_failure, 7.0, seconds), sizes, both, 7, 40.0, is_other=is_failure)
+    np.testing.assert_array_equal(other, change)  # failures teach rescales nothing

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cli.history import HistoryRequest, main, write_history
+from cli.history import RECOVERY_S, HistoryRequest, main, write_history
 from cli.simulated_jobs import load_simulated_jobs
 from include.flink.endpoints import AGGREGATES
 from include.flink.raw_format import Kind, RawRecord, read_records
@@ -230,6 +230,30 @@ def test_a_big_fleet_is_written_in_blocks(tmp_path: Path) -> None:
     samples = [record for record in map(json.loads, lines) if record["kind"] == "vertex_metrics"]
     assert len({record["vertex_id"] for record in samples}) == 390
     assert len(samples) == pytest.approx(390 * 60, rel=0.02)
+
+
+def test_a_recovering_job_is_polled_every_minute_besides(tmp_path: Path) -> None:
+    hours = 12
+    written = []
+    for recovery_s in (RECOVERY_S, 0):
+        root = tmp_path / str(recovery_s)
+        write_history(HistoryRequest(hours, END, root, recovery_s=recovery_s), workers=1)
+        written.append([one for path in sorted(root.rglob("*.gz")) for one in read_records(path)])
+    found, regular = written
+    kinds = (Kind.JOB, Kind.VERTEX_METRICS, Kind.CHECKPOINTS, Kind.PLAN, Kind.OVERVIEW, Kind.JOB_METRICS)
+    added = {one for one in found if one.kind in kinds} - {one for one in regular if one.kind in kinds}
+    assert len(found) - len(added) == pytest.approx(len(regular), abs=5)  # an exception may be told earlier
+    assert 1.05 < len(found) / len(regular) < 1.15
+    assert {one.kind for one in added} == {Kind.JOB, Kind.VERTEX_METRICS}
+    polls = defaultdict(list)
+    for record, body in bodies(found, Kind.JOB):
+        if body["state"] == "RUNNING":
+            polls[record.job_id, body["timestamps"]["RUNNING"]].append(record.observed_at_ms)
+    waits = [min(times) - running for (_, running), times in polls.items()]
+    waits = [wait for wait in waits if wait < 3_600_000]  # but of those that ran already
+    assert len(waits) > 20
+    assert max(waits) <= 65_000
+    assert all(one.observed_at_ms % 60_000 // 1000 in range(50, 55) for one in added)
 
 
 def test_wrong_requests_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models.recovery_intervals import error_scale, find_factors, is_inside_ahead, standardise_errors
-from models.recovery_labels import find_catch_up_s
+from models.recovery_labels import MOST_CHANGE, count_load_per_s, find_catch_up_s
 
 LOAD, CAPACITY, DOWN_S, LAG_S = 1000.0, 1600.0, 40.0, 5.0
 CATCH_UP_S = (DOWN_S - LAG_S) * LOAD / (CAPACITY - LOAD)  # until the backlog is 5 s of input
@@ -36,13 +36,43 @@ def test_without_the_records_the_poll_counts_with_its_resolution(changed: dict[s
     assert found(300.0, 120.0, **changed) == (300.0, 120.0)
 
 
+def counted(**changed: float) -> float:
+    """The load of 100 s down, 20 s caught up and 40 s since a checkpoint, at 1000 records/s; 300 waited before."""
+    values = {"emitted": 150_300.0, "pending": 10_000.0, "pending_before": 300.0, "since_stop_s": 120.0}
+    values |= {"replay_s": 40.0, "before_per_s": 900.0, "after_per_s": 1050.0} | changed
+    return float(count_load_per_s(**{name: np.array([value]) for name, value in values.items()})[0])
+
+
+def test_the_load_of_a_recovery_is_counted() -> None:
+    assert counted() == pytest.approx(1000.0)
+    assert counted(pending_before=np.nan) == pytest.approx(160_300.0 / 160.0)
+
+
+def test_without_a_count_the_load_lies_between_those_before_and_after() -> None:
+    assert counted(emitted=np.nan) == 975.0
+    assert counted(replay_s=np.nan, before_per_s=np.nan) == 1050.0
+    assert np.isnan(counted(before_per_s=np.nan, after_per_s=np.nan))
+
+
+def test_what_was_read_again_without_a_checkpoint_is_no_load() -> None:
+    assert counted(emitted=1e9) == 1050.0 * MOST_CHANGE
+    assert counted(emitted=0.0) == 900.0 / MOST_CHANGE
+
+
+def test_intervals_are_wide_while_a_downtime_is_the_fleets() -> None:
+    seen = np.array([0.0, 2.0, 10.0, 1000.0])
+    scale = error_scale(np.full(4, 80.0), np.full(4, 40.0), np.full(4, 0.5), seen)
+    assert (np.diff(scale) < 0).all()
+    assert scale[0] > 1.5 * scale[-1]
+
+
 def test_intervals_cover_and_widen_near_saturation() -> None:
     random = np.random.default_rng(1)
     n = 2000
     utilisation = random.uniform(0.2, 0.9, n)
     downtime = np.full(n, 40.0)
     predicted = downtime / (1 - utilisation)
-    scale = error_scale(predicted, downtime, utilisation)
+    scale = error_scale(predicted, downtime, utilisation, np.full(n, 50.0))
     seen = predicted * np.exp(1.7 * scale * random.standard_normal(n))
     errors = standardise_errors(seen, predicted, scale)
     assert 0.77 < np.nanmean(is_inside_ahead(errors)[50:, 0]) < 0.83

@@ -63,7 +63,7 @@ class JobTimeline:
         """Return what ``/jobs/:jid`` tells.
 
         Flink's adaptive scheduler writes new times for CREATED and RUNNING at every restart.  Deviation: it leaves
-        RESTARTING at 0 for a restart of a few seconds; polls that are five minutes apart could then not tell how long
+        RESTARTING at 0 for a restart of a few seconds; polls could then not tell how long
         the job was down, so the time is given here as Flink's default scheduler does.
         """
         submitted, from_s = self._origin.submitted_ms[self._job], self._down_from[poll]
@@ -126,10 +126,10 @@ class JobTimeline:
         }
         return build_job_metrics_reply({name: known.get(name, 0) for name in JOB_METRICS})
 
-    def failed_since_last_poll(self, poll: int) -> bool:
-        """Whether a failure happened since the poll before (of these samples)."""
+    def failed_between(self, before: int, poll: int) -> bool:
+        """Whether a failure happened between two polls; not known, and so no, before the first of these samples."""
         failures = self._samples.failures[:, self._job]
-        return bool(poll and failures[poll] > failures[poll - 1])
+        return bool(before >= 0 and failures[poll] > failures[before])
 
     def failures(self, poll: int) -> list[Failure]:
         """Return the failures up to a poll, in order of time; which task noticed it follows from its time."""

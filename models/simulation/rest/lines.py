@@ -10,6 +10,7 @@ import numpy as np
 from include.flink.endpoints import job_metrics_path, job_path, vertex_metrics_path
 from include.flink.raw_format import Kind
 from models.simulation.fleet import Fleet
+from models.simulation.rest.cadence import EVERY_SAMPLE, Cadence
 from models.simulation.rest.events import build_exceptions_reply, build_overview_reply
 from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, build_plan_reply, list_hole_values
 from models.simulation.rest.job_timeline import JobTimeline, Origin
@@ -41,28 +42,39 @@ class LineWriter:
         samples: polls of these jobs.
         restarts: of these jobs, job indices as in ``fleet``, of the whole run up to the last poll.
         origin: calendar and cluster.
+        cadence: which of the samples are polled.
     """
 
-    def __init__(self, fleet: Fleet, samples: Samples, restarts: Sequence[Restart], origin: Origin) -> None:
-        self._fleet, self._samples, self._origin = fleet, samples, origin
+    def __init__(
+        self,
+        fleet: Fleet,
+        samples: Samples,
+        restarts: Sequence[Restart],
+        origin: Origin,
+        cadence: Cadence = EVERY_SAMPLE,
+    ) -> None:
+        self._fleet, self._samples, self._origin, self._cadence = fleet, samples, origin, cadence
+        self._recovering = cadence.find_recovering(fleet, samples)
         self._ids = [Ids.of(origin.cluster, spec) for spec in fleet.specs]
         self._jobs = [JobTimeline(fleet, samples, restarts, origin, job) for job in range(len(fleet.specs))]
         self._values = aggregate_metrics(fleet, samples)
 
-    def hour(self, polls: range, *, cluster_wide: bool) -> Iterator[str]:
-        """Yield the lines of the polls of one hour: the cluster's (if wanted), then job by job.
+    def hour(self, samples: range, *, cluster_wide: bool) -> Iterator[str]:
+        """Yield the lines of one hour, of these samples: the cluster's (if wanted), then job by job.
 
         Checkpoints are polled every quarter of an hour (the reply lists the last ten).  What changes slowly (plan, job
-        metrics, exceptions, overview) is polled once, at the hour's first poll, and
-        exceptions also when there is a new one.
+        metrics, exceptions, overview) is polled once, at the hour's first regular poll, and exceptions also when there
+        is a new one.
         """
+        regular = self._cadence.list_regular(samples)
         if cluster_wide:
-            yield self._overview(polls[0])
+            yield self._overview(regular[0])
         for job in range(len(self._fleet.specs)):
             templates = self._templates(job)
-            for poll in polls:
-                quarter = (polls[-1] - poll) % max(1, len(polls) // 4) == 0
-                yield from self._job_lines(job, poll, templates, first=poll == polls[0], quarter=quarter)
+            polls = [poll for poll in samples if poll in regular or self._recovering[poll, job]]
+            for before, poll in zip([samples[0] - 1, *polls], polls, strict=False):
+                quarter = (samples[-1] - poll) % max(1, len(samples) // 4) == 0
+                yield from self._job_lines(job, (before, poll), templates, first=poll == regular[0], quarter=quarter)
             for vertex in range(len(templates.metrics)):  # lines that look alike stand together: they compress better
                 for poll in polls:
                     yield from self._vertex_line(job, poll, vertex, templates)
@@ -101,7 +113,11 @@ class LineWriter:
             dumps(build_overview_reply(managers, total, total - slots, running)),
         )
 
-    def _job_lines(self, job: int, poll: int, templates: _Templates, *, first: bool, quarter: bool) -> Iterator[str]:
+    def _job_lines(
+        self, job: int, polls: tuple[int, int], templates: _Templates, *, first: bool, quarter: bool
+    ) -> Iterator[str]:
+        """Yield the lines about a job but its vertices' metrics; ``polls``: the one before, and the one to write."""
+        before, poll = polls
         spec, ids, timeline = self._fleet.specs[job], self._ids[job], self._jobs[job]
         at_ms = self._at_ms(job, poll)
         details = timeline.details(poll, at_ms)
@@ -118,7 +134,7 @@ class LineWriter:
         if first:
             metrics = dumps(timeline.job_metrics(poll, at_ms))
             yield self._line(at_ms + 4, Kind.JOB_METRICS, job_metrics_path(ids.job), job, metrics)
-        if first or timeline.failed_since_last_poll(poll):
+        if first or timeline.failed_between(before, poll):
             exceptions = dumps(build_exceptions_reply(timeline.failures(poll)))
             yield self._line(at_ms + 5, Kind.EXCEPTIONS, job_path(ids.job, "exceptions"), job, exceptions)
 
