@@ -101,9 +101,11 @@ def pinball(seen: Floats, quantile: Floats, level: float) -> float:
     return float(np.nanmean(np.maximum(level * above, (level - 1) * above)))
 
 
-def score(name: str, method: str, rates: Floats, calendar: Calendar, quantiles: Floats) -> Score:
-    """Score the forecasts of the last third, quantiles (O, L, H)."""
-    origins = last_third(rates, calendar)
+def score(
+    name: str, method: str, rates: Floats, calendar: Calendar, quantiles: Floats, *, origins: Ints | None = None
+) -> Score:
+    """Score forecasts, quantiles (O, L, H), from some origins; without them, those of the last third."""
+    origins = last_third(rates, calendar) if origins is None else origins
     seen = seen_after(rates, origins, quantiles.shape[2])
     known = np.isfinite(seen)
     lead_h = np.arange(quantiles.shape[2]) * calendar.bin_s / HOUR_S
@@ -125,10 +127,10 @@ def score(name: str, method: str, rates: Floats, calendar: Calendar, quantiles: 
     )
 
 
-def last_third(rates: Floats, calendar: Calendar) -> Ints:
-    """Return the hourly origins of the last third."""
+def last_third(rates: Floats, calendar: Calendar, every_h: int = 1) -> Ints:
+    """Return the origins of the last third, so many hours apart."""
     hour = calendar.bins(HOUR_S)
-    return np.arange(-(-2 * len(rates) // 3 // hour) * hour, len(rates), hour, dtype=np.int64)
+    return np.arange(-(-2 * len(rates) // 3 // hour) * hour, len(rates), every_h * hour, dtype=np.int64)
 
 
 def against_published(rates: Floats, calendar: Calendar, path: Path) -> list[dict[str, float | str]]:
