@@ -136,7 +136,8 @@ def tabulate_last_third(rows: Sequence[Row], names: Sequence[str], side: str) ->
             continue
         cells = [name, *(f"{row['coverage_q90']:.1%}" if row else "-" for row in mine)]
         cells += [f"{row[f'pinball_{level}']:.3f}" if row else "-" for level in ("q50", "q90") for row in mine]
-        lines.append((*cells, judge(mine[0], [row for row in mine[1:] if row])))
+        others = [row for row in mine[1:] if row]
+        lines.append((*cells, judge(mine[0], others) if len(others) == len(REFERENCES) else "-"))
     return Table((*headings, f"met ({side})"), tuple(lines))
 
 
