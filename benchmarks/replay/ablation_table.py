@@ -62,7 +62,8 @@ def publish(rows: Sequence[Row]) -> None:
         with (PUBLISHED / f"ablations_{own[0]['job']}.csv").open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(cells)
         traces = ", ".join(dict.fromkeys(str(row["trace"]) for row in own))
-        run = f"`{own[0]['job']}`, {traces}; {len({row['seed'] for row in own})} seeds; costs after the first day."
+        seeds = len({row["seed"] for row in own})
+        run = f"`{own[0]['job']}`, {traces}; {seeds} {'seed' if seeds == 1 else 'seeds'}; costs after the first day."
         parts.append(f"{run}\n\n{format_table(cells)}\n")
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
