@@ -94,7 +94,10 @@ class Reactive(Section):
         0.95, gt=0, le=1, description="utilisation above which a job without a plan is scaled up"
     )
     scale_down_margin: float = Field(
-        1.0, ge=0, le=1e6, description="a job without a plan is scaled down once that had saved so many x two rescales"
+        1.0,
+        ge=0,
+        le=1e6,
+        description="a job without a plan is scaled down once that had saved so many x two rescales, lateness included",
     )
 
     @model_validator(mode="after")

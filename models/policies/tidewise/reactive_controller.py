@@ -159,7 +159,14 @@ def _follow(
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
     if used > options.reactive.unplanned_utilisation_max:
         return _enlarge(snapshot, memory, wanted, used, 0)
-    fall = break_even_scale_down(memory.low_loads, snapshot.running, snapshot.now_s, snapshot.slots_max, options)
+    fall = break_even_scale_down(
+        memory.low_loads,
+        snapshot.running,
+        snapshot.now_s,
+        snapshot.slots_max,
+        downtime_s=snapshot.recovery.downtime_rescale_s,
+        options=options,
+    )
     if fall is None or lag_s(snapshot.observations) > options.costs.late_after_s:
         return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from include.settings import Planner
+from include.utc import MINUTE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,24 @@ def update_low_loads(
 
 
 def break_even_scale_down(
-    low_loads: tuple[LowLoadPeriod, ...], running: Mapping[str, int], now_s: int, slots_max: int, options: Planner
+    low_loads: tuple[LowLoadPeriod, ...],
+    running: Mapping[str, int],
+    now_s: int,
+    slots_max: int,
+    *,
+    downtime_s: float,
+    options: Planner,
 ) -> LowLoadPeriod | None:
-    """Return the low-load period that would have saved most, if that is the cost of two rescales; None without one."""
+    """Return the low-load period that would have saved most, if that is the cost of two rescales; None without one.
+
+    Args:
+        low_loads: of the job.
+        running: operator -> parallelism.
+        now_s: epoch seconds.
+        slots_max: most slots of the job.
+        downtime_s: expected of a rescale; the job is late for what is beyond ``costs.late_after_s``.
+        options: the planner's settings.
+    """
     slots = max(running.values())
     price = options.costs.resource_weight / slots_max / 60  # of a slot for a second
     saved = [
@@ -65,4 +81,6 @@ def break_even_scale_down(
     if not saved:
         return None
     most, best = max(saved, key=lambda pair: pair[0])
-    return best if most >= 2 * options.costs.rescale_weight * options.reactive.scale_down_margin else None
+    late_min = max(downtime_s - options.costs.late_after_s, 0.0) / MINUTE_S
+    rescale = options.costs.rescale_weight + options.costs.late_weight * late_min
+    return best if most >= 2 * rescale * options.reactive.scale_down_margin else None
