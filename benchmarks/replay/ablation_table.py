@@ -7,7 +7,6 @@ seeds: a part whose interval holds 1 cannot be told from chance.  ``--rows`` pub
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import sys
@@ -15,14 +14,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replay.best_form_table import PLANNER, split_jobs, summarise
+from benchmarks.replay.best_form_table import PLANNER, publish_jobs, split_jobs, summarise
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
 from benchmarks.replay.replay_tables import write
 from benchmarks.replay.split import TRACES, UNSEEN, Piece, read_piece, read_split
-from benchmarks.replay.tables import PUBLISHED, format_table
+from benchmarks.replay.tables import PUBLISHED
 from cli.arguments import CommandParser, number, readable_file, whole_number
 from cli.workers import exit_on_sigterm
-from include.atomic_write import write_text
 from include.settings import PROJECT
 from models.evaluation.ablations import ABLATIONS
 from models.evaluation.conditions import Conditions
@@ -54,21 +52,16 @@ def replay_ablations(jobs: Sequence[str], seeds: int, days: float, unseen: Path,
     return rows
 
 
+def describe_run(rows: Sequence[Row]) -> str:
+    """Return what was run with one job, as a sentence."""
+    traces = ", ".join(dict.fromkeys(str(row["trace"]) for row in rows))
+    seeds = len({row["seed"] for row in rows})
+    return f"`{rows[0]['job']}`, {traces}; {seeds} {'seed' if seeds == 1 else 'seeds'}; costs after the first day."
+
+
 def publish(rows: Sequence[Row]) -> None:
-    """Write the CSV files, and the section of docs/replay.md, each with a table per job."""
-    parts = [BEGIN]
-    for own in split_jobs(rows):
-        cells = summarise(own)
-        with (PUBLISHED / f"ablations_{own[0]['job']}.csv").open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(cells)
-        traces = ", ".join(dict.fromkeys(str(row["trace"]) for row in own))
-        seeds = len({row["seed"] for row in own})
-        run = f"`{own[0]['job']}`, {traces}; {seeds} {'seed' if seeds == 1 else 'seeds'}; costs after the first day."
-        parts.append(f"{run}\n\n{format_table(cells)}\n")
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    write_text(PAGE, before + "\n".join([*parts, END]) + after)
+    """Write the CSV files, and the section of docs/replay.md."""
+    publish_jobs(rows, "ablations", describe_run, (BEGIN, END), page=PAGE, published=PUBLISHED)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -70,17 +70,40 @@ def summarise(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def publish(rows: Sequence[Row]) -> None:
-    """Write the CSV files of the published tables, and the section of docs/replay.md, each with a table per job."""
-    parts = [BEGIN]
+    """Write the CSV files of the published tables, and the section of docs/replay.md."""
+    publish_jobs(rows, "best_forms", describe_run, (BEGIN, END), page=PAGE, published=PUBLISHED)
+
+
+def publish_jobs(
+    rows: Sequence[Row],
+    name: str,
+    describe: Callable[[Sequence[Row]], str],
+    marks: tuple[str, str],
+    *,
+    page: Path,
+    published: Path,
+) -> None:
+    """Write a table per job: a CSV file each, and all of them between two marks of a page.
+
+    Args:
+        rows: of a replay.
+        name: how the CSV files begin.
+        describe: says what was run with one job.
+        marks: before and after the tables.
+        page: to write to.
+        published: folder of the CSV files.
+    """
+    begin, end = marks
+    parts = [begin]
     for own in split_jobs(rows):
         cells = summarise(own)
-        with (PUBLISHED / f"best_forms_{own[0]['job']}.csv").open("w", newline="") as file:
+        with (published / f"{name}_{own[0]['job']}.csv").open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(cells)
-        parts.append(f"{describe_run(own)}\n\n{format_table(cells)}\n")
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    write_text(PAGE, before + "\n".join([*parts, END]) + after)
+        parts.append(f"{describe(own)}\n\n{format_table(cells)}\n")
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    write_text(page, before + "\n".join([*parts, end]) + after)
 
 
 def split_jobs(rows: Sequence[Row]) -> list[list[Row]]:
