@@ -16,6 +16,7 @@ import numpy as np
 
 from include.utc import DAY_S, HOUR_S
 from models.arrays import Floats, Ints
+from models.forecasting.blend import HALF_LIFE_S
 from models.forecasting.contest import Contest
 from models.forecasting.fallback import MIN_HISTORY_DAYS
 from models.forecasting.rate_history import History
@@ -26,7 +27,6 @@ REACTION_S = 600
 """The controller needs two observation windows."""
 FOLLOWED_FACTOR = 2.0
 """Chosen on the tuning traces of benchmarks/replay/split.toml."""
-HALF_LIFE_S = 3 * DAY_S
 
 
 def find_unskilled(

@@ -78,14 +78,11 @@ def predict_batch(bundle: FleetBundle, rows: pd.DataFrame, caught_up_lag_s: floa
         after_per_s=column["load_after_per_s"],
     )
     waiting_s = np.nan_to_num(column["pending_before_records"] / loads)
-    names = {
-        "shown_s": "catch_up_s",
-        "unseen_s": "unseen_s",
-        "emitted": "emitted_records",
-        "pending": "pending_records",
-    }
     catch_up_s, resolution_s = find_catch_up_s(
-        **{key: column[name] for key, name in names.items()},
+        shown_s=column["catch_up_s"],
+        unseen_s=column["unseen_s"],
+        emitted=column["emitted_records"],
+        pending=column["pending_records"],
         load_per_s=loads,
         capacity_per_s=column["capacity_after_per_s"],
         caught_up_lag_s=caught_up_lag_s,
