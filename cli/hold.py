@@ -16,8 +16,8 @@ from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
+from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
 from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
-from include.control.known_jobs import UnknownNameError, check_scope, read_known_jobs
 from include.control.small_objects import StoreUnreadableError
 from include.settings import Settings, SettingsError, load_settings
 from include.settings.environment import HOLD_VARIABLE
