@@ -34,6 +34,7 @@ from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
 from include.metric_sources.prometheus.backfill import backfill_cluster
 from include.metric_sources.prometheus.client import PrometheusError
+from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.settings.advise import Advise
 from include.stages import Stage, StageRequest
@@ -131,8 +132,12 @@ def set_environment(options: argparse.Namespace, work: Path, source: Source) -> 
     found = below(work)
     if source.raw is not None:
         found["TIDEWISE__PATHS__RAW"] = str(source.raw.resolve())
-    if options.prometheus is not None:
-        found[f"TIDEWISE__CLUSTERS__{SERVER}__PROMETHEUS__URL"] = options.prometheus
+    server = {
+        "PROMETHEUS__URL": options.prometheus,
+        "PROMETHEUS__GRAPHS": options.graphs and options.graphs.resolve(),
+        "REST_URL": options.rest_url,
+    }
+    found |= {f"TIDEWISE__CLUSTERS__{SERVER}__{key}": str(value) for key, value in server.items() if value is not None}
     flags = {
         "JOBS": options.jobs,
         "DAYS": options.days,
@@ -260,7 +265,11 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--history-days", type=whole_number(3, MOST_DAYS), default=21, help="days that are read from Prometheus"
     )
-    parser.add_argument("--jobs", help="regular expression of cluster/job; default: all")
+    parser.add_argument("--rest-url", help="with --prometheus: address of the JobManager, for the jobs' graphs")
+    parser.add_argument(
+        "--graphs", type=folder, help="with --prometheus: saved replies of /jobs/<job id>, where there is no --rest-url"
+    )
+    parser.add_argument("--jobs", "--job-regex", help="regular expression of cluster/job; default: all")
     parser.add_argument("--days", type=whole_number(1, MOST_DAYS), help=f"days to appraise; default {defaults.days}")
     parser.add_argument("--price-per-slot-hour", type=number(0, 1e6), help=f"default {defaults.price_per_slot_hour}")
     parser.add_argument("--currency", help=f"of the price; default {defaults.currency}")
@@ -272,6 +281,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.prometheus is not None and options.raw is not None:
         parser.error("--raw and --prometheus: expected one of the two")
+    if options.prometheus is None and (options.rest_url is not None or options.graphs is not None):
+        parser.error("--rest-url and --graphs: expected together with --prometheus")
     if options.as_of is not None and floor_hour(options.as_of) != options.as_of:
         parser.error(f"--as-of: expected a full hour, not {format_utc(options.as_of)}")
     return options
@@ -287,7 +298,15 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as error:
         print(f"advise: {error}", file=sys.stderr)
         return EXIT_USAGE
-    except (RunError, ApplicationError, SettingsError, IntervalError, ValidationError, PrometheusError) as error:
+    except (
+        RunError,
+        ApplicationError,
+        SettingsError,
+        IntervalError,
+        ValidationError,
+        PrometheusError,
+        SavedGraphError,
+    ) as error:
         print(f"advise: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include import tables
-from include.domain.graph import JobGraph
+from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
 from models.arrays import Floats
 from models.backtest.comparison import BIN_S, DAY_BINS, Subject
@@ -42,13 +42,13 @@ def history_frame(settings: Settings, as_of: datetime) -> HistoryFrame:
 
 
 def subjects(lake: Lake, frame: HistoryFrame, as_of: datetime) -> DataFrame:
-    """Return one row per job: its operators as JSON, and the rates of its sources as arrays."""
+    """Return one row per job: its operators as JSON, null where no graph is known, and the rates of its sources."""
     renames = read_renames(lake, datetime.fromtimestamp(frame.first_bin_s, UTC), as_of)
     series = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), frame)
     source = F.struct("operator", "bin", "rate_per_s", "span")
     sources = series.groupBy(*JOB).agg(F.collect_list(source).alias("sources"))
     graphs = newest_graphs(lake.read(tables.JOB_GRAPHS), as_of)
-    return graphs.join(sources, JOB).select(*JOB, "operators", "sources")
+    return graphs.join(sources, JOB, "right").select(*JOB, "operators", "sources")
 
 
 def build_subject(
@@ -65,10 +65,15 @@ def build_subject(
 
     Raises:
         BundleError: the bundle does not know the job.
-        GraphError: the graph cannot be read.
+        GraphError: the graph is not known or cannot be read.
         NoLoadError: a source was never measured.
     """
     cluster, job = state["cluster"], state["job"]
+    if not isinstance(state["operators"], str):
+        raise GraphError(
+            f"its graph is not known: set clusters.{cluster}.rest_url, or save the reply of /jobs/<job id> in the "
+            f"folder of clusters.{cluster}.prometheus.graphs"
+        )
     graph = graph_of(json.loads(state["operators"]))
     models = bundle.for_job(cluster, job)
     rates = _rates(graph, state["sources"], bins)
