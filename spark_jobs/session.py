@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -27,7 +28,22 @@ def start_session(settings: Settings, name: str) -> SparkSession:
             builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
+    keep_class_references(session)
     return session
+
+
+def keep_class_references(spark: SparkSession) -> None:
+    """Keep the references to Java classes that PySpark and Delta ask the JVM for again with every column and table.
+
+    For a short or dotted name the JVM looks through all jars each time: an ingestion asks 3,000 times.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    for name in ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils"):
+        setattr(jvm, name, getattr(jvm, name))
+    package = jvm
+    for name in ("io", "delta", "tables", "DeltaTable"):
+        setattr(package, name, getattr(package, name))
+        package = getattr(package, name)
 
 
 def threads(spark: SparkSession) -> ThreadPoolExecutor:
