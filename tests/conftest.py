@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -27,8 +28,12 @@ FIRST = (
 
 
 def pytest_configure() -> None:
-    """Take Ctrl-C: a shell's background process ignores it, and so would every program that a test interrupts."""
+    """Take Ctrl-C: a shell's background process ignores it, and so would every program that a test interrupts.
+
+    Spark's defaults are those for small tables, in this process and in every ``spark-submit`` that a test starts.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "support" / "spark_conf"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

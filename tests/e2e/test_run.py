@@ -36,7 +36,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 def run_command(
     module: str, *options: str, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("TIDEWISE", "AIRFLOW"))}
+    not_a_users = ("TIDEWISE", "AIRFLOW", "SPARK_CONF_DIR")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(not_a_users)}
     return subprocess.run(
         [sys.executable, "-m", module, *options],
         cwd=REPOSITORY,
