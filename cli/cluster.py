@@ -16,7 +16,7 @@ from cli.local_flink.load import LoadOptions, submit_load
 from include.flink.client import FlinkError
 from include.utc import DAY_S
 
-LOOK_EVERY_S = 10.0
+POLL_EVERY_S = 10.0
 
 
 def run(work_dir: Path, slots: int, options: LoadOptions) -> None:
@@ -31,7 +31,7 @@ def run(work_dir: Path, slots: int, options: LoadOptions) -> None:
             if running != shown:
                 print(", ".join(f"{name} x{p}" for name, p in running.items()) or "(re)starting", flush=True)
                 shown = running
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_EVERY_S)
 
 
 def main(argv: list[str] | None = None) -> int:

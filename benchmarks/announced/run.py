@@ -41,7 +41,7 @@ SETTINGS: Final = {
     "reactive.utilisation_target": 0.85,
 }
 KEPT = 20  # K, abilities kept per parallelism: the windows of one rate
-SHOWN = 4  # windows that a look is shown; those that it has learnt from already it passes over
+SHOWN = 4  # windows that an evaluation is shown; those that it has learnt from already it passes over
 _LOOKS = round(DATA_S / WATCH_S)
 _ROUNDING = 1e-9  # relative: a load that equals the ability is sustained
 
@@ -168,7 +168,7 @@ def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUT
 
 
 def _decide(bed: Testbed, job: int, state: _Job, forecast: SourceForecast, settings: Settings, *, plans: bool) -> int:
-    """Plan if a plan is due, look, and carry out what the look wants; return the number of reconfigurations."""
+    """Plan if a plan is due, evaluate, and carry out what that wants; return the number of reconfigurations."""
     graph, now_s = bed.fleet.specs[job].graph(), round(bed.time_s)
     if not state.windows:
         return 0

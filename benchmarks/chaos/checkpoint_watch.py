@@ -40,14 +40,14 @@ class CheckpointTrail:
 
 
 class CheckpointWatch:
-    """Looks at jobs again and again; a cluster that does not reply is passed over."""
+    """Polls jobs; a cluster that does not reply is passed over."""
 
     def __init__(self, client: FlinkClient) -> None:
         self._client = client
         self.trails: dict[str, CheckpointTrail] = {}
 
-    def look(self, job_id: str) -> None:
-        """Look at one job."""
+    def poll(self, job_id: str) -> None:
+        """Poll one job."""
         try:
             job, found = self._client.job(job_id), self._client.checkpoints(job_id)
         except FlinkError:

@@ -66,7 +66,7 @@ class Counts:
 
 
 def _wrong_counts(jobs: Jobs) -> Iterator[str]:
-    """Yield jobs whose records do not add up; a job has to do so at several looks in a row."""
+    """Yield jobs whose records do not add up; a job has to do so in several polls in a row."""
     for job in jobs.ids:
         seen: list[Counts | None] = []
         in_a_row = 0

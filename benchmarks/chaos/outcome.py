@@ -52,7 +52,7 @@ class JobState:
 
 
 def judge(
-    rows: Sequence[LogRow], step_id: str, target: Mapping[str, int], look: Callable[[], JobState], ticks: int
+    rows: Sequence[LogRow], step_id: str, target: Mapping[str, int], observe: Callable[[], JobState], ticks: int
 ) -> Outcome | None:
     """Return how it ended; None while it has not.
 
@@ -60,13 +60,13 @@ def judge(
         rows: of the job since the fault began, in their order.
         step_id: of the step that was planned for it.
         target: of that step, by operator.
-        look: asks Flink.
+        observe: asks Flink.
         ticks: that controllers have made since the last of the rows.
     """
     last = rows[-1] if rows else None
     if last is None or last.history["in_flight"] is not None or last.history["unfilled"] is not None:
         return None
-    state = look()
+    state = observe()
     if not state.running or state.running != state.requested:
         # Flink may lack slots: what was asked for stands, and the controller has said why nothing follows.
         return _stand(last, ticks)

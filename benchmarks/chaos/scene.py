@@ -87,7 +87,7 @@ class Scene:
         world = self.world
         rows = world.log.of_job(self.job, self.began_s)
         ticks = world.lease_number - max([self.over_at, *(row.lease_number for row in rows[-1:])])
-        found = judge(rows, self._step_id, self.target, lambda: world.look(self.job), ticks)
+        found = judge(rows, self._step_id, self.target, lambda: world.observe(self.job), ticks)
         return NOT_TOUCHED if found is None and self._is_past(rows, ticks) else found
 
     def settle(self) -> Outcome:

@@ -27,7 +27,7 @@ from cli.local_flink.load import ENRICH
 SLOTS, TASK_MANAGERS = 5, 2
 _LEASE_S = 60.0  # a controller that was killed is followed by the next after its lease and both margins
 STARTS_S = 90.0
-_LOOK_EVERY_S = 1.0
+_POLL_EVERY_S = 1.0
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class World:
         except (OSError, ValueError):  # it was cleaned up, or is being written
             return 0
 
-    def look(self, job: str) -> JobState:
+    def observe(self, job: str) -> JobState:
         """Return what Flink says of a job."""
         return JobState(self.jobs.running(job), self.jobs.requested(job))
 
@@ -135,7 +135,7 @@ class World:
             last = rows[-1]
             if last.history["in_flight"] is not None or time.time() < last.held_until_s:
                 return False
-        state = self.look(job)
+        state = self.observe(job)
         return bool(state.running) and state.running == state.requested
 
     def _terms(self) -> list[Path]:
@@ -165,13 +165,13 @@ def open_world(out: Path) -> Iterator[World]:
 
 @contextmanager
 def watching(jobs: Jobs) -> Iterator[CheckpointWatch]:
-    """Look at the checkpoints of the jobs until the end of the block."""
+    """Poll the checkpoints of the jobs until the end of the block."""
     watch, ended = CheckpointWatch(jobs.client), threading.Event()
 
     def run() -> None:
-        while not ended.wait(_LOOK_EVERY_S):
+        while not ended.wait(_POLL_EVERY_S):
             for job_id in list(jobs.ids.values()):
-                watch.look(job_id)
+                watch.poll(job_id)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()

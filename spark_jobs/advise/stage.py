@@ -30,7 +30,7 @@ from spark_jobs.model_store import load_bundle
 
 # Jobs differ in how long they take: a task for each of them as far as there are not too many.
 MOST_TASKS = 400
-LOOK_EVERY_S = 5.0
+PROGRESS_EVERY_S = 5.0
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
@@ -80,16 +80,16 @@ def shown_progress(spark: SparkSession, jobs: int) -> Iterator[None]:
     """Print how many jobs are done while the block works."""
     done, tracker = threading.Event(), spark.sparkContext.statusTracker()
 
-    def look() -> None:
+    def print_progress() -> None:
         shown = -1
-        while not done.wait(LOOK_EVERY_S):
+        while not done.wait(PROGRESS_EVERY_S):
             active = [tracker.getStageInfo(one) for one in tracker.getActiveStageIds()]
             finished = max((one.numCompletedTasks for one in active if one is not None), default=0)
             if finished != shown:
                 shown = finished
                 print(f"tidewise: progress advise {finished} of {min(jobs, MOST_TASKS)}", flush=True)
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=print_progress, daemon=True)
     thread.start()
     try:
         yield

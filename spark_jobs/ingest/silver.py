@@ -28,14 +28,14 @@ from spark_jobs.job_history import (
 from spark_jobs.lake import Lake
 
 
-def look_back(settings: Settings, hours: Interval) -> Interval:
+def choose_rescale_hours(settings: Settings, hours: Interval) -> Interval:
     """Return the hours whose rescales are written: a catch-up may end hours after its stop."""
     return Interval(hours.start - timedelta(hours=settings.ingest.late_allowance_h), hours.end)
 
 
-def read_earlier_events(lake: Lake, looked_back: Interval, hours: Interval) -> DataFrame:
+def read_earlier_events(lake: Lake, rescale_hours: Interval, hours: Interval) -> DataFrame:
     """Return the rows of bronze.job_events before these hours, as far back as they matter to them."""
-    return read_hours(lake, BRONZE_JOB_EVENTS, looked_back.start - LOOKBACK, hours.start)
+    return read_hours(lake, BRONZE_JOB_EVENTS, rescale_hours.start - LOOKBACK, hours.start)
 
 
 def read_earlier_metrics(lake: Lake, observed_hours: Interval, hours: Interval) -> DataFrame:
@@ -43,9 +43,9 @@ def read_earlier_metrics(lake: Lake, observed_hours: Interval, hours: Interval) 
     return read_hours(lake, BRONZE_METRICS, observed_hours.start - LOOKBACK, hours.start)
 
 
-def read_earlier_rescales(lake: Lake, looked_back: Interval, hours: Interval) -> DataFrame:
+def read_earlier_rescales(lake: Lake, rescale_hours: Interval, hours: Interval) -> DataFrame:
     """Return the rows of silver.rescales before these hours that may be completed."""
-    return read_hours(lake, RESCALES, looked_back.start, hours.start)
+    return read_hours(lake, RESCALES, rescale_hours.start, hours.start)
 
 
 def type_replies(earlier_events: DataFrame, events: DataFrame) -> DataFrame:
@@ -74,7 +74,7 @@ def find_stops(polls: DataFrame, replies: DataFrame, earlier_events: DataFrame, 
     return rescale_history.date_stops(found, rescale_history.select_told_rescales(every))
 
 
-def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interval) -> Interval:
+def choose_observed_hours(stops: DataFrame, rescale_hours: Interval, hours: Interval) -> Interval:
     """Return the hours whose observations are written.
 
     Because a stop marks windows, they begin with the hour of the earliest stop that only a reply of these hours showed.
@@ -85,7 +85,7 @@ def choose_observed_hours(stops: DataFrame, looked_back: Interval, hours: Interv
     if row is None or row["first"] is None:
         return hours
     hour = floor_hour(datetime.fromtimestamp(row["first"] / 1e6, tz=start.tzinfo))
-    return Interval(max(looked_back.start, hour), hours.end)
+    return Interval(max(rescale_hours.start, hour), hours.end)
 
 
 def find_unsettled_windows(

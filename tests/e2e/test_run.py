@@ -73,7 +73,7 @@ class Run:
 
 @dataclass
 class ProcessWatch:
-    """The command lines of all processes, looked at again and again."""
+    """The command lines of all processes, collected every two seconds."""
 
     lines: set[str] = field(default_factory=set)
 
@@ -81,11 +81,11 @@ class ProcessWatch:
     def watching(self) -> Iterator[None]:
         ended = threading.Event()
 
-        def look() -> None:
+        def collect() -> None:
             while not ended.wait(2.0):
                 self.lines.update(process_list().splitlines())
 
-        thread = threading.Thread(target=look)
+        thread = threading.Thread(target=collect)
         thread.start()
         try:
             yield

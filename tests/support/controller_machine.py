@@ -177,18 +177,18 @@ class ControllerMachine(RuleBasedStateMachine):
         assert sum(now_s - at_s < HOUR_S for at_s in sent_s) < limits.rescales_per_hour
         assert sum(now_s - at_s < DAY_S for at_s in sent_s) < limits.rescales_per_day
         assert not any(one == target and now_s - at_s < limits.block_s for at_s, one in self.taken_back)
-        running = {**flink.asked, **flink.look().running}
+        running = {**flink.asked, **flink.tell_job().running}
         for vertex, pinned in limits.pin_of(target).items():
             if vertex in target:
                 low, high = sorted((pinned, running[vertex]))
                 assert target[vertex] <= high
                 assert target[vertex] >= low or "d" in target  # two groups may not both have what is pinned
         if limits.mode is Mode.APPROVE and entry.action.reason != "pin":
-            assert any(one.is_approved and one.is_about(flink.look(), target) for one in self.approvals)
+            assert any(one.is_approved and one.is_about(flink.tell_job(), target) for one in self.approvals)
             assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
 
     def _check_slots(self, target: dict[str, int]) -> None:
-        seen, limits = self.flink.look(), self.limits
+        seen, limits = self.flink.tell_job(), self.limits
         now, after = seen.slots, seen.slots_of(target)
         assert all(count <= seen.max_parallelism.get(vertex, count) for vertex, count in target.items())
         assert after <= limits.slots_max or after < now
@@ -371,7 +371,7 @@ class ControllerMachine(RuleBasedStateMachine):
         """Say yes or no to the step as it would be shown now."""
         assert self.desired is not None
         wanted = {**self.desired.parallelism, **self.limits.pin_of(self.desired.parallelism)}
-        target = bound_target(wanted, self.flink.look(), self.limits)
+        target = bound_target(wanted, self.flink.tell_job(), self.limits)
         now_s = self.clock()
         before = dict(self.flink.asked)
         said = StepApproval(self.desired.step_id, before, target, is_approved, now_s, now_s + HOUR_S)

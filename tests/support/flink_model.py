@@ -77,7 +77,7 @@ class FlinkModel:
     def open_actuator(self) -> Actuator:
         return self
 
-    def look(self) -> ObservedJob:
+    def tell_job(self) -> ObservedJob:
         if self.problem:
             return ObservedJob(None, "", {}, None, problem=self.problem)
         left = {vertex: count for vertex, count in self.running.items() if vertex not in self.finished}
@@ -103,7 +103,7 @@ class FlinkModel:
     def observe(self, job: str) -> ObservedJob:
         if self.is_silent:
             raise RequestUnknownError("no reply")
-        return self.look()
+        return self.tell_job()
 
     def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
         self.sent.append((self.now_s, dict(parallelism)))

@@ -43,7 +43,7 @@ def test_the_watch_keeps_what_was_completed_before_a_restore():
         raise FlinkUnreachable("here", 1, "gone")
 
     watch = CheckpointWatch(SimpleNamespace(job=unreachable))
-    watch.look("a")
+    watch.poll("a")
     assert watch.trails == {}
     for restored, completed, running_ms in replies:
         latest = {"restored": restored, "completed": {"id": completed, "latest_ack_timestamp": 2000}}
@@ -52,6 +52,6 @@ def test_the_watch_keeps_what_was_completed_before_a_restore():
             checkpoints=lambda _, latest=latest: {"latest": latest},
         )
         watch._client = client
-        watch.look("a")
-        watch.look("a")
+        watch.poll("a")
+        watch.poll("a")
     assert watch.trails["a"] == CheckpointTrail(5, [Restore(5, 9000, 5)], [1000, 9000], 2000)
