@@ -91,7 +91,10 @@ def measure(fleet: Fleet, found: SimulatedHistory, place: int, span: tuple[float
     days, window_s = (span[1] - span[0]) / 86_400.0, float(np.diff(samples.at_s[:2])[0])
     slots = samples.parallelism[inside, place].max(axis=1)
     sources = np.flatnonzero(fleet.is_source[place])
-    pending, arriving = samples.pending[inside][:, place, sources], np.maximum(emitted(samples, place, sources), 1e-9)
+    pending, arriving = (
+        samples.pending[inside][:, place, sources],
+        np.maximum(sum_emitted(samples, place, sources), 1e-9),
+    )
     late = (pending / arriving[inside] > late_after_s).any(axis=1) & ~samples.down[inside, place]
     rescales = [
         one
@@ -105,7 +108,7 @@ def measure(fleet: Fleet, found: SimulatedHistory, place: int, span: tuple[float
     )
 
 
-def emitted(samples: Any, place: int, sources: Ints) -> Floats:
+def sum_emitted(samples: Any, place: int, sources: Ints) -> Floats:
     """Return (K, S) records/s that sources emit at each poll."""
     return np.asarray(samples.out_per_s[:, place][:, sources])
 

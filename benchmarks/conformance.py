@@ -42,10 +42,10 @@ def run(kind: str, cases: Path) -> list[Outcome]:
         CaseFileError: it holds no cases of the format.
     """
     chosen = KINDS[kind]
-    return [_checked(chosen, case) for case in chosen.read(cases)]
+    return [_check_case(chosen, case) for case in chosen.read(cases)]
 
 
-def _checked(kind: Kind, case: Json) -> Outcome:
+def _check_case(kind: Kind, case: Json) -> Outcome:
     """Run one case; one whose expectation cannot be read disagrees."""
     try:
         return kind.check(case)

@@ -85,22 +85,22 @@ def whole(methods: Registry, rates: Floats) -> Floats:
     return np.asarray(batch.quantiles[2])
 
 
-def timed(work: Callable[[Floats], Floats], rates: Floats, chunk: int) -> tuple[float, Floats]:
+def time_forecasts(work: Callable[[Floats], Floats], rates: Floats, chunk: int) -> tuple[float, Floats]:
     """Return series per second and the forecasts, taken ``chunk`` series at a time."""
     started = time.perf_counter()
     made = [work(rates[start : start + chunk]) for start in range(0, len(rates), chunk)]
     return len(rates) / (time.perf_counter() - started), np.concatenate(made)
 
 
-def compared(name: str, batched: Callable[[Floats], Floats], plain: Callable[[Floats], Floats]) -> Measurement:
+def compare_ways(name: str, batched: Callable[[Floats], Floats], plain: Callable[[Floats], Floats]) -> Measurement:
     """Time the batched way on all series and the plain loop on some of them, and see that they agree.
 
     Raises:
         AssertionError: the two give different forecasts, so that comparing their speed means nothing.
     """
     rates = waves(SERIES)
-    speed, forecasts = timed(batched, rates, CHUNK)
-    reference, expected = timed(plain, rates[:REFERENCE_SERIES], 1)
+    speed, forecasts = time_forecasts(batched, rates, CHUNK)
+    reference, expected = time_forecasts(plain, rates[:REFERENCE_SERIES], 1)
     np.testing.assert_allclose(forecasts[:REFERENCE_SERIES], expected, rtol=AGREEMENT)
     return Measurement(name, speed, "series/s", reference, speed / reference)
 
@@ -112,6 +112,6 @@ def run(work: Path) -> list[Measurement]:  # noqa: ARG001 - every benchmark is g
     both_plain = registry([SeasonalNaive(), plain])
     with threadpool_limits(limits=1):
         return [
-            compared("forecast, method alone", lambda y: fit_only(batched, y), lambda y: fit_only(plain, y)),
-            compared("forecast, with backtest", lambda y: whole(both, y), lambda y: whole(both_plain, y)),
+            compare_ways("forecast, method alone", lambda y: fit_only(batched, y), lambda y: fit_only(plain, y)),
+            compare_ways("forecast, with backtest", lambda y: whole(both, y), lambda y: whole(both_plain, y)),
         ]

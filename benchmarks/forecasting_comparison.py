@@ -24,7 +24,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.forecasting_references import REFERENCES, MissingLibraryError
-from benchmarks.forecasting_traces import OURS, last_third, pinball, read_trace, score, seen_after
+from benchmarks.forecasting_traces import OURS, last_third, pinball, read_trace, score, select_after
 from benchmarks.replay.split import SPLIT, TRACES, UNSEEN
 from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
 from include.atomic_write import write_json, write_text
@@ -103,7 +103,7 @@ def compare_first_days(name: str, rates: Floats, calendar: Calendar) -> Iterator
     mean = float(np.nanmean(rates))
     for day in FIRST_DAYS:
         origins = np.arange((day - 1) * calendar.day, day * calendar.day, calendar.bins(HOUR_S), dtype=np.int64)
-        seen = seen_after(rates, origins, calendar.day)
+        seen = select_after(rates, origins, calendar.day)
         quantiles = roll(rates, calendar, origins, ForecastSettings(horizon=calendar.day)).quantiles
         repeated = repeat_day_before(rates, origins, calendar)
         known = np.where(np.isfinite(repeated), seen, np.nan)

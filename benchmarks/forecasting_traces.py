@@ -89,7 +89,7 @@ def seconds(times: pd.Series) -> Ints:
     return np.asarray(pd.to_datetime(times, utc=True).dt.as_unit("s").astype("int64"), np.int64)
 
 
-def seen_after(rates: Floats, origins: Ints, horizon: int) -> Floats:
+def select_after(rates: Floats, origins: Ints, horizon: int) -> Floats:
     """Return what came, shape (O, horizon), NaN after the end of the trace."""
     later = np.append(rates, np.full(horizon, np.nan))
     return np.asarray(later[origins[:, None] + np.arange(horizon)])
@@ -106,22 +106,22 @@ def score(
 ) -> Score:
     """Score forecasts, quantiles (O, L, H), from some origins; without them, those of the last third."""
     origins = last_third(rates, calendar) if origins is None else origins
-    seen = seen_after(rates, origins, quantiles.shape[2])
+    seen = select_after(rates, origins, quantiles.shape[2])
     known = np.isfinite(seen)
     lead_h = np.arange(quantiles.shape[2]) * calendar.bin_s / HOUR_S
     mean = float(np.nanmean(rates))
 
-    def covered(level: float, low_h: float = 0, high_h: float = np.inf) -> float:
+    def measure_coverage(level: float, low_h: float = 0, high_h: float = np.inf) -> float:
         mine = known & (lead_h >= low_h) & (lead_h < high_h)
         return float((seen <= quantiles[:, QUANTILES.index(level)])[mine].mean()) if mine.any() else float("nan")
 
     return Score(
         name,
         method,
-        covered(0.9),
-        covered(0.95),
-        covered(0.1),
-        {f"{low}-{high} h": covered(0.9, low, high) for low, high in LEAD_GROUPS_H},
+        measure_coverage(0.9),
+        measure_coverage(0.95),
+        measure_coverage(0.1),
+        {f"{low}-{high} h": measure_coverage(0.9, low, high) for low, high in LEAD_GROUPS_H},
         100 * pinball(seen, quantiles[:, QUANTILES.index(0.5)], 0.5) / mean,
         100 * pinball(seen, quantiles[:, QUANTILES.index(0.9)], 0.9) / mean,
     )

@@ -162,7 +162,7 @@ def prepare(spark: SparkSession, jobs: int) -> None:
     bundle = models_of(jobs)
     with store.run(bundle.model_version, {}):
         store.log_bundle(bundle)
-    finished = store.finished(bundle.model_version)
+    finished = store.find_finished(bundle.model_version)
     if finished is None:
         raise RuntimeError("MLflow does not show the run as finished")
     store.point(CHAMPION, store.register(finished))

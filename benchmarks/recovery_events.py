@@ -156,7 +156,7 @@ class EventReader:
             "load_per_s": float(before.sum()),
             "load_after_per_s": float(after.sum()),
             "capacity_per_s": self._find_capacity(restart, around),
-            "capacity_after_per_s": self._sustained_after(restart, end_s),
+            "capacity_after_per_s": self._find_sustained(restart, end_s),
         }
 
     def _find_capacity(self, restart: Restart, rates: Floats) -> float:
@@ -174,7 +174,7 @@ class EventReader:
             default=float("nan"),
         )
 
-    def _sustained_after(self, restart: Restart, end_s: float) -> float:
+    def _find_sustained(self, restart: Restart, end_s: float) -> float:
         windows = self.polls.windows
         begin_s = windows.end_s - WINDOW_S
         last_s = min(end_s, restart.down_until_s + MEASURED_S)

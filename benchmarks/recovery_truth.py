@@ -64,7 +64,7 @@ class Simulator:
         first = int(running_s // STEP_S)
         steps = np.arange(first, min(first + LONGEST_STEPS, len(self._rates)))
         load, capacity = self._rates[steps, job].sum(axis=1), self._find_capacity(job, restart.after, steps)
-        arrived = self._arrived(job, stop_s, running_s)
+        arrived = self._sum_arrived(job, stop_s, running_s)
         backlog = self._backlog(job, first) - load[0] * (STEP_S * (first + 1) - running_s)
         replayed = backlog - arrived
         at_s, drained_s = running_s, np.zeros(len(steps))
@@ -92,7 +92,7 @@ class Simulator:
             expected_capacity_per_s=float(self._highest(job, restart.after, nothing, self._rates[[first], job])[0]),
         )
 
-    def _arrived(self, job: int, start_s: float, end_s: float) -> float:
+    def _sum_arrived(self, job: int, start_s: float, end_s: float) -> float:
         steps = np.arange(int(start_s // STEP_S), int(end_s // STEP_S) + 1)
         span_s = np.minimum(STEP_S * (steps + 1), end_s) - np.maximum(STEP_S * steps, start_s)
         return float(self._rates[steps, job].sum(axis=1) @ span_s)

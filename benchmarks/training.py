@@ -63,7 +63,7 @@ def fleet(operators: int, points: int, repeats: int, seed: int = 11) -> Fleet:
     return Fleet(seen, observe(seen), held, observe(held))
 
 
-def batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floats, Floats]:
+def train_batched(data: Fleet, start: Floats | None = None) -> tuple[float, Floats, Floats]:
     """Return CPU seconds, mean capacity (B, TOP) and length scales (B,) of the project's way."""
     begin = time.process_time()
     operators, per_operator = data.parallelism.shape
@@ -111,12 +111,12 @@ def held_out_error(data: Fleet, mean: Floats) -> float:
     return float(np.mean(np.abs(predicted - seen) / seen))
 
 
-def compared(label: str, points: int, repeats: int) -> list[Measurement]:
+def compare_ways(label: str, points: int, repeats: int) -> list[Measurement]:
     """Measure speed cold and warm, and the error on the same held-back observations."""
     data = fleet(OPERATORS, points, repeats)
     sample = Fleet(*(getattr(data, name)[:REFERENCE_OPERATORS] for name in Fleet.__dataclass_fields__))
-    cold_s, mean, length_scale = batched(data)
-    warm_s, _, _ = batched(data, length_scale)
+    cold_s, mean, length_scale = train_batched(data)
+    warm_s, _, _ = train_batched(data, length_scale)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         loop_s, loop_mean = plain_loop(sample)
@@ -134,4 +134,4 @@ def compared(label: str, points: int, repeats: int) -> list[Measurement]:
 def run(work: Path) -> list[Measurement]:  # noqa: ARG001 - every benchmark is given a directory; this one needs none
     """Measure 50 observations as the pipeline keeps them (10 parallelisms x 5), then all at different parallelisms."""
     with threadpool_limits(limits=1):
-        return compared("50 = 10 p x 5", 10, 5) + compared("50 p x 1", 50, 1)
+        return compare_ways("50 = 10 p x 5", 10, 5) + compare_ways("50 p x 1", 50, 1)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from cli.embedded import airflow_environment
 from include.settings import SettingsError, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 
 
 def main(argv: Sequence[str]) -> int:
     """Run Airflow's command line; returns its exit code."""
     try:
-        environment = airflow_environment(anchored(load_settings()))
+        environment = airflow_environment(anchor_paths(load_settings()))
     except SettingsError as error:
         print(f"airflow: {error}", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ from include.control.approvals import ApprovalStore, WaitingStep, answer_step
 from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
 from include.settings import SettingsError, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 
 
 def run(options: argparse.Namespace, now_s: float) -> None:
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, now_s: float) -> None:
         UsageError: no such step waits.
         StoreUnreadableError: the answer was not written, so it does not count.
     """
-    settings = anchored(load_settings())
+    settings = anchor_paths(load_settings())
     store = ApprovalStore(settings.paths.lake)
     waiting = read_waiting_steps(settings, now_s, store.read(now_s))
     if options.list:

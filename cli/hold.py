@@ -21,7 +21,7 @@ from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
 from include.control.small_objects import StoreUnreadableError
 from include.settings import Settings, SettingsError, load_settings
 from include.settings.environment import HOLD_VARIABLE
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 
 _MOST_HOURS = 24 * 365
 
@@ -126,7 +126,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.out is not None:
             os.environ.update(below(options.out))
-        settings, now_s = anchored(load_settings()), time.time()
+        settings, now_s = anchor_paths(load_settings()), time.time()
         if options.command == "release":
             release(options, settings, now_s)
         elif options.list:

@@ -20,7 +20,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number
 from cli.embedded import below
 from controller.log_reading import plain_row, read_log, read_logged_jobs
 from include.settings import PROJECT, SettingsError, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from models.control.log_lines import LogLine, log_lines
 
 KNOWN_FOR = timedelta(days=14)
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.out is not None:
         os.environ.update(below(options.out))
-    lake = anchored(load_settings()).paths.lake
+    lake = anchor_paths(load_settings()).paths.lake
     until = options.until or datetime.now(UTC)
     since = until - timedelta(hours=options.hours)
     cluster, _, job = options.job.partition("/")

@@ -36,16 +36,16 @@ def find_tests(folder: Path = TESTS) -> dict[str, list[str]]:
         for line in module.body:
             if isinstance(line, ast.Assign) and getattr(line.targets[0], "id", "") == "pytestmark":
                 marks = line.value.elts if isinstance(line.value, ast.List) else [line.value]
-                for case in _covered(marks):
+                for case in _list_cases(marks):
                     found[case].append(str(path.relative_to(folder.parent)))
         for node in ast.walk(module):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-                for case in _covered(node.decorator_list):
+                for case in _list_cases(node.decorator_list):
                     found[case].append(f"{path.relative_to(folder.parent)}::{node.name}")
     return {case: sorted(set(tests)) for case, tests in found.items()}
 
 
-def _covered(decorators: Sequence[ast.expr]) -> Iterator[str]:
+def _list_cases(decorators: Sequence[ast.expr]) -> Iterator[str]:
     for call in decorators:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "covers":
             for argument in call.args:

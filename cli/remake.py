@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from cli.arguments import CommandParser, moment
 from include.settings import SettingsError, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.version import code_version
 from spark_jobs.lake import Lake
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--as-of", required=True, type=moment, help="of the plan, ISO 8601, UTC")
     as_of = parser.parse_args(argv).as_of
     try:
-        settings = anchored(load_settings())
+        settings = anchor_paths(load_settings())
     except SettingsError as error:
         print(f"remake: {error}", file=sys.stderr)
         return 1

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from include.policy_catalogue import BUILT_IN, PolicyEntry
 from include.policy_parameters import parameters_class
 from include.settings import PROJECT, Settings
-from include.settings.refusals import model_in, shown
+from include.settings.refusals import model_in, show_value
 
 PAGE = PROJECT / "docs" / "settings.md"
 _HEAD = """# Settings
@@ -88,7 +88,7 @@ def _setting(name: str, field: FieldInfo) -> Key | None:
     if model_in(field.annotation) is not None:
         return None
     default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
-    return Key(name, default, _allowed(field.annotation, field.metadata), field.description or "")
+    return Key(name, default, _describe_allowed(field.annotation, field.metadata), field.description or "")
 
 
 def parameter_classes() -> Iterator[tuple[str, type[Any], dict[str, PolicyEntry]]]:
@@ -114,7 +114,9 @@ def parameter_keys(kind: type[Any], within: str = "") -> Iterator[Key]:
             yield from parameter_keys(base, f"{within}{field.name}.")
             continue
         limits, meaning = (about.metadata, about.description or "") if about else ([], "")
-        yield Key(f"{within}{field.name}", _value(getattr(default, field.name)), _allowed(base, limits), meaning)
+        yield Key(
+            f"{within}{field.name}", _value(getattr(default, field.name)), _describe_allowed(base, limits), meaning
+        )
 
 
 def _plain(hint: Any) -> tuple[Any, Sequence[Any]]:
@@ -133,7 +135,7 @@ def _policy_rows() -> Iterator[tuple[str, ...]]:
         yield f"`{name}`", entry.title, str(entry.decides)
 
 
-def _allowed(annotation: Any, metadata: Iterable[Any]) -> str:
+def _describe_allowed(annotation: Any, metadata: Iterable[Any]) -> str:
     base, inner = _plain(annotation)
     limits = _limits([*inner, *metadata])
     if get_origin(base) is Literal:
@@ -141,7 +143,7 @@ def _allowed(annotation: Any, metadata: Iterable[Any]) -> str:
     if isinstance(base, type) and issubclass(base, Enum):
         return ", ".join(f"`{one.value}`" for one in base)
     if get_origin(base) in {Union, UnionType}:
-        parts = [_allowed(part, metadata) for part in get_args(base) if part is not NoneType]
+        parts = [_describe_allowed(part, metadata) for part in get_args(base) if part is not NoneType]
         return " or ".join(parts) + ("; unset" if NoneType in get_args(base) else "")
     kind = {bool: "`true`, `false`", int: "whole number", float: "number", str: "text", datetime: "time"}.get(base, "")
     if get_origin(base) is dict:
@@ -161,7 +163,7 @@ def _limits(metadata: Iterable[Any]) -> dict[str, float]:
 
 
 def _bare(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else shown(value)
+    return f"{value:g}" if isinstance(value, float) else show_value(value)
 
 
 def _value(value: object) -> str:

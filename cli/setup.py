@@ -62,7 +62,7 @@ def step(name: str, done: Callable[[], bool], work: Callable[[], None]) -> None:
     print(f"setup: {name} done in {time.monotonic() - started:.0f} s", flush=True)
 
 
-def pinned(package: str, file: Path = REQUIREMENTS) -> str:
+def read_pin(package: str, file: Path = REQUIREMENTS) -> str:
     """Return the version of a package that a requirements file pins."""
     for line in file.read_text().splitlines():
         if line.startswith(f"{package}=="):
@@ -107,9 +107,9 @@ def assert_pyspark() -> None:
     """
     command = [str(VENV / "bin" / "python"), "-c", "import pyspark; print(pyspark.__version__)"]
     found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    if found != pinned("pyspark"):
+    if found != read_pin("pyspark"):
         raise SetupError(
-            f"pyspark {found or 'does not import'}, {pinned('pyspark')} is pinned: another package wrote into its"
+            f"pyspark {found or 'does not import'}, {read_pin('pyspark')} is pinned: another package wrote into its"
             " folder; remove .venv and run `make setup` again"
         )
 
@@ -163,7 +163,7 @@ def fetch_jars(jdk: Jdk) -> None:
 
 def _archive_stamp(jdk: Jdk) -> str:
     """Return what an archive of classes depends on: Java, the jars, and where they lie."""
-    return "\n".join((jdk.version, str(VENV), pinned("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
+    return "\n".join((jdk.version, str(VENV), read_pin("pyspark"), *(jar.sha256 for jar in ALL_JARS)))
 
 
 def archive_classes(jdk: Jdk) -> None:
@@ -178,7 +178,7 @@ def archive_classes(jdk: Jdk) -> None:
 
 def _flink_libraries() -> str:
     """Return the package of Flink's libraries with its version."""
-    return f"apache-flink-libraries=={pinned('apache-flink-libraries', FLINK_REQUIREMENTS)}"
+    return f"apache-flink-libraries=={read_pin('apache-flink-libraries', FLINK_REQUIREMENTS)}"
 
 
 def install_flink() -> None:

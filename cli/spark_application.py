@@ -42,7 +42,9 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
     cause = ""
     with (
         log.open("a", encoding="utf-8") as kept,
-        _started(submission.command(form_argv(requests)), dict(os.environ) | submission.environment | local) as child,
+        _run_in_group(
+            submission.command(form_argv(requests)), dict(os.environ) | submission.environment | local
+        ) as child,
     ):
         for line in child.stdout or ():
             kept.write(line)
@@ -58,7 +60,7 @@ def run_application(settings: Settings, requests: Sequence[StageRequest], log: P
 
 
 @contextmanager
-def _started(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+def _run_in_group(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """Run a command in a process group of its own, which ends with the block."""
     child = subprocess.Popen(
         command,

@@ -24,7 +24,7 @@ from urllib.request import urlopen
 from cli.arguments import CommandParser, whole_number
 from cli.embedded import LOOPBACK, airflow_environment
 from include.settings import PROJECT, Settings, SettingsError, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 
 START_WITHIN_S = 180.0
 STOP_WITHIN_S = 20.0
@@ -174,7 +174,7 @@ def _stop_on_signals() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Start everything, say where it is, and stop it all on Ctrl-C."""
-    settings = anchored(load_settings())
+    settings = anchor_paths(load_settings())
     require_free(options.airflow_port, "--airflow-port")
     require_free(options.mlflow_port, "--mlflow-port")
     airflow_url, mlflow_url = (f"http://{LOOPBACK}:{port}" for port in (options.airflow_port, options.mlflow_port))

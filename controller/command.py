@@ -19,7 +19,7 @@ from controller.recent_files import list_clusters
 from controller.tick import TickSummary
 from controller.wiring import build_ticker
 from include.settings import Settings, SettingsError, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.utc import IntervalError, format_utc, parse_utc
 
 EXIT_USAGE = 2
@@ -39,7 +39,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def load_anchored() -> Settings:
     """Return the settings as they are now, with paths that do not depend on the working directory."""
-    return anchored(load_settings())
+    return anchor_paths(load_settings())
 
 
 def choose_clusters(settings: Settings, asked: Sequence[str] | None) -> list[str]:

@@ -93,7 +93,7 @@ class FlinkActuator:
         except FlinkError as error:
             raise RequestUnknownError(str(error)) from error
         except ReplyError as error:
-            return dict.fromkeys(wanted, _troubled("unreadable_reply", f"the list of jobs: {error}"))
+            return dict.fromkeys(wanted, _report_problem("unreadable_reply", f"the list of jobs: {error}"))
         self._forget(listed)
         if len(wanted) == 1:
             return {wanted[0]: self._observe(wanted[0], listed, slots)}
@@ -146,12 +146,12 @@ class FlinkActuator:
         try:
             return self._ask(job, listed, slots)
         except ReplyError as error:
-            return _troubled("unreadable_reply", str(error))
+            return _report_problem("unreadable_reply", str(error))
         except FlinkError as error:
             return RequestUnknownError(str(error))
         except Exception as error:
             log.exception("%s: a reply ended in an error of Tidewise", job)
-            return _troubled("unreadable_reply", f"{type(error).__name__}: {shorten(str(error))}")
+            return _report_problem("unreadable_reply", f"{type(error).__name__}: {shorten(str(error))}")
 
     def _ask(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> ObservedJob:
         cluster, _, name = job.partition("/")
@@ -160,14 +160,16 @@ class FlinkActuator:
             return ObservedJob(None, "", {}, None)
         if len(alive) > 1:
             ids = ", ".join(sorted(one.job_id for one in alive))
-            return _troubled("ambiguous_name", f"{len(alive)} jobs of this name run ({ids}): give each its own name")
+            return _report_problem(
+                "ambiguous_name", f"{len(alive)} jobs of this name run ({ids}): give each its own name"
+            )
         job_id = alive[0].job_id
         if not _JOB_ID.fullmatch(job_id):
-            return _troubled("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")
+            return _report_problem("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")
         facts = self._cluster_facts()
         try:
             reply = job_replies.read_job(self._client.job(job_id))
-            requested = None if facts.is_reactive else self._requested(job_id)
+            requested = None if facts.is_reactive else self._read_requested(job_id)
         except FlinkRefused as error:
             if error.is_unknown_job:  # it has ended since the list was made
                 return ObservedJob(None, "", {}, None)
@@ -175,7 +177,7 @@ class FlinkActuator:
         missing = [] if requested is None else [one for one in reply.vertices if one.vertex_id not in requested]
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
-            return _troubled("missing_requirement", f"Flink tells no resource requirement of {named}")
+            return _report_problem("missing_requirement", f"Flink tells no resource requirement of {named}")
         obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts)
         return ObservedJob(
             job_id=job_id,
@@ -193,7 +195,7 @@ class FlinkActuator:
             obstacle_detail=detail,
         )
 
-    def _requested(self, job_id: str) -> dict[str, int] | None:
+    def _read_requested(self, job_id: str) -> dict[str, int] | None:
         """Return the upper bounds in force; None where the scheduler has none."""
         try:
             return job_replies.read_upper_bounds(self._client.resource_requirements(job_id))
@@ -262,7 +264,7 @@ def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:
     return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).elastic)
 
 
-def _troubled(problem: str, detail: str) -> ObservedJob:
+def _report_problem(problem: str, detail: str) -> ObservedJob:
     return ObservedJob(None, "", {}, None, problem=problem, problem_detail=detail)
 
 

@@ -72,8 +72,8 @@ def _row(outcome: RescaleOutcome) -> dict[str, Any]:
         "promised_load_q90_per_s": promised.load_q90_per_s if promised else None,
         "throughput_before_per_s": before.throughput_per_s,
         "throughput_after_per_s": after.throughput_per_s,
-        "arriving_before_per_s": _known(before.arriving_per_s),
-        "arriving_after_per_s": _known(after.arriving_per_s),
+        "arriving_before_per_s": _none_if_nan(before.arriving_per_s),
+        "arriving_after_per_s": _none_if_nan(after.arriving_per_s),
         "backpressured_share_before": before.backpressured_share,
         "backpressured_share_after": after.backpressured_share,
         "lag_before_s": before.lag_s,
@@ -89,5 +89,5 @@ def _row(outcome: RescaleOutcome) -> dict[str, Any]:
     }
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value

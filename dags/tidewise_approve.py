@@ -17,7 +17,7 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 from include.orchestration.approval_operator import StepApprovalOperator
 from include.orchestration.tasks import dag_options
 from include.settings import load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 
 RUNS = 100  # a day of runs every quarter of an hour
 
@@ -27,7 +27,7 @@ def find_steps() -> list[dict[str, Any]]:
     """Return the steps that wait and are not shown yet."""
     from include.orchestration.approval_operator import find_questions
 
-    return find_questions(anchored(load_settings()), time.time())
+    return find_questions(anchor_paths(load_settings()), time.time())
 
 
 @dag(

@@ -16,7 +16,7 @@ from include.orchestration.assets import RAW
 from include.orchestration.run_window import requested_interval
 from include.orchestration.tasks import BACKFILL_POOL, INTERVAL_PARAMS, dag_options, stage_step
 from include.settings import load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.stages import Stage
 
 CLUSTER = Param(None, description="default: every cluster that has a Prometheus", type=["null", "string"])
@@ -29,7 +29,7 @@ def backfill_raw(params: dict[str, Any] | None = None) -> dict[str, int]:
 
     given = params or {}
     hours = requested_interval(given, None, None)
-    return backfill_clusters(anchored(load_settings()), hours, given.get("cluster"))
+    return backfill_clusters(anchor_paths(load_settings()), hours, given.get("cluster"))
 
 
 @dag(

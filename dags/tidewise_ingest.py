@@ -24,7 +24,7 @@ from airflow.sdk import CronDataIntervalTimetable, chain, dag, task
 from include.orchestration.missed_hours import missed_hours_step
 from include.orchestration.tasks import INTERVAL_PARAMS, dag_options, stage_step, stage_steps, trigger_step
 from include.settings import load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.stages import Stage
 from include.utc import parse_utc
 
@@ -36,7 +36,7 @@ def training_is_wanted(as_of: str, run_type: str) -> bool:
     """Whether jobs wait for their first model; not after a backfill or by hand, when more history may follow."""
     from include.training_need import find_training_need
 
-    need = find_training_need(anchored(load_settings()), parse_utc(as_of)) if run_type == "scheduled" else None
+    need = find_training_need(anchor_paths(load_settings()), parse_utc(as_of)) if run_type == "scheduled" else None
     logging.getLogger(__name__).info("tidewise: a training is %s", f"wanted: {need}" if need else "not wanted")
     return need is not None
 

@@ -12,7 +12,7 @@ from airflow.sdk import CronTriggerTimetable, dag, task
 
 from include.orchestration.tasks import AS_OF, AS_OF_PARAM, DRY_RUN_PARAM, UPKEEP, dag_options
 from include.settings import load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.utc import parse_utc
 
 
@@ -21,7 +21,7 @@ def keep_up_tables(as_of: str, dry_run: bool | str) -> dict[str, int]:
     """Keep up every table; a table that fails is named, and fails the task after the others are done."""
     from include.maintenance.lake_upkeep import keep_up_lake
 
-    done = keep_up_lake(anchored(load_settings()), parse_utc(as_of), applies=str(dry_run) != "True")
+    done = keep_up_lake(anchor_paths(load_settings()), parse_utc(as_of), applies=str(dry_run) != "True")
     if done.failures:
         raise RuntimeError(f"upkeep failed: {done.failures}")
     return {one.table: one.removed_files for one in done.tables}

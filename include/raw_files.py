@@ -141,7 +141,7 @@ def walk(files: FileSystem, hours: Iterable[datetime]) -> Iterator[RawFile]:
         if isinstance(top, RawFile):
             yield top
         elif not top.is_folder or not (named := _CLUSTER.fullmatch(top.name)):
-            yield _misplaced(top.name, "", wanted[0], "expected a folder cluster=<name>")
+            yield _refuse_place(top.name, "", wanted[0], "expected a folder cluster=<name>")
         else:
             yield from _walk_cluster(files, top.name, show_name(named[1]), days, wanted[0])
 
@@ -156,7 +156,7 @@ def _walk_cluster(
         below = f"{place}/{entry.name}"
         named = _DATE.fullmatch(entry.name) if entry.is_folder else None
         if named is None or not _is_day(named[1]):
-            yield _misplaced(below, cluster, first, "expected a folder date=YYYY-MM-DD")
+            yield _refuse_place(below, cluster, first, "expected a folder date=YYYY-MM-DD")
         elif named[1] in days:
             yield from _walk_day(files, below, cluster, days[named[1]])
 
@@ -169,7 +169,7 @@ def _walk_day(files: FileSystem, place: str, cluster: str, hours: list[datetime]
         below = f"{place}/{entry.name}"
         named = _HOUR.fullmatch(entry.name) if entry.is_folder else None
         if named is None:
-            yield _misplaced(below, cluster, hours[0], "expected a folder hour=HH, 00 to 23")
+            yield _refuse_place(below, cluster, hours[0], "expected a folder hour=HH, 00 to 23")
         elif hour := next((hour for hour in hours if hour.hour == int(named[1])), None):
             yield from _walk_hour(files, below, cluster, hour)
 
@@ -181,7 +181,7 @@ def _walk_hour(files: FileSystem, place: str, cluster: str, hour: datetime) -> I
             continue
         below = f"{place}/{entry.name}"
         if entry.is_folder or not _FILE.fullmatch(entry.name):
-            yield _misplaced(below, cluster, hour, "expected a file <name>.jsonl or <name>.jsonl.gz")
+            yield _refuse_place(below, cluster, hour, "expected a file <name>.jsonl or <name>.jsonl.gz")
             continue
         local_path, uri = files.locate(below)
         yield RawFile(
@@ -207,7 +207,7 @@ def _entries(files: FileSystem, place: str, cluster: str, hour: datetime) -> Ite
             yield entry
 
 
-def _misplaced(place: str, cluster: str, hour: datetime, expected: str) -> RawFile:
+def _refuse_place(place: str, cluster: str, hour: datetime, expected: str) -> RawFile:
     return RawFile(show_name(place), cluster, hour, fault=(MISPLACED, expected))
 
 

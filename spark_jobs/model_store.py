@@ -82,7 +82,7 @@ class ModelStore:
         condition = f"tags.`{VERSION_TAG}` = '{model_version}'"
         return list(self.client.search_runs([self._experiment_id()], condition, order_by=["attributes.start_time ASC"]))
 
-    def finished(self, model_version: str) -> Run | None:
+    def find_finished(self, model_version: str) -> Run | None:
         """Return the finished run of a version, None when there is none."""
         done = [run for run in self._runs(model_version) if run.info.status == RunStatus.to_string(RunStatus.FINISHED)]
         return done[0] if done else None
@@ -139,7 +139,7 @@ class ModelStore:
             description=run.data.tags.get(NOTE_TAG),
         )
 
-    def aliased(self, alias: str) -> Registered | None:
+    def find_aliased(self, alias: str) -> Registered | None:
         """Return the version that an alias names, None when it names none."""
         found = find_alias(self.client, self.settings.registered_model, alias)
         return None if found is None else Registered(int(found.version), found.tags[VERSION_TAG])
@@ -150,7 +150,7 @@ class ModelStore:
 
     def load(self, alias: str) -> FleetBundle | None:
         """Return the bundle that an alias names, None when it names none."""
-        found = self.aliased(alias)
+        found = self.find_aliased(alias)
         if found is None:
             return None
         return self._read(found.number)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from benchmarks.announced.run import SETTINGS, Announced, Course, least_cores, planned, reactive
+from benchmarks.announced.run import SETTINGS, Announced, Course, least_cores, reactive, run_planner
 from benchmarks.papers.conttune.conttune_experiments import DS2, Method
 from benchmarks.papers.conttune.conttune_published import QUERIES
 from benchmarks.papers.conttune.queries import query
@@ -61,7 +61,7 @@ def rows_of(name: str, settings: Planner, seeds: int, progress: Callable[[str], 
         rows.append(row_of(name, candidate, reactive(job, method, seeds)))
     for candidate, error in (("planner, exact", 0.0), (f"planner, {OFF:.0%} off", OFF)):
         progress(f"{name}: {candidate}")
-        rows.append(row_of(name, candidate, planned(job, Announced(error, settings), seeds)))
+        rows.append(row_of(name, candidate, run_planner(job, Announced(error, settings), seeds)))
     least = least_cores(job, seeds)
     known = Course(np.zeros(least.shape, np.int64), least * DATA_S, np.ones(least.shape, bool))
     rows.append({**row_of(name, "fewest that sustain", known), **dict.fromkeys(list(_COLUMNS)[:3])})

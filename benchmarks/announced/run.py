@@ -74,7 +74,7 @@ class Course:
     sustained: Bools
 
 
-def sustained(query: Query, parallelism: Ints, factor: Ints) -> Bools:
+def can_sustain(query: Query, parallelism: Ints, factor: Ints) -> Bools:
     """Return whether the tuned operator can process a rate, (...) for parallelism and workload units of that shape."""
     capacity = query.capacity_per_s[np.minimum(parallelism, len(query.capacity_per_s)) - 1]
     return np.asarray(capacity >= factor * sum(query.unit_per_s.values()) * (1 - _ROUNDING))
@@ -89,7 +89,7 @@ def least_cores(query: Query, seeds: int) -> Floats:
 def reactive(query: Query, method: Method, seeds: int) -> Course:
     """Run ContTune or DS2, which learn a rate when it is there."""
     found = tune(query, method, seeds)
-    return Course(found.reconfigurations, found.core_s, sustained(query, found.cores, found.factor))
+    return Course(found.reconfigurations, found.core_s, can_sustain(query, found.cores, found.factor))
 
 
 def announcements(seeds: int, error: float) -> Floats:
@@ -125,7 +125,7 @@ class _Job:
     windows: list[Window] = field(default_factory=list)
 
 
-def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUTATIONS) -> Course:
+def run_planner(query: Query, how: Announced, seeds: int, permutations: int = PERMUTATIONS) -> Course:
     """Run the planner: what it knows of the job is what it has observed since the permutation began.
 
     It plans 30 s before a rate ends, from all that is announced; the first time as soon as it has seen a window.  The
@@ -163,7 +163,7 @@ def planned(query: Query, how: Announced, seeds: int, permutations: int = PERMUT
         for job in range(len(states)):
             bed.drain(job)
     shape = factor.shape
-    held = sustained(query, cores.reshape(shape), factor)
+    held = can_sustain(query, cores.reshape(shape), factor)
     return Course(counts.reshape(shape), core_s.reshape(shape), held)
 
 

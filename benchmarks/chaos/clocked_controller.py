@@ -15,10 +15,10 @@ def shift_clock(file: Path) -> None:
     """Make ``time.time`` differ by what the file says."""
     real = time.time
 
-    def shifted() -> float:
+    def read_shifted() -> float:
         return real() + float(file.read_text())
 
-    time.time = shifted
+    time.time = read_shifted
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ def find_violations(record: Record) -> list[Violation]:
     """Return everything that must not have happened, in the order of time."""
     matched = match_rows(record)
     found = [
-        *_unrecorded(record, matched),
+        *_find_unrecorded(record, matched),
         *_several_in_flight(record, matched),
-        *_sent_in_silence(record),
+        *_find_sent_in_silence(record),
         *_undone_changes(record, matched),
         *_several_writers(record, matched),
     ]
@@ -74,7 +74,7 @@ def _fits(row: LogRow, put: Put) -> bool:
     return is_same and row.committed_s <= put.received_s
 
 
-def _unrecorded(record: Record, matched: Iterable[LogRow | None]) -> Iterator[Violation]:
+def _find_unrecorded(record: Record, matched: Iterable[LogRow | None]) -> Iterator[Violation]:
     for put, row in zip(record.puts, matched, strict=True):
         if row is None:
             yield Violation("every request is in the log before it leaves", put.received_s, _describe(record, put))
@@ -106,7 +106,7 @@ def _is_ended(record: Record, first: LogRow, second: LogRow) -> bool:
     return any(row.history["in_flight"] is None for row in between)
 
 
-def _sent_in_silence(record: Record) -> Iterator[Violation]:
+def _find_sent_in_silence(record: Record) -> Iterator[Violation]:
     for put in record.puts:
         job = record.names.get(put.job_id)
         for span in record.silences:

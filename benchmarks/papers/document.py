@@ -50,7 +50,7 @@ def format_page(paper: str, registry: PaperRegistry, items: Sequence[JudgedItem]
     """Return the page of one paper: its tables in order, each with all its cells."""
     name = NAMES.get(paper, paper)
     lines = [f"# {name}, cell by cell", "", _MADE, "", f"{registry.source} [All papers](../papers.md).", ""]
-    lines += [f"In all: {_counted(count(items))}. Within a table the cells that differ come first.", ""]
+    lines += [f"In all: {_count_verdicts(count(items))}. Within a table the cells that differ come first.", ""]
     for item in items:
         lines += _table(item)
     return "\n".join(lines)
@@ -59,7 +59,7 @@ def format_page(paper: str, registry: PaperRegistry, items: Sequence[JudgedItem]
 def format_section(paper: str, registry: PaperRegistry, items: Sequence[JudgedItem]) -> str:
     """Return the paper's part of the summary: what contradicts it, then its tables and figures with their counts."""
     name = NAMES.get(paper, paper)
-    lines = [f"## {name}", "", f"*{registry.title}*: {_counted(count(items))}.", ""]
+    lines = [f"## {name}", "", f"*{registry.title}*: {_count_verdicts(count(items))}.", ""]
     contradicting = [(item, cell) for item in items for cell in item.of(Verdict.DIFFERS)]
     if contradicting:
         lines += ["| contradicts the paper | ours (published) | because |", "|---|---|---|"]
@@ -125,7 +125,7 @@ def _table(item: JudgedItem) -> Iterable[str]:
     for cell in item.cells:
         verdict = f"**{cell.verdict}**" if cell.verdict in {Verdict.DIFFERS, Verdict.MISSING} else str(cell.verdict)
         reason = f": {_plain(cell.reason)}" if cell.reason else ""
-        named = f"| {_plain(cell.row)} | {_plain(cell.column)} | {_shown(cell.published)} | {_ours(cell)} "
+        named = f"| {_plain(cell.row)} | {_plain(cell.column)} | {_show_figure(cell.published)} | {_ours(cell)} "
         yield f"{named}| {_plain(cell.unit)} | {verdict}{reason} |"
     yield ""
 
@@ -145,12 +145,12 @@ def _in_short(cells: Sequence[Judged]) -> str:
     rows = groupby(cells, key=lambda one: one.row)
     return "; ".join(
         f"{_plain(row)}: "
-        + ", ".join(f"{_plain(one.column)} {number(one.ours)} ({_shown(one.published)})" for one in of_row)
+        + ", ".join(f"{_plain(one.column)} {number(one.ours)} ({_show_figure(one.published)})" for one in of_row)
         for row, of_row in rows
     )
 
 
-def _counted(verdicts: Mapping[Verdict, int]) -> str:
+def _count_verdicts(verdicts: Mapping[Verdict, int]) -> str:
     return ", ".join(f"{verdicts[verdict]} {words}" for verdict, words in _IN_WORDS.items() if verdicts.get(verdict))
 
 
@@ -159,7 +159,7 @@ def _ours(cell: Judged) -> str:
     return f"{number(cell.ours)}{spread}"
 
 
-def _shown(published: float | str | None) -> str:
+def _show_figure(published: float | str | None) -> str:
     return published if isinstance(published, str) else number(published)
 
 

@@ -22,7 +22,7 @@ from benchmarks.waiting import NotReachedError
 from cli.arguments import CommandParser
 from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.releases import install_release
-from cli.setup import FLINK_REQUIREMENTS, SetupError, pinned
+from cli.setup import FLINK_REQUIREMENTS, SetupError, read_pin
 from cli.spark_application import ApplicationError
 from include.atomic_write import write_text
 from include.flink.faults import FlinkError
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def find_flink(version: str) -> Path:
     """Return the folder of a version's jars; the project's own is there, another is installed if need be."""
-    return FLINK_HOME if version == pinned("apache-flink-libraries", FLINK_REQUIREMENTS) else install_release(version)
+    return FLINK_HOME if version == read_pin("apache-flink-libraries", FLINK_REQUIREMENTS) else install_release(version)
 
 
 def _try_versions(versions: Sequence[str], out: Path, results: Results, kept: Path) -> list[str]:

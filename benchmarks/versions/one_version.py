@@ -74,10 +74,10 @@ def _rows(log: LogRows, job_id: str, since_s: float = 0.0) -> list[LogRow]:
 def _watch_applied(version: str, log: LogRows, client: FlinkClient, job_id: str, results: Results) -> None:
     """Wait until the controller has rescaled the job by what it measured, and Flink runs so."""
 
-    def confirmed() -> list[LogRow]:
+    def find_confirmed() -> list[LogRow]:
         return [row for row in _rows(log, job_id) if row.verb == "confirm"]
 
-    last = wait_until(confirmed, _DECIDES_S, f"{version}: a rescale is confirmed")[-1]
+    last = wait_until(find_confirmed, _DECIDES_S, f"{version}: a rescale is confirmed")[-1]
     sent = [row for row in _rows(log, job_id) if row.sends and row.step_id == last.step_id]
     running = client.wait_for_parallelism(job_id, {}, timeout_s=_STARTS_S).parallelism
     took_s = last.decided_at_s - sent[0].decided_at_s
@@ -88,10 +88,10 @@ def _watch_applied(version: str, log: LogRows, client: FlinkClient, job_id: str,
 def _watch_refused(version: str, log: LogRows, results: Results) -> None:
     since_s = time.time()
 
-    def refused() -> list[LogRow]:
+    def find_refused() -> list[LogRow]:
         return [row for row in log.of_job(LOAD.job_name, since_s) if row.verb == "refuse"]
 
-    row = wait_until(refused, _DECIDES_S, f"{version}: a pin beyond the slots is refused")[-1]
+    row = wait_until(find_refused, _DECIDES_S, f"{version}: a pin beyond the slots is refused")[-1]
     results.note(version, "refused", f"`{row.reason}`: {row.detail}", is_right=row.reason == "no_free_slots")
 
 

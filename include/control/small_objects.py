@@ -47,7 +47,7 @@ class ObjectFolder:
                 for path, key in keys.items()
             }
         except (BaseError, OSError, ValueError) as error:
-            raise StoreUnreadableError(self._told(error)) from error
+            raise StoreUnreadableError(self._describe(error)) from error
         return {path.rpartition("/")[2]: self._read[key] for path, key in keys.items()}
 
     def write(self, name: str, content: bytes) -> None:
@@ -59,7 +59,7 @@ class ObjectFolder:
         try:
             self._open(may_create=True).put(f"{self.folder}/{name}", content)
         except (BaseError, OSError, ValueError) as error:
-            raise StoreUnreadableError(self._told(error)) from error
+            raise StoreUnreadableError(self._describe(error)) from error
 
     def delete(self, name: str) -> None:
         """Delete an object; one that is not there is no fault.
@@ -72,7 +72,7 @@ class ObjectFolder:
         except FileNotFoundError:
             return
         except (BaseError, OSError, ValueError) as error:
-            raise StoreUnreadableError(self._told(error)) from error
+            raise StoreUnreadableError(self._describe(error)) from error
 
     def _open(self, *, may_create: bool = False) -> Any:
         folder = local_folder(self.root)
@@ -80,7 +80,7 @@ class ObjectFolder:
             raise FileNotFoundError(f"there is no folder {folder}")
         return open_store(self.root, client_options=_CLIENT, retry_config=_RETRY)
 
-    def _told(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         return f"{self.root}/{self.folder}: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
 
 

@@ -13,7 +13,7 @@ from airflow.providers.standard.operators.hitl import HITLOperator
 from include.control.approvals import ASKED_FOLDER, ApprovalStore, WaitingStep, answer_step
 from include.orchestration.waiting_steps import read_waiting_steps
 from include.settings import Settings, load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 
 APPROVE, DENY = "Approve", "Deny"
 
@@ -27,7 +27,7 @@ class StepApprovalOperator(HITLOperator):  # type: ignore[misc]  # mypy does not
 
     def execute(self, context: Any) -> Any:
         """Note that the step is shown, then wait for the answer."""
-        settings, step, now_s = anchored(load_settings()), read_step(self.step), time.time()
+        settings, step, now_s = anchor_paths(load_settings()), read_step(self.step), time.time()
         until_s = now_s + 3600 * settings.approval_expires_h(step.cluster, step.job)
         ApprovalStore(settings.paths.lake, ASKED_FOLDER).write(answer_step(step, False, "airflow", now_s, until_s))
         return super().execute(context)
@@ -38,7 +38,7 @@ class StepApprovalOperator(HITLOperator):  # type: ignore[misc]  # mypy does not
         user = event.get("responded_by_user")
         by = (user.get("name") or user.get("id") or "somebody in Airflow") if user else ""
         write_answer(
-            anchored(load_settings()), read_step(self.step), found["chosen_options"] == [APPROVE], by, time.time()
+            anchor_paths(load_settings()), read_step(self.step), found["chosen_options"] == [APPROVE], by, time.time()
         )
         return found
 

@@ -12,7 +12,7 @@ from airflow.sdk import get_current_context, task
 from include.missed_hours import find_missed_hours
 from include.orchestration.run_window import requested_interval
 from include.settings import load_settings
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.stages import Stage, StageRequest
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def arguments_of_missed_hours(
     if params.get("start") or params.get("end") or run_type == "backfill":
         return []
     own = requested_interval(params, interval_start, interval_end)
-    missed = find_missed_hours(anchored(load_settings()), own.start)
+    missed = find_missed_hours(anchor_paths(load_settings()), own.start)
     for interval in missed:
         log.warning("missed: %s to %s is ingested now", interval.start, interval.end)
     return [StageRequest(Stage.INGEST, interval.end, interval.start, interval.end).to_argv() for interval in missed]

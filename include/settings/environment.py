@@ -14,7 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from include.settings.refusals import Fault, key_paths, model_in, nearest_key, shown
+from include.settings.refusals import Fault, key_paths, model_in, nearest_key, show_value
 from include.settings.section import Section
 
 PREFIX = "TIDEWISE__"
@@ -144,13 +144,13 @@ def _value(variable: str, text: str, annotation: Any) -> Any:
     except (ValueError, RecursionError) as error:
         example = '["planner"]' if get_origin(annotation) is tuple else '{"cluster/job": "planner"}'
         raise EnvironmentFaultError(
-            Fault(variable, f"is no JSON ({error}); write '{example}', say", _shown(variable, text))
+            Fault(variable, f"is no JSON ({error}); write '{example}', say", _show_value(variable, text))
         ) from None  # the error holds the text
 
 
-def _shown(variable: str, text: str) -> str | None:
+def _show_value(variable: str, text: str) -> str | None:
     """Return a value for the message; none where somebody may have written a secret."""
-    return None if "__CONNECTION__" in variable.upper() else shown(text)
+    return None if "__CONNECTION__" in variable.upper() else show_value(text)
 
 
 def _is_composed(annotation: Any) -> bool:

@@ -46,7 +46,7 @@ def load_settings() -> Settings:
     tables = {table: written[table] for table in ("clusters", "policies") if isinstance(written.get(table), Mapping)}
     try:
         given = read_environment(os.environ, Settings, tables)
-        return check_settings(_merged(written, given))
+        return check_settings(_merge(written, given))
     except EnvironmentFaultError as error:
         raise SettingsError(f"settings refused: {error}", [str(error)]) from error
     except RecursionError as error:
@@ -77,10 +77,10 @@ def _read_file(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return one tree of two; where both have a key that is no section, ``above`` has it."""
     made = dict(below)
     for key, value in above.items():
         old = made.get(key)
-        made[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        made[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
     return made

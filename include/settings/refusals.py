@@ -77,8 +77,8 @@ def faults_of_parameters(error: ValueError, policy: str) -> list[Fault]:
 
 
 def _fault(one: Mapping[str, Any], place: list[Any], root: type[BaseModel] | None) -> Fault:
-    key = ".".join(map(_written, place))
-    kind, value = one["type"], None if _NEVER_SHOWN in place else shown(one.get("input"))
+    key = ".".join(map(_write_part, place))
+    kind, value = one["type"], None if _NEVER_SHOWN in place else show_value(one.get("input"))
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         siblings = keys_at(place[:-1], root)
         return Fault(
@@ -101,10 +101,10 @@ def _instead(place: Sequence[Any], root: type[BaseModel] | None) -> str:
     default = _defaults(place[:-1], root).get(str(place[-1])) if known else None
     if default is None:
         return "; remove it" if place else ""
-    return f"; write {shown(default)}, say"
+    return f"; write {show_value(default)}, say"
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a value as TOML writes it, on one line, shortened and without passwords."""
     if isinstance(value, bool):
         text = str(value).lower()
@@ -113,9 +113,9 @@ def shown(value: object) -> str:
     elif isinstance(value, date):
         text = value.isoformat()
     elif isinstance(value, Enum):
-        text = shown(value.value)
+        text = show_value(value.value)
     elif isinstance(value, tuple | list):
-        text = f"[{', '.join('[...]' if isinstance(one, tuple | list) else shown(one) for one in value[:20])}]"
+        text = f"[{', '.join('[...]' if isinstance(one, tuple | list) else show_value(one) for one in value[:20])}]"
     elif isinstance(value, Mapping):
         text = "{...}" if value else "{}"
     else:
@@ -124,21 +124,21 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _written(part: object) -> str:
+def _write_part(part: object) -> str:
     text = str(part)
-    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else shown(text)
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else show_value(text)
 
 
 def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root: type[BaseModel] | None) -> str:
     """Return the key that was probably meant: of the same section, or of that name in another one."""
-    where = [*map(_written, section)]
+    where = [*map(_write_part, section)]
     if (moved := _MOVED.get(".".join([*where, key]))) is not None:
         return moved
     if key in _MOVED:
         return ".".join([*where, _MOVED[key]])
     above = [section[:depth] for depth in range(len(section) - 1, 0, -1)]
     if (place := next((one for one in above if root and key in keys_at(one, root)), None)) is not None:
-        return ".".join([*map(_written, place), key])
+        return ".".join([*map(_write_part, place), key])
     elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
     if elsewhere:
         return min(elsewhere, key=lambda path: path.count("<"))

@@ -63,7 +63,7 @@ def prepare_submission(settings: Settings, master: str | None = None, root: Path
         JarsMissingError: Delta's jars were not fetched.
         PackagingError: ``root`` is not the project.
     """
-    absolute = anchored(settings, root)
+    absolute = anchor_paths(settings, root)
     master = master or settings.spark.master
     return Submission(
         application=str(root / "spark_jobs" / "launch.py"),
@@ -83,7 +83,7 @@ def stage_environment(settings: Settings, environment: Mapping[str, str], root: 
     file = root / settings_file()
     if file.is_file():
         found[SETTINGS_FILE_VARIABLE] = str(file)
-    absolute = anchored(settings, root)
+    absolute = anchor_paths(settings, root)
     for section, key in _LOCATIONS:
         value = getattr(getattr(absolute, section), key)
         if value != getattr(getattr(settings, section), key):
@@ -91,7 +91,7 @@ def stage_environment(settings: Settings, environment: Mapping[str, str], root: 
     return found
 
 
-def anchored(settings: Settings, root: Path = PROJECT) -> Settings:
+def anchor_paths(settings: Settings, root: Path = PROJECT) -> Settings:
     """Return the settings with every relative local path taken from ``root`` instead of the working directory."""
     changes: dict[str, dict[str, str]] = {}
     for section, key in _LOCATIONS:

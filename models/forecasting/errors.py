@@ -31,13 +31,13 @@ class Errors:
         cells = np.full((count, groups * group), count * leads)
         cells[:, :leads] = np.arange(count * leads).reshape(count, leads)
 
-        def grouped(values: Floats | Ints) -> Floats | Ints:
+        def group_bins(values: Floats | Ints) -> Floats | Ints:
             return values.reshape(-1, count, groups, group).transpose(0, 2, 1, 3).reshape(-1, groups, count * group)
 
-        flat = grouped(padded)
+        flat = group_bins(padded)
         order = np.argsort(flat, axis=2)  # NaN goes last
         size = np.asarray(np.take_along_axis(flat, order, axis=2), np.float64)
-        cell = np.broadcast_to(grouped(cells), flat.shape)
+        cell = np.broadcast_to(group_bins(cells), flat.shape)
         sorted_cell = np.where(np.isnan(size), count * leads, np.take_along_axis(cell, order, axis=2))
         return cls(size, np.asarray(sorted_cell, np.int64))
 

@@ -128,7 +128,7 @@ def by_job(found: RowWindows, rows: Rows, stops: Sequence[tuple[int, Stop]], set
         first_window=first_window,
         first_cell=first_cell,
         window_start_s=start_s,
-        disturbed=_disturbed(keys, stops, rows.window_s, settle_s, now_s),
+        disturbed=_find_disturbed(keys, stops, rows.window_s, settle_s, now_s),
         parallelism=spread(found.parallelism, 0),
         samples=spread(found.samples, 0),
         target_is_lower_bound=spread(found.target_is_lower_bound, False),
@@ -136,7 +136,9 @@ def by_job(found: RowWindows, rows: Rows, stops: Sequence[tuple[int, Stop]], set
     )
 
 
-def _disturbed(keys: Ints, stops: Sequence[tuple[int, Stop]], window_s: Ints, settle_s: int, now_s: float) -> Bools:
+def _find_disturbed(
+    keys: Ints, stops: Sequence[tuple[int, Stop]], window_s: Ints, settle_s: int, now_s: float
+) -> Bools:
     """Return (all W,) whether a window lies between a stop and ``settle_s`` after the job runs again.
 
     A task that starts counts as busy, and its gauges show their first value: no measurement of its work.

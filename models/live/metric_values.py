@@ -91,7 +91,7 @@ def drop_outside(rows: Floats, max_value: float) -> list[tuple[int, ValueFault]]
     found = []
     for row, place in zip(*(index.tolist() for index in np.nonzero(negative | huge)), strict=True):
         rule = Rule.VALUE_NEGATIVE if negative[row, place] else Rule.VALUE_HUGE
-        found.append((row, ValueFault(rule, _located(place, f"{rows[row, place]:g}"))))
+        found.append((row, ValueFault(rule, _locate(place, f"{rows[row, place]:g}"))))
     rows[negative | huge] = np.nan
     return found
 
@@ -102,17 +102,17 @@ def _number(place: int, value: object, faults: list[ValueFault]) -> float:
         return math.nan
     rule = Rule.WRONG_TYPE
     if isinstance(value, int | str) and not isinstance(value, bool):
-        number = _parsed(value)
+        number = _parse_number(value)
         if number is not None and not math.isnan(number):
             return number
         if number is not None:
             rule = Rule.VALUE_NAN
     if rule is not Rule.VALUE_NAN or not _IS_SHARE[place]:
-        faults.append(ValueFault(rule, _located(place, shorten(str(value)))))
+        faults.append(ValueFault(rule, _locate(place, shorten(str(value)))))
     return math.nan
 
 
-def _parsed(value: int | str) -> float | None:
+def _parse_number(value: int | str) -> float | None:
     """Return a number, None where this is none."""
     try:
         return None if isinstance(value, str) and "_" in value else float(value)
@@ -122,7 +122,7 @@ def _parsed(value: int | str) -> float | None:
         return None
 
 
-def _located(place: int, text: str) -> str:
+def _locate(place: int, text: str) -> str:
     metric, how = _METRICS[COLUMNS[place]]
     return f"{metric}.{how} = {text}"
 

@@ -155,7 +155,7 @@ class PollHistory:
         job = self._jobs.setdefault(key, JobRecord(reply))
         if record.observed_at_ms <= job.polled_ms:
             raise ReplyError(Rule.NOT_NEWER, f"observed at {record.observed_at_ms}, the one before at {job.polled_ms}")
-        is_changed = not job.polled_ms or _named(reply) != _named(job.reply)
+        is_changed = not job.polled_ms or _list_vertices(reply) != _list_vertices(job.reply)
         job.reply, job.polled_ms = reply, record.observed_at_ms
         job.log.add_reply(record.observed_at_ms, reply)
         if is_changed:
@@ -246,5 +246,5 @@ def _hex_id(given: str | None, field: str) -> str:
     return given
 
 
-def _named(reply: JobReply) -> list[tuple[str, str, int]]:
+def _list_vertices(reply: JobReply) -> list[tuple[str, str, int]]:
     return [(vertex.vertex_id, vertex.name, vertex.max_parallelism) for vertex in reply.vertices]

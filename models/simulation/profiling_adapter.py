@@ -52,13 +52,13 @@ class SimulatedProfiling:
 
     def replay(self, rate_per_s: float, settle_s: int, window_s: int) -> Mapping[int, Measurement]:
         """Replay at a rate; return of every running deployment the means of the window after settling."""
-        testbed = self._deployed()
+        testbed = self._require_testbed()
         rates = self._rates(np.full(len(self._scale_outs), rate_per_s))
         if settle_s:
             testbed.run(rates, settle_s)
         windows = [testbed.run(rates, WINDOW_S) for _ in range(max(window_s // WINDOW_S, 1))]
         latency = np.mean([self._latency.latency_ms(window, self._draws) for window in windows], axis=0)
-        throughput = np.mean([self._emitted(testbed, window.in_per_s) for window in windows], axis=0)
+        throughput = np.mean([self._sum_emitted(testbed, window.in_per_s) for window in windows], axis=0)
         return {
             scale_out: Measurement(scale_out, float(throughput[row]), float(latency[row]))
             for row, scale_out in enumerate(self._scale_outs)
@@ -68,18 +68,18 @@ class SimulatedProfiling:
     def stop(self, scale_out: int) -> None:
         """Stop a deployment; its input ends and its backlog is dropped."""
         self._running.discard(scale_out)
-        self._deployed().drain(self._scale_outs.index(scale_out))
+        self._require_testbed().drain(self._scale_outs.index(scale_out))
 
     def catch_up(self, scale_outs: Sequence[int], settle_s: int, window_s: int) -> Mapping[int, float]:
         """Restart the job at each scale-out with a backlog that never ends; return throughputs, records/s."""
         self.deploy(scale_outs)
-        testbed = self._deployed()
+        testbed = self._require_testbed()
         highest = testbed.fleet.curves.max(axis=(1, 2)) * _BACKLOG_FACTOR
         rates = self._rates(highest)
         if settle_s:
             testbed.run(rates, settle_s)
         window = testbed.run(rates, max(window_s, 1))
-        throughput = self._emitted(testbed, window.in_per_s)
+        throughput = self._sum_emitted(testbed, window.in_per_s)
         return dict(zip(self._scale_outs, throughput.tolist(), strict=True))
 
     def close(self) -> None:
@@ -105,18 +105,18 @@ class SimulatedProfiling:
         parallelism = np.repeat(np.array(self._scale_outs, np.int64)[:, None], width, axis=1)
         return Testbed(specs, parallelism, seed=self._seed)
 
-    def _deployed(self) -> Testbed:
+    def _require_testbed(self) -> Testbed:
         if self._testbed is None:
             raise RuntimeError("deploy must be called before anything is measured")
         return self._testbed
 
     def _rates(self, per_job_per_s: Floats) -> Floats:
         """Return (J, O) rates, shared equally by a job's sources; nothing for a deployment that was stopped."""
-        sources = self._deployed().fleet.is_source
+        sources = self._require_testbed().fleet.is_source
         runs = np.array([scale_out in self._running for scale_out in self._scale_outs])
         share = np.where(runs, per_job_per_s, 0.0) / sources.sum(axis=1)
         return np.asarray(np.where(sources, share[:, None], 0.0))
 
     @staticmethod
-    def _emitted(testbed: Testbed, in_per_s: Floats) -> Floats:
+    def _sum_emitted(testbed: Testbed, in_per_s: Floats) -> Floats:
         return np.asarray(np.where(testbed.fleet.is_source, in_per_s, 0.0).sum(axis=1))

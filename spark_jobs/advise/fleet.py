@@ -30,7 +30,7 @@ def describe_fleet(made: Mapping[str, Any], rows: Sequence[Mapping[Any, Any]], s
     jobs = [{"cluster": row["cluster"], "job": row["job"], **json.loads(row["appraisal"])} for row in done]
     left = [row for row in rows if is_text(row["skipped"])]
     skipped = [{key: row[key] for key in ("cluster", "job", "skipped", "why")} for row in left]
-    jobs.sort(key=lambda one: (not one["verdict"]["is_against"], -_saved(one), one["cluster"], one["job"]))
+    jobs.sort(key=lambda one: (not one["verdict"]["is_against"], -_read_saving(one), one["cluster"], one["job"]))
     whole = [one for one in jobs if one["days"] == made["days"]]
     return {
         **made,
@@ -47,7 +47,7 @@ def is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _saved(job: Mapping[str, Any]) -> float:
+def _read_saving(job: Mapping[str, Any]) -> float:
     saving = job["verdict"]["saving"]
     return float(saving["cost"]["mean"]) if saving else 0.0
 

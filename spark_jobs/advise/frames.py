@@ -54,7 +54,7 @@ def collect_inputs(lake: Lake, settings: Settings, span: Span) -> tuple[DataFram
     frame = history_frame(settings, span.end)
     wanted = F.concat_ws("/", *JOB).rlike(f"^(?:{settings.advise.jobs})")
     jobs = subjects(lake, frame, span.end).where(wanted)
-    seen = _seen(lake.read(tables.OBSERVATIONS), span)
+    seen = _select_span(lake.read(tables.OBSERVATIONS), span)
     late_after_ms = 1000.0 * settings.planner.costs.late_after_s
     rows = (
         jobs.join(followed_parallelism(seen), JOB, "left")
@@ -74,7 +74,7 @@ def count_history(lake: Lake, settings: Settings, end: datetime) -> dict[str, ob
     return {} if found is None else found.asDict()
 
 
-def _seen(observations: DataFrame, span: Span) -> DataFrame:
+def _select_span(observations: DataFrame, span: Span) -> DataFrame:
     """Return the windows of the span with their bin."""
     of_days = F.col("date").between(F.lit(span.start.date()), F.lit(span.end.date()))
     at_s = F.unix_timestamp("window_start")

@@ -32,7 +32,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=number, percent=percent, day=day, signed=signed)
+    environment.filters.update(number=number, percent=percent, day=day, signed=format_signed)
     source = importlib.resources.files("spark_jobs.advise").joinpath(TEMPLATE).read_text(encoding="utf-8")
     chosen = settings.advise
     monthly = chosen.price_per_slot_hour * MONTH_DAYS
@@ -74,7 +74,7 @@ def number(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{value:,.{digits}f}".replace("-", "\u2212")
 
 
-def signed(value: float | None, digits: int = 0) -> str:
+def format_signed(value: float | None, digits: int = 0) -> str:
     """Write a number with its sign."""
     if value is None:
         return "–"

@@ -59,7 +59,7 @@ def log_comparison(settings: Settings, as_of: datetime, table: pd.DataFrame, mod
         model_version: of the champion from which the twins were made.
     """
     store, version = comparison_store(settings), comparison_version(as_of, table)
-    if store.finished(version) is not None:
+    if store.find_finished(version) is not None:
         return
     averages = means(table)
     chosen = table.loc[table["recommended"].eq(True), "policy"].value_counts()

@@ -28,7 +28,7 @@ def build_job_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     current = held.where("job IS NOT NULL AND nodes IS NOT NULL").withColumn("rank", F.row_number().over(of_name))
     deep = current.where("rank = 1").withColumn("depths", F.expr(_DEPTHS))
     vertices = deep.withColumn("node", F.explode(F.expr(_POSITIONED)))
-    return _named(vertices).select(*JOB_GRAPHS.columns)
+    return _name_vertices(vertices).select(*JOB_GRAPHS.columns)
 
 
 def find_sources(plans: DataFrame) -> DataFrame:
@@ -55,7 +55,7 @@ def _of_last(columns: tuple[str, ...]) -> list[Column]:
     return [F.col(f"last.{column}") for column in columns]
 
 
-def _named(vertices: DataFrame) -> DataFrame:
+def _name_vertices(vertices: DataFrame) -> DataFrame:
     """Name the vertices as the last reply does; one that it does not name is left out."""
     found = F.filter("vertices", lambda vertex: vertex["id"] == F.col("node.id"))
     name_of = F.map_from_arrays("operators.vertex_id", "operators.operator")

@@ -33,9 +33,9 @@ def build_observations(samples: DataFrame, changes: DataFrame, disturbed_windows
     with_parallelism = _with_parallelism(windows, changes)
     disturbed = F.broadcast(disturbed_windows.withColumn("disturbed", F.lit(True)))
     marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
-    unique = marked.join(F.broadcast(_superseded(samples)), list(_SUPERSEDED_KEY), "left_anti")
+    unique = marked.join(F.broadcast(_find_superseded(samples)), list(_SUPERSEDED_KEY), "left_anti")
     flagged = unique.withColumn("disturbed", F.coalesce("disturbed", F.lit(False)))
-    rated = flagged.withColumns(_observed()).withColumns(_derived())
+    rated = flagged.withColumns(_observe_rates()).withColumns(_derive_rates())
     return rated.select("*", *date_hour_columns("window_start")).select(*OBSERVATIONS.columns)
 
 
@@ -58,7 +58,7 @@ def _windows(samples: DataFrame) -> DataFrame:
     )
 
 
-def _superseded(samples: DataFrame) -> DataFrame:
+def _find_superseded(samples: DataFrame) -> DataFrame:
     """Return the windows of former ids: a window of a job submitted again has samples under two, the later stands.
 
     Looked for among resubmitted jobs alone: they are few, and all windows would have to be sorted.
@@ -92,7 +92,7 @@ def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:
     return joined.select("w.*", "p.parallelism")
 
 
-def _observed() -> dict[str, Column]:
+def _observe_rates() -> dict[str, Column]:
     """Return rates and shares as observed: differences of counters, else Flink's gauges (means of the last minute)."""
     rates = {
         f"{side}_per_s": F.coalesce(
@@ -112,7 +112,7 @@ def _share(total: str, gauge: str) -> Column:
     return F.when(share > 1.0, F.lit(1.0)).otherwise(share)
 
 
-def _derived() -> dict[str, Column]:
+def _derive_rates() -> dict[str, Column]:
     is_source = F.col("is_source")
     out, busy = F.col("out_per_s"), F.col("busy_share")
     processed = F.when(is_source, out).otherwise(F.col("in_per_s"))  # nothing enters a source

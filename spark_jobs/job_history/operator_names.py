@@ -25,14 +25,14 @@ def operators_of(vertices: Column) -> Column:
     names = vertices.getField("name")
     are_own = F.size(F.array_distinct(F.array_remove(F.array_compact(names), ""))) == F.size(names)  # nearly always
     plain = F.transform(vertices, lambda v: _operator(v["id"], v["parallelism"], v["name"]))
-    return F.sort_array(F.when(are_own, plain).otherwise(_told_apart(vertices)))
+    return F.sort_array(F.when(are_own, plain).otherwise(_tell_apart(vertices)))
 
 
 def _operator(vertex_id: Column, parallelism: Column, name: Column) -> Column:
     return F.struct(vertex_id.alias("vertex_id"), parallelism.alias("parallelism"), name.alias("operator"))
 
 
-def _told_apart(vertices: Column) -> Column:
+def _tell_apart(vertices: Column) -> Column:
     named = F.transform(
         vertices,
         lambda v: F.struct(

@@ -18,7 +18,7 @@ Columns = Mapping[str, npt.NDArray[Any]]
 Rows = Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]
 
 
-def mapped(rows_of: Rows, schema: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def map_rows(rows_of: Rows, schema: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what ``mapInArrow`` applies: for every row some rows of a schema; a NaN becomes null.
 
     Args:

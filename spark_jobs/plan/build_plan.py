@@ -20,7 +20,7 @@ from include.version import code_version
 from models.bundle import FleetBundle
 from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts
 from spark_jobs.job_inputs.policy_memory import newest_memories
-from spark_jobs.job_inputs.struct_arrays import mapped
+from spark_jobs.job_inputs.struct_arrays import map_rows
 from spark_jobs.job_inputs.windows import any_observes, recent_windows
 from spark_jobs.lake import Lake
 from spark_jobs.plan.job_plan import PlanTask, planner
@@ -94,20 +94,20 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
     if budgets(task):  # they are read once for the prices and once for the plans
         states = states.localCheckpoint()
     found = allocations(states, task)
-    rows = decided(states, replace(task, offers={name: one.prices for name, one in found.items()}))
-    return Made(rows, planned(rows, task, versions), sorted(name for name, one in found.items() if not one.fits))
+    rows = decide_jobs(states, replace(task, offers={name: one.prices for name, one in found.items()}))
+    return Made(rows, make_plan_rows(rows, task, versions), sorted(name for name, one in found.items() if not one.fits))
 
 
-def decided(states: DataFrame, task: PlanTask) -> DataFrame:
+def decide_jobs(states: DataFrame, task: PlanTask) -> DataFrame:
     """Decide on every job that has a state; a forecast without one is of a job that no longer runs.
 
     Returns rows of ROW_SCHEMA, kept: both tables are written from them.
     """
     spread = states.repartition(task.settings.spark.shuffle_partitions, *JOB)
-    return spread.mapInArrow(mapped(planner(task), ROW_SCHEMA), ROW_SCHEMA).localCheckpoint()
+    return spread.mapInArrow(map_rows(planner(task), ROW_SCHEMA), ROW_SCHEMA).localCheckpoint()
 
 
-def planned(rows: DataFrame, task: PlanTask, versions: Versions) -> DataFrame:
+def make_plan_rows(rows: DataFrame, task: PlanTask, versions: Versions) -> DataFrame:
     """Return the rows of gold.plans."""
     version = task.bundle.value.model_version if task.bundle else None
     made: dict[str, Column] = {

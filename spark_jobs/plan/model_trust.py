@@ -58,7 +58,7 @@ def judge_trust(
     wide = options.unproven_interval_factor
     if not ordered:
         return ModelTrust(wide, f"no training of model {model_version} is recorded; its intervals are widened")
-    proofs = [row for row in ordered if _compared(row) and _is_for(row, model_version)]
+    proofs = [row for row in ordered if _has_compared(row) and _is_for(row, model_version)]
     if not proofs:
         why = "nothing could be compared with the champion since its training"
         return ModelTrust(wide, f"{why}; its intervals are widened")
@@ -74,7 +74,7 @@ def judge_trust(
     )
 
 
-def _compared(row: Mapping[str, Any]) -> bool:
+def _has_compared(row: Mapping[str, Any]) -> bool:
     """Whether the gate compared something; a row of an earlier release does not say, and its gate did."""
     return row["compared"] is None or bool(row["compared"] > 0)
 

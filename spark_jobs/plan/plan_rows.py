@@ -63,7 +63,7 @@ def _decision_row(shared: Row, as_of: datetime, operators: tuple[str, ...], deci
     target = _parallelism(operators, step.parallelism_to)
     return (
         shared
-        | _expected(step.expected)
+        | _list_expected(step.expected)
         | {
             "step_id": step_id(shared, as_of, step.effective_at_s, target),
             "status": "hold" if step.is_hold else "planned",
@@ -85,7 +85,7 @@ def _parallelism(operators: tuple[str, ...], values: Ints) -> str:
     return json.dumps(dict(zip(operators, map(int, values), strict=True)), sort_keys=True)
 
 
-def _expected(expected: Expectation) -> Row:
+def _list_expected(expected: Expectation) -> Row:
     return {
         "expected_load_q50_per_s": expected.load_q50_per_s,
         "expected_load_q90_per_s": expected.load_q90_per_s,

@@ -37,7 +37,7 @@ class Comparison:
     code_version: str
 
 
-def recorded(lake: Lake, as_of: datetime) -> DataFrame:
+def read_recorded(lake: Lake, as_of: datetime) -> DataFrame:
     """Return the rows of one plan."""
     return lake.read(PLANS).where(as_of_slice(as_of))
 
@@ -48,7 +48,7 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
     Raises:
         NotRecordedError: there is no such plan, or one of an earlier release.
     """
-    plan = recorded(lake, as_of)
+    plan = read_recorded(lake, as_of)
     first = plan.first()
     if first is None:
         raise NotRecordedError(f"gold.plans holds no plan as of {as_of:%Y-%m-%dT%H:%M:%SZ}; see its as_of column")

@@ -21,7 +21,7 @@ from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import Allocation, SlotDemand, SlotPrices, allocate, job_hash
 from spark_jobs.job_inputs.job_state import JobState
 from spark_jobs.job_inputs.newest_rows import JOB
-from spark_jobs.job_inputs.struct_arrays import mapped, rows_in
+from spark_jobs.job_inputs.struct_arrays import map_rows, rows_in
 from spark_jobs.plan.job_plan import PlanTask, situation_of
 
 SCHEMA = """cluster STRING, job STRING, number DOUBLE, slot_price DOUBLE, bins INT, slots BINARY, minutes BINARY,
@@ -89,7 +89,7 @@ def build_problems(states: DataFrame, task: PlanTask) -> DataFrame:
     """
     budgeted = F.col("cluster").isin(list(budgets(task)))
     spread = states.where(budgeted).repartition(task.settings.spark.shuffle_partitions, *JOB)
-    return spread.mapInArrow(mapped(lambda known: [_row(task, JobState.of(known))], SCHEMA), SCHEMA).localCheckpoint()
+    return spread.mapInArrow(map_rows(lambda known: [_row(task, JobState.of(known))], SCHEMA), SCHEMA).localCheckpoint()
 
 
 def budgets(task: PlanTask) -> dict[str, int]:
@@ -113,13 +113,13 @@ def _allocate(rows: DataFrame, total: int) -> Allocation:
 
     def ask(offer: SlotPrices) -> SlotDemand:
         answers = spread.mapInArrow(_answerer(offer), ANSWER).collect()  # one row per partition
-        slots = np.sum([_padded(answer["slots"], size["bins"]) for answer in answers], axis=0)
+        slots = np.sum([_pad(answer["slots"], size["bins"]) for answer in answers], axis=0)
         return SlotDemand(slots, sum(answer["cost"] for answer in answers))
 
     return allocate(ask, np.full(size["bins"], float(total)), float(size["unit"]))
 
 
-def _padded(values: list[float], bins: int) -> Floats:
+def _pad(values: list[float], bins: int) -> Floats:
     return np.pad(np.array(values, float), (0, bins - len(values)))
 
 
@@ -138,13 +138,13 @@ def _row(task: PlanTask, state: JobState) -> dict[str, object]:
         situation = situation_of(task, state)
         path = entry_of(task.settings.planner.policy_of(state.cluster, state.job)).slot_problem
         if path is None or situation.forecast.fallback is not None:
-            return _fixed(task, state)
-        return _priced(state, import_object(path)(situation).costs, job_hash(situation.seed))
+            return _fix_job(task, state)
+        return _price_job(state, import_object(path)(situation).costs, job_hash(situation.seed))
     except Exception:  # the plan itself names what is wrong with the job
-        return _fixed(task, state)
+        return _fix_job(task, state)
 
 
-def _priced(state: JobState, costs: CostTables, number: float) -> dict[str, object]:
+def _price_job(state: JobState, costs: CostTables, number: float) -> dict[str, object]:
     kept = drop_dominated(
         costs.cost_per_bin(), costs.switch, costs.slots
     )  # each round of prices reads and solves them all
@@ -161,7 +161,7 @@ def _priced(state: JobState, costs: CostTables, number: float) -> dict[str, obje
     }
 
 
-def _fixed(task: PlanTask, state: JobState) -> dict[str, object]:
+def _fix_job(task: PlanTask, state: JobState) -> dict[str, object]:
     options = task.settings.planner
     bins = options.horizon_h * 3600 // options.bin_s
     slots = np.array([max(state.parallelism.values(), default=0)], np.int64)

@@ -132,7 +132,7 @@ class FlinkDeployments:
 
     def _measure(self, window_s: int) -> dict[int, Measurement]:
         """Return throughput and latency of the running deployments over a window; one that ended is left out."""
-        before = {scale_out: self._emitted(job_id) for scale_out, job_id in self._running.items()}
+        before = {scale_out: self._read_emitted(job_id) for scale_out, job_id in self._running.items()}
         seen: dict[int, list[tuple[float, Latency]]] = {scale_out: [] for scale_out in self._running}
         until = self._clock() + window_s
         while (left_s := until - self._clock()) > 0:
@@ -141,7 +141,7 @@ class FlinkDeployments:
                 seen[scale_out].append(self._latency(job_id))
         found = {}
         for scale_out, job_id in self._running.items():
-            after, first = self._emitted(job_id), before[scale_out]
+            after, first = self._read_emitted(job_id), before[scale_out]
             if after is None or first is None:
                 log.warning("%s runs no longer", self._name_of(scale_out))
                 continue
@@ -154,7 +154,7 @@ class FlinkDeployments:
             )
         return found
 
-    def _emitted(self, job_id: str) -> tuple[float, float] | None:
+    def _read_emitted(self, job_id: str) -> tuple[float, float] | None:
         """Return what the sources have emitted so far and when; None when the job does not run."""
         job = self._client.job(job_id)
         if job.get("state") != "RUNNING":

@@ -68,7 +68,7 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
 
 def select_metrics_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.metrics among marked rows."""
-    kept = rows.where(_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
+    kept = rows.where(_is_kept() & (F.col("kind") == Kind.VERTEX_METRICS))
     return kept.select(
         F.col("cluster_dir").alias("cluster"),
         "job_id",
@@ -82,7 +82,7 @@ def select_metrics_rows(rows: DataFrame) -> DataFrame:
 
 def select_event_rows(rows: DataFrame) -> DataFrame:
     """Return the rows of bronze.job_events among marked rows, and in ``event`` what is read of their bodies already."""
-    kept = rows.where(_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
+    kept = rows.where(_is_kept() & (F.col("kind") != Kind.VERTEX_METRICS))
     return kept.select(
         F.col("cluster_dir").alias("cluster"),
         "kind",
@@ -95,7 +95,7 @@ def select_event_rows(rows: DataFrame) -> DataFrame:
     ).select(*BRONZE_JOB_EVENTS.columns, "event")
 
 
-def _kept() -> Column:
+def _is_kept() -> Column:
     return F.col("fault").isNull() & ~F.col("duplicate")
 
 

@@ -57,24 +57,24 @@ def _outcome() -> Column:
     was_sent = ~F.coalesce(answer.startswith("withdrawn") | answer.startswith("refused"), F.lit(False))
     is_refusal = verb.isin("refuse", "wait")
 
-    def told(status: str, weight: int, why: Column | None = None) -> Column:
+    def describe_status(status: str, weight: int, why: Column | None = None) -> Column:
         named = F.lit(None).cast("string") if why is None else why
         return F.struct(F.lit(status).alias("status"), named.alias("reason"), F.lit(weight).alias("weight"))
 
     return (
-        F.when((verb == "confirm") & step_id.endswith("-rollback"), told("rolled_back", 3))
-        .when((verb == "confirm") & step_id.endswith("-withdrawn"), told("failed", 3, F.lit("not_filled")))
-        .when(verb == "confirm", told("confirmed", 3))
-        .when((verb == "roll_back") & (reason == "not_filled"), told("failed", 3, reason))
-        .when((verb == "roll_back") & ~was_sent, told("confirmed", 3))
-        .when(verb == "roll_back", told("rolling_back", 3))
-        .when((verb == "rescale") & F.col("is_dry_run"), told("dry_run", 1))
-        .when(answer.startswith("withdrawn"), told("refused", 2, F.lit("withdrawn_before_sending")))
-        .when(answer.startswith("refused"), told("refused", 2, F.lit("refused_by_flink")))
-        .when(verb == "rescale", told("sent", 2))
-        .when(is_refusal & had_request & (reason != "in_flight"), told("failed", 2, reason))
-        .when(verb == "refuse", told("refused", 0, reason))
-        .otherwise(told("waiting", 0, reason))
+        F.when((verb == "confirm") & step_id.endswith("-rollback"), describe_status("rolled_back", 3))
+        .when((verb == "confirm") & step_id.endswith("-withdrawn"), describe_status("failed", 3, F.lit("not_filled")))
+        .when(verb == "confirm", describe_status("confirmed", 3))
+        .when((verb == "roll_back") & (reason == "not_filled"), describe_status("failed", 3, reason))
+        .when((verb == "roll_back") & ~was_sent, describe_status("confirmed", 3))
+        .when(verb == "roll_back", describe_status("rolling_back", 3))
+        .when((verb == "rescale") & F.col("is_dry_run"), describe_status("dry_run", 1))
+        .when(answer.startswith("withdrawn"), describe_status("refused", 2, F.lit("withdrawn_before_sending")))
+        .when(answer.startswith("refused"), describe_status("refused", 2, F.lit("refused_by_flink")))
+        .when(verb == "rescale", describe_status("sent", 2))
+        .when(is_refusal & had_request & (reason != "in_flight"), describe_status("failed", 2, reason))
+        .when(verb == "refuse", describe_status("refused", 0, reason))
+        .otherwise(describe_status("waiting", 0, reason))
     )
 
 

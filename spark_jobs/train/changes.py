@@ -51,7 +51,7 @@ def _curves(bundle: FleetBundle) -> int:
     return int((bundle.arrays["grid_count"] > 0).sum())
 
 
-def _observed(bundle: FleetBundle) -> dict[tuple[str, str, str, int], float]:
+def _list_observed(bundle: FleetBundle) -> dict[tuple[str, str, str, int], float]:
     """Return the expected capacity of each operator at each parallelism at which it was observed."""
     arrays, names = bundle.arrays, bundle.operators()
     owner = np.repeat(np.arange(len(names)), arrays["observed_count"])
@@ -62,7 +62,7 @@ def _observed(bundle: FleetBundle) -> dict[tuple[str, str, str, int], float]:
 
 
 def _capacities(new: FleetBundle, champion: FleetBundle) -> str:
-    ours, theirs = _observed(new), _observed(champion)
+    ours, theirs = _list_observed(new), _list_observed(champion)
     common = sorted(ours.keys() & theirs.keys())
     if not common:
         return "Capacities: no operator was observed at the same parallelism by both."

@@ -73,13 +73,13 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
         data.content_hash(inputs.graphs),
     ]
     version = model_version(settings, hashes)
-    if (done := store.finished(version)) is not None:
+    if (done := store.find_finished(version)) is not None:
         return done
     forecasts = forecast_record(lake, inputs.as_of)
     champion = champion_of(store, lake)
     trained = train_fleet(inputs, settings, version, content, champion=champion, forecasts=forecasts)
     log_training(store, inputs, settings, trained, forecasts)
-    done = store.finished(version)
+    done = store.find_finished(version)
     if done is None:
         raise RuntimeError(f"MLflow does not show the run of model {version} as finished; run the stage again")
     return done
@@ -98,10 +98,10 @@ def champion_of(store: ModelStore, lake: Lake) -> Champion | None:
 
 def promote(store: ModelStore, made: Registered, result: Mapping[str, object], promotion: str) -> None:
     """Move the aliases, unless a later training has already moved them on."""
-    challenger = store.aliased(CHALLENGER)
+    challenger = store.find_aliased(CHALLENGER)
     if challenger is None or challenger.number < made.number:
         store.point(CHALLENGER, made)
-    champion = store.aliased(CHAMPION)
+    champion = store.find_aliased(CHAMPION)
     unmoved = (champion.model_version if champion else None) == result["champion_before"]
     if promotion == "gate" and result["gate"] in {Verdict.FIRST, Verdict.PASSED} and unmoved:
         store.point(CHAMPION, made)
@@ -148,5 +148,5 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     promote(store, registered, result, settings.training.promotion)
     bundle = store.read(registered)
     write_rows(spark, lake, request, result, bundle)
-    champion = store.aliased(CHAMPION)
+    champion = store.find_aliased(CHAMPION)
     return {"models": result["curves"], "champion": champion.model_version if champion else None, **result}

@@ -20,12 +20,13 @@ def local_cluster(tmp_path_factory) -> Iterator[LocalCluster]:
 @pytest.fixture(scope="module")
 def flink_cluster(local_cluster) -> Iterator[LiveFlink]:
     """The cluster with the job of its tests."""
-    with job_on(local_cluster, LoadOptions(low_per_s=400, high_per_s=1200, compression=960)) as flink:
+    options = LoadOptions(low_per_s=400, high_per_s=1200, compression=960, cost_us=10, wait_us=390)
+    with job_on(local_cluster, options) as flink:
         yield flink
 
 
 # One subtask of `enrich` takes some 2,000 records/s at most: the plan has to give it more than one.
-OVERLOAD = LoadOptions(job_name="overloaded", low_per_s=2200.0, high_per_s=2200.0, cost_us=100, wait_us=400)
+OVERLOAD = LoadOptions(job_name="overloaded", low_per_s=2200.0, high_per_s=2200.0, cost_us=10, wait_us=490)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_a_killed_first_start_leaves_a_store_that_works(uri, tmp_path):
     process.wait()
     assert not (folder / "mlflow.db").exists()
     store = ModelStore(Mlflow(tracking_uri=uri, artifact_root=str(tmp_path / "artifacts")))
-    assert store.finished("none") is None
+    assert store.find_finished("none") is None
     assert [path.name for path in folder.iterdir()] == ["mlflow.db"]
 
 

@@ -28,7 +28,7 @@ def bundle() -> FleetBundle:
 
 
 def test_an_experiment_holds_training_runs(store):
-    assert store.finished("none") is None
+    assert store.find_finished("none") is None
     experiment = store.client.get_experiment_by_name(store.settings.experiment)
     assert KIND in experiment.tags.items()
 
@@ -36,17 +36,17 @@ def test_an_experiment_holds_training_runs(store):
 def test_an_experiment_of_before_becomes_one_and_a_person_may_change_it(store):
     older = ModelStore(store.settings.model_copy(update={"experiment": "older"}))
     number = older.client.create_experiment("older")
-    assert older.finished("none") is None
+    assert older.find_finished("none") is None
     assert KIND in older.client.get_experiment(number).tags.items()
     older.client.set_experiment_tag(number, KIND[0], "finetuning")
-    assert older.finished("none") is None
+    assert older.find_finished("none") is None
     assert older.client.get_experiment(number).tags[KIND[0]] == "finetuning"
 
 
 def test_run_version_and_model_have_descriptions(store):
     with store.run("v1", {NOTE_TAG: NOTE}):
         store.log_bundle(bundle())
-    run = store.finished("v1")
+    run = store.find_finished("v1")
     assert run.data.tags["mlflow.note.content"] == NOTE
     number = store.register(run).number
     name = store.settings.registered_model

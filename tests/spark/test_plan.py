@@ -70,7 +70,7 @@ def champion(settings: Settings, bundle: FleetBundle) -> None:
     store = ModelStore(settings.mlflow)
     with store.run(bundle.model_version, {}):
         store.log_bundle(bundle)
-    run = store.finished(bundle.model_version)
+    run = store.find_finished(bundle.model_version)
     assert run is not None
     store.point(CHAMPION, store.register(run))
 

@@ -63,7 +63,7 @@ def written_models(world: World) -> dict[str, Any]:
     experiments = [one.experiment_id for one in store.client.search_experiments()]
     runs = store.client.search_runs(experiments, "attributes.status = 'FINISHED'")
     return {
-        "aliases": {alias: store.aliased(alias) for alias in (CHAMPION, CHALLENGER)},
+        "aliases": {alias: store.find_aliased(alias) for alias in (CHAMPION, CHALLENGER)},
         "registered": sorted(version.tags[VERSION_TAG] for version in registered),
         "finished": sorted(str(run.info.run_name) for run in runs),
     }

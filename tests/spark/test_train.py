@@ -169,9 +169,9 @@ def trainings(shared_settings: Settings, shared_lake: Lake) -> Trainings:
 
 
 @pytest.fixture
-def finished(trainings: Trainings) -> Run:
+def find_finished(trainings: Trainings) -> Run:
     """The MLflow run of the first training."""
-    run = trainings.store.finished(trainings.first.champion.model_version)
+    run = trainings.store.find_finished(trainings.first.champion.model_version)
     assert run is not None
     return run
 

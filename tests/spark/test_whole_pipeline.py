@@ -114,7 +114,7 @@ def test_strange_names_stop_no_stage_and_old_days_are_not_opened(
     refused = {row["job"]: row["reason"] for row in plans(settings) if row["status"] == "refused"}
     assert refused == {}
     store = ModelStore(settings.mlflow)
-    run = store.finished(load_bundle(settings).model_version)
+    run = store.find_finished(load_bundle(settings).model_version)
     assert run is not None
     page = (Path(settings.paths.out) / "report.html").read_text()
     assert page.count("<section id=") == len(STRANGE_NAMES) + 1

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.announced.__main__ import row_of, table_of
 from benchmarks.announced.learning import models_of
-from benchmarks.announced.run import Announced, announcements, forecast_of, least_cores, planned, sustained
+from benchmarks.announced.run import Announced, announcements, can_sustain, forecast_of, least_cores, run_planner
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import RATES, workload
 from models.policies.conttune.capacity_history import add_observation
@@ -13,7 +13,7 @@ from models.scheduling.demand import LEVELS, MEDIAN
 
 
 def test_the_planner_needs_about_one_reconfiguration_per_announced_change() -> None:
-    course = planned(query("Q3"), Announced(), seeds=1, permutations=1)
+    course = run_planner(query("Q3"), Announced(), seeds=1, permutations=1)
     assert course.reconfigurations.shape == (1, 1, RATES)
     assert course.reconfigurations.mean() <= 1.1
     assert course.reconfigurations[..., RATES // 2 :].max() <= 1  # all rates were seen once
@@ -41,8 +41,8 @@ def test_announcements_are_true_within_their_error_and_the_forecast_says_so() ->
 def test_sustained_is_judged_by_the_true_ability() -> None:
     job = query("Q1")
     least = least_cores(job, 1).astype(np.int64)
-    assert sustained(job, least, workload(1)).all()
-    assert not sustained(job, least - 1, workload(1))[least > 1].any()
+    assert can_sustain(job, least, workload(1)).all()
+    assert not can_sustain(job, least - 1, workload(1))[least > 1].any()
 
 
 def test_nothing_is_known_before_anything_was_observed() -> None:

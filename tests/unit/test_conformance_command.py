@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.conformance import KINDS, _checked, main, run
+from benchmarks.conformance import KINDS, _check_case, main, run
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases"
 FILES = {
@@ -174,7 +174,7 @@ def test_no_value_in_a_case_makes_the_command_crash(data: st.DataObject) -> None
             break
         place = inside
     place[key] = data.draw(ANYTHING)
-    outcome = _checked(KINDS[kind], case)
+    outcome = _check_case(KINDS[kind], case)
     assert outcome.agrees or outcome.differing
 
 

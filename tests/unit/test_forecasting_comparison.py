@@ -16,7 +16,7 @@ from benchmarks.forecasting_references import (
     forecast_mstl_autoets,
     lag_features,
 )
-from benchmarks.forecasting_traces import last_third, pinball, read_trace, seen_after
+from benchmarks.forecasting_traces import last_third, pinball, read_trace, select_after
 from cli.arguments import UsageError
 from models.forecasting import QUANTILES, Calendar
 
@@ -35,7 +35,7 @@ def test_lightgbm_is_calibrated_on_a_stationary_load_and_beats_the_day_before() 
     origins = last_third(rates, CALENDAR, 6)[:-4]
     made = forecast_lightgbm(rates, CALENDAR, origins, DAY)
     assert made.shape == (len(origins), len(QUANTILES), DAY)
-    seen = seen_after(rates, origins, DAY)
+    seen = select_after(rates, origins, DAY)
     assert 0.8 < (seen <= made[:, QUANTILES.index(0.9)]).mean() < 0.96
     repeated = comparison.repeat_day_before(rates, origins, CALENDAR)
     assert pinball(seen, made[:, QUANTILES.index(0.5)], 0.5) < 0.9 * pinball(seen, repeated, 0.5)

@@ -14,7 +14,7 @@ from include.settings import PROJECT, Paths, Settings, Spark
 from include.spark.code_zip import KEPT_ARCHIVES, PACKAGES, PackagingError, build_package
 from include.spark.conf import JAVA_OPTIONS, make_archive, spark_conf, use_archive
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, DELTA_JARS, spark_jars
-from include.spark.submission import anchor, anchored, prepare_submission, stage_environment
+from include.spark.submission import anchor, anchor_paths, prepare_submission, stage_environment
 from include.stages import Stage
 from include.version import code_version
 
@@ -113,7 +113,9 @@ def test_a_stage_sees_the_same_places_from_any_directory():
     settings = Settings(paths=Paths(lake="s3a://bucket/lake", raw="raw"))
     variables = stage_environment(settings, {"PYSPARK_PYTHON": "/opt/python"}, Path("/srv/tidewise"))
     assert (
-        variables["TIDEWISE__PATHS__RAW"] == "/srv/tidewise/raw" == anchored(settings, Path("/srv/tidewise")).paths.raw
+        variables["TIDEWISE__PATHS__RAW"]
+        == "/srv/tidewise/raw"
+        == anchor_paths(settings, Path("/srv/tidewise")).paths.raw
     )
     assert "TIDEWISE__PATHS__LAKE" not in variables
     assert variables["PYSPARK_PYTHON"] == "/opt/python"

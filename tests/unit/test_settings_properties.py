@@ -16,7 +16,7 @@ from controller.recent_files import polls_kept
 from include.policy_catalogue import BUILT_IN
 from include.settings import Cluster, Planner, Settings, SettingsError, check_settings
 from include.settings.refusals import model_in
-from include.spark.submission import anchored
+from include.spark.submission import anchor_paths
 from include.stages import Stage, StageRequest
 from models.evaluation.candidate_policies import check_names
 from models.policies.phoebe.profiling import profiling_options
@@ -152,7 +152,7 @@ def test_what_loads_is_dumped_reloaded_and_starts_every_stage(values: dict[str, 
     assert made is not None
     assert check_settings(json.loads(made.model_dump_json())) == made
     assert pickle.loads(pickle.dumps(made)) == made
-    assert anchored(made)
+    assert anchor_paths(made)
     starts_every_stage(made)
 
 

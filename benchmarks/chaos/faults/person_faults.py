@@ -48,7 +48,7 @@ def _forbid(scene: Scene, meanwhile: AbstractContextManager[None], job: str | No
 
 
 @contextmanager
-def _held(scene: Scene) -> Iterator[None]:
+def _hold_job(scene: Scene) -> Iterator[None]:
     scope, holds = f"{CLUSTER}/{scene.job}", HoldStore(str(scene.world.lake))
     holds.write(Hold(scope, "the fault harness", by="a person", since_s=time.time()))
     try:
@@ -59,7 +59,7 @@ def _held(scene: Scene) -> Iterator[None]:
 
 def hold(scene: Scene) -> AbstractContextManager[None]:
     """Hold the job as `make hold` does, and release it."""
-    return _forbid(scene, _held(scene), scene.job)
+    return _forbid(scene, _hold_job(scene), scene.job)
 
 
 def hold_in_settings(scene: Scene) -> AbstractContextManager[None]:

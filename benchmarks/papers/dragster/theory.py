@@ -70,7 +70,9 @@ def _of_theorem(table: str, row: str, options: Options, curves: dict[str, Floats
     regret, fit = dynamic_regret(np.ones_like(throughput), throughput), dynamic_fit(excess)
     # capacity left over in one slot does not serve what another could not: the stricter reading
     only = dynamic_fit(np.maximum(excess, 0.0))
-    most = np.array([one.per_subtask_per_s * MAX_TASKS / (1 + one.contention * (MAX_TASKS - 1)) for one in _tuned(app)])
+    most = np.array(
+        [one.per_subtask_per_s * MAX_TASKS / (1 + one.contention * (MAX_TASKS - 1)) for one in _list_tuned(app)]
+    )
     constants = theorem_constants(app, HIGH_PER_S, most, options)
     bounds = {"Reg_T": regret_bound(constants, fit), "Fit_T": np.broadcast_to(fit_bound(constants, _SLOTS), fit.shape)}
     measured = {"Reg_T / (T f*)": regret, "Fit_T / T": fit, "Fit_T / T, excess only": only}
@@ -88,7 +90,7 @@ def _of_theorem(table: str, row: str, options: Options, curves: dict[str, Floats
     return cells
 
 
-def _tuned(app: Application) -> list[OperatorSpec]:
+def _list_tuned(app: Application) -> list[OperatorSpec]:
     return [one for one in app.spec.operators if one.name in app.net.tuned]
 
 

@@ -133,10 +133,10 @@ def _run_starts(estimates_ms: Floats, restarts: Floats, known: Sequence[KnownRun
     for start, steps in runs:
         found[steps] = next((run.running_ms for run in known if run.began_at(start)), round(start))
     earlier = [run.running_ms for run in known if run.running_ms <= first_ms]
-    return _filled_forward(found, float(max(earlier, default=np.nan)))
+    return _fill_forward(found, float(max(earlier, default=np.nan)))
 
 
-def _filled_forward(values: Floats, first: float) -> Floats:
+def _fill_forward(values: Floats, first: float) -> Floats:
     """Fill gaps by the value before; those at the start by ``first``."""
     places = np.where(np.isfinite(values), np.arange(len(values)), -1)
     last: npt.NDArray[np.int64] = np.maximum.accumulate(places)

@@ -23,7 +23,7 @@ def _path(job_id: str, number: int) -> str:
     return f"s3://checkpoints/{job_id}/chk-{number}"
 
 
-def _completed(job_id: str, one: Checkpoint, subtasks: int) -> dict[str, object]:
+def _build_completed(job_id: str, one: Checkpoint, subtasks: int) -> dict[str, object]:
     return {
         "className": "completed",
         "id": one.number,
@@ -66,7 +66,7 @@ def build_checkpoints_reply(
             "is_savepoint": False,
             "external_path": _path(job_id, restored[0]),
         }
-    history = [_completed(job_id, one, subtasks) for one in kept]
+    history = [_build_completed(job_id, one, subtasks) for one in kept]
     durations = [one.duration_ms for one in kept]
     took = {"min": min(durations), "max": max(durations), "avg": sum(durations) // len(durations)}
     return {
