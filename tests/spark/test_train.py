@@ -169,7 +169,7 @@ def trainings(shared_settings: Settings, shared_lake: Lake) -> Trainings:
 
 
 @pytest.fixture
-def find_finished(trainings: Trainings) -> Run:
+def finished(trainings: Trainings) -> Run:
     """The MLflow run of the first training."""
     run = trainings.store.find_finished(trainings.first.champion.model_version)
     assert run is not None
