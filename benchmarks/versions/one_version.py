@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.chaos.controllers import Controllers
 from benchmarks.chaos.log_rows import LogRow, LogRows
 from benchmarks.versions.results import Results
-from benchmarks.versions.run_settings import SLOTS, VersionSettings
+from benchmarks.versions.run_settings import SETTLE_S, SLOTS, WINDOW_S, VersionSettings
 from benchmarks.waiting import NotReachedError, wait_until
 from cli.doctor.cluster import check_cluster
 from cli.doctor.findings import Level
@@ -27,7 +27,7 @@ from include.settings import Cluster, Settings
 # One subtask of `enrich` waits 1 ms per record: it cannot process 1,400 records a second, however fast the machine is.
 LOAD = LoadOptions(job_name="orders", low_per_s=1400.0, high_per_s=1400.0, cost_us=5, wait_us=1000, max_parallelism=64)
 _STARTS_S, _DECIDES_S = 180.0, 300.0
-_POLLS_TO_COME = 30.0
+_RUNS_ON_S = SETTLE_S + 4 * WINDOW_S  # after the last stop: the plan needs windows that no stop disturbs
 
 
 def cluster_name(version: str) -> str:
@@ -118,7 +118,8 @@ def _lose_task_manager(version: str, cluster: LocalCluster, job_id: str, results
     back_s = time.monotonic() - killed_s
     after = client.wait_for_parallelism(job_id, {}, timeout_s=_STARTS_S).parallelism
     failures = _count_failures(client, job_id)
-    time.sleep(_POLLS_TO_COME / 2)  # a few polls of what came after, for the plan
+    undisturbed = f"{version}: the job runs {_RUNS_ON_S} s without a further rescale"
+    wait_until(lambda: _run_time_s(client, job_id) >= _RUNS_ON_S, _STARTS_S, undisturbed)
     text = f"noticed after {noticed_s:.0f} s, RUNNING again {back_s:.0f} s after the kill, `enrich` at {after[ENRICH]}"
     results.note(version, "lost TaskManager", text, is_right=failures > 0 and set(after) == set(before))
 
@@ -128,6 +129,15 @@ def _running(client: FlinkClient, job_id: str) -> dict[str, int]:
         return client.running_parallelism(job_id)
     except FlinkError:
         return {}
+
+
+def _run_time_s(client: FlinkClient, job_id: str) -> float:
+    """Return for how long the job has run since its last stop; 0 while it does not run."""
+    try:
+        job = client.job(job_id)
+    except FlinkError:
+        return 0.0
+    return (job["now"] - job["timestamps"]["RUNNING"]) / 1000.0 if job["state"] == "RUNNING" else 0.0
 
 
 def _count_failures(client: FlinkClient, job_id: str) -> int:

@@ -10,14 +10,14 @@ from include.settings import SETTINGS_FILE_VARIABLE
 
 SLOTS, MOST_SLOTS = 4, 3
 """Slots of a cluster, and how many the controller may use at first."""
-WINDOW_S = 5
+WINDOW_S, SETTLE_S = 5, 10
 
-_FLEET = """
+_FLEET = f"""
 [limits]
 cooldown_s = 3
 
 [ingest]
-settle_s = 10
+settle_s = {SETTLE_S}
 
 [apply]
 tick_s = 2
