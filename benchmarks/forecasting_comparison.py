@@ -27,6 +27,7 @@ from benchmarks.forecasting_references import REFERENCES, MissingLibraryError
 from benchmarks.forecasting_traces import OURS, last_third, pinball, read_trace, score, select_after
 from benchmarks.replay.split import SPLIT, TRACES, UNSEEN
 from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
+from cli.marked_page import put_between_marks
 from include.atomic_write import write_json, write_text
 from include.utc import HOUR_S
 from models.arrays import Floats, Ints
@@ -186,19 +187,6 @@ def format_tables(kept: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def put_between_marks(page: str, part: str) -> str:
-    """Return a page with other text between BEGIN and END.
-
-    Raises:
-        UsageError: the page has no such marks.
-    """
-    before, begins, rest = page.partition(BEGIN)
-    _, ends, after = rest.partition(END)
-    if not (begins and ends):
-        raise UsageError(f"the page has no {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{part.strip()}\n{END}{after}"
-
-
 def read_kept(path: Path, settings: dict[str, int]) -> dict[str, Any]:
     """Return the rows of earlier runs.
 
@@ -239,7 +227,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         tables = format_tables(kept)
         write_text(chosen.table, tables)
         if chosen.page:
-            write_text(chosen.page, put_between_marks(chosen.page.read_text(encoding="utf-8"), tables))
+            page = chosen.page.read_text(encoding="utf-8")
+            write_text(chosen.page, put_between_marks(page, (BEGIN, END), tables.strip()))
     except (UsageError, MissingLibraryError) as error:
         parser.error(str(error))
     print(tables)

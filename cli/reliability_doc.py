@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
+from cli.marked_page import put_between_marks
 from include.atomic_write import write_text
 from include.settings import PROJECT
 
@@ -70,9 +71,7 @@ def format_table(cases: dict[str, str], tests: dict[str, list[str]]) -> str:
 
 def update_page(page: str, table: str) -> str:
     """Return the page with its tables replaced."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{table}\n{END}{tail}"
+    return put_between_marks(page, (BEGIN, END), f"\n{table}")
 
 
 def main(argv: Sequence[str]) -> int:

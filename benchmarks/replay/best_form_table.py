@@ -25,6 +25,7 @@ from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
 from benchmarks.replay.tuning import compute_later_cost
 from cli.arguments import CommandParser, number, readable_file, whole_number
+from cli.marked_page import put_between_marks
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
 from include.settings import PROJECT
@@ -93,17 +94,13 @@ def publish_jobs(
         page: to write to.
         published: folder of the CSV files.
     """
-    begin, end = marks
-    parts = [begin]
+    parts = []
     for own in split_jobs(rows):
         cells = summarise(own)
         with (published / f"{name}_{own[0]['job']}.csv").open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(cells)
         parts.append(f"{describe(own)}\n\n{format_table(cells)}\n")
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    write_text(page, before + "\n".join([*parts, end]) + after)
+    write_text(page, put_between_marks(page.read_text(encoding="utf-8"), marks, "\n".join(parts)))
 
 
 def split_jobs(rows: Sequence[Row]) -> list[list[Row]]:

@@ -18,6 +18,7 @@ from benchmarks.forecasting_references import (
 )
 from benchmarks.forecasting_traces import last_third, pinball, read_trace, select_after
 from cli.arguments import UsageError
+from cli.marked_page import put_between_marks
 from models.forecasting import QUANTILES, Calendar
 
 CALENDAR = Calendar(1_772_409_600, 1800)  # Monday 2026-03-02, UTC
@@ -143,4 +144,4 @@ def test_a_run_on_a_trace_writes_tables_between_the_marks_and_keeps_other_rows(
 
 def test_a_page_without_marks_is_refused() -> None:
     with pytest.raises(UsageError, match="begin"):
-        comparison.put_between_marks("# A page\n", "part")
+        put_between_marks("# A page\n", (comparison.BEGIN, comparison.END), "part")
