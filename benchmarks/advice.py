@@ -91,10 +91,8 @@ def measure(fleet: Fleet, found: SimulatedHistory, place: int, span: tuple[float
     days, window_s = (span[1] - span[0]) / 86_400.0, float(np.diff(samples.at_s[:2])[0])
     slots = samples.parallelism[inside, place].max(axis=1)
     sources = np.flatnonzero(fleet.is_source[place])
-    pending, arriving = (
-        samples.pending[inside][:, place, sources],
-        np.maximum(sum_emitted(samples, place, sources), 1e-9),
-    )
+    pending = samples.pending[inside][:, place, sources]
+    arriving = np.maximum(sum_emitted(samples, place, sources), 1e-9)
     late = (pending / arriving[inside] > late_after_s).any(axis=1) & ~samples.down[inside, place]
     rescales = [
         one

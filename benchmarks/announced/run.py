@@ -42,7 +42,7 @@ SETTINGS: Final = {
 }
 KEPT = 20  # K, abilities kept per parallelism: the windows of one rate
 SHOWN = 4  # windows that an evaluation is shown; those that it has learnt from already it passes over
-_LOOKS = round(DATA_S / WATCH_S)
+_EVALUATIONS = round(DATA_S / WATCH_S)
 _ROUNDING = 1e-9  # relative: a load that equals the ability is sustained
 
 
@@ -150,8 +150,8 @@ def run_planner(query: Query, how: Announced, seeds: int, permutations: int = PE
     cores = np.zeros(flat.shape, np.int64)
     for tuning in range(RATES):
         rate = flat[:, tuning, None] * unit
-        for number in range(_LOOKS):
-            ends = number == _LOOKS - 1
+        for number in range(_EVALUATIONS):
+            ends = number == _EVALUATIONS - 1
             for job, state in enumerate(states):
                 forecast = forecast_of(query, flat_told[job], tuning, how.error)
                 counts[job, tuning] += _decide(bed, job, state, forecast, how.settings, plans=ends)

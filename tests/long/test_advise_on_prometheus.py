@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -31,13 +32,11 @@ def runs() -> list[Run]:
     """Return a job whose ``enrich`` is rescaled once a day, and always has enough."""
     starts = [-2, *RESCALED_AT_H, 24 * DAYS + 2]
     parallelism = [4, *RESCALED_AT_H.values()]
-    found = []
-    for index, one in enumerate(parallelism):
-        begin, end = START_S + starts[index] * HOUR_S, START_S + starts[index + 1] * HOUR_S
-        found.append(
-            Run(JOB_ID, begin + DOWN_S, end, {SOURCE_ID: 1, WORK_ID: one}, "tm:1_a", capacity_per_s=CAPACITY_PER_S)
-        )
-    return found
+    spans_s = itertools.pairwise(START_S + hour * HOUR_S for hour in starts)
+    return [
+        Run(JOB_ID, begin_s + DOWN_S, end_s, {SOURCE_ID: 1, WORK_ID: one}, "tm:1_a", CAPACITY_PER_S)
+        for (begin_s, end_s), one in zip(spans_s, parallelism, strict=True)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,9 @@ def test_its_cost_is_predicted_within_a_tenth(advice):
 
 def test_fewer_slots_are_advised(advice):
     """No option needs more than what the load needs at its peak, and what ran had more."""
-    needed = math.ceil(max(rate_per_s(START_S + hour * HOUR_S) for hour in range(DAY_S // HOUR_S)) / 130.0)
+    needed = math.ceil(
+        max(rate_per_s(START_S + hour * HOUR_S) for hour in range(DAY_S // HOUR_S)) / CAPACITY_PER_S[WORK_ID]
+    )
     (job,) = advice[0]["jobs"]
     by_name = {one["name"]: one for one in job["options"]}
     assert by_name["planner"]["slots"] <= by_name["constant"]["slots"] <= needed < by_name["ran"]["slots"]

@@ -83,7 +83,7 @@ def _task_lines(run: Run, metric: str, every_s: int) -> Iterator[str]:
                     "accumulateBusyTimeMs": busy_ms,
                     "accumulateIdleTimeMs": ran_ms - busy_ms,
                     "accumulateBackPressuredTimeMs": 0,
-                    "busyTimeMsPerSecond": 250,
+                    "busyTimeMsPerSecond": 1000 * busy_ms // ran_ms,
                 }[metric]
                 yield f"flink_taskmanager_job_task_{metric}{{{labels}}} {value} {at_s}"
 
