@@ -41,10 +41,6 @@ class Decider:
         self._memory = self._policy.first_memory()
         untrained = assume_untrained(graph, Observations.nothing(len(graph.names)))
         self._models = assume_models(describe_job(paper.paper)) if paper.reads_models else untrained
-            assume_models(describe_job(paper.paper))
-            if paper.reads_models
-            else assume_untrained(graph, Observations.nothing(len(graph.names)))
-        )
 
     def decide(self, running: Mapping[str, int], observations: Observations, now_s: int) -> dict[str, int] | None:
         """Return the parallelism wanted; None without a window that tells the load, or for no change."""
