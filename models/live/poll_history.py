@@ -195,16 +195,15 @@ class PollHistory:
         self, record: RawRecord, job: JobRecord, found: object, measured: list[_Measured], faults: list[Fault]
     ) -> None:
         vertex_id = _hex_id(record.vertex_id, "vertex_id")
-        row, parallelism = job.rows.get(vertex_id), job.parallelism.get(vertex_id, 0)
+        row = job.rows.get(vertex_id)
         if row is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
         read = read_metrics(found)
         if read is None:  # a vertex that is being deployed: no measurement
             return
         values, unusable, subtasks = read
-        if subtasks is not None and subtasks < parallelism:
-            detail = f"vertex {record.vertex_id}: aggregates over {subtasks} of {parallelism} subtasks"
-            raise ReplyError(Rule.MISSING_SUBTASKS, detail)
+        if subtasks is not None and subtasks < self._arrays.find_parallelism(row, record.observed_at_ms):
+            raise ReplyError(Rule.MISSING_SUBTASKS, f"vertex {vertex_id}: aggregates over {subtasks} subtasks alone")
         faults += [self._vertex_fault(record, one.rule, one.detail) for one in unusable]
         measured.append((row, record, values))
 
