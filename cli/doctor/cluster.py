@@ -21,6 +21,7 @@ from cli.doctor.cluster_jobs import (
     check_metrics,
     check_names,
     check_slot_sharing,
+    check_topic_keys,
     read_jobs,
 )
 from cli.doctor.cluster_setup import (
@@ -87,6 +88,7 @@ def _check_inside(
         check_clock(part, skew_s, settings.ingest),
         check_latency(part, probe, count_requests(jobs), cluster),
         check_names(part, jobs),
+        *check_topic_keys(part, jobs, cluster),
         *[finding for job in jobs for finding in check_job(part, job, cluster)],
     ]
 

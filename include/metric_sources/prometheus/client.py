@@ -22,7 +22,7 @@ MOST_POINTS = 11_000
 """Prometheus refuses a query that would give more points in a series."""
 _LARGEST_REPLY = 1024 * MIB
 # Thanos and VictoriaMetrics are asked for whole answers or none; other servers pass over what they do not know.
-_WHOLE_ONLY = {"partial_response": "false", "deny_partial_response": 1}
+WHOLE_ONLY = {"partial_response": "false", "deny_partial_response": 1}
 _PARTIAL_TRIES = 3
 _PARTIAL_PAUSE_S = 1.0
 _IS_NOTE = re.compile(r"PromQL info:", re.IGNORECASE)
@@ -144,7 +144,7 @@ class PrometheusClient:
             raise ValueError(f"{grid.steps} points in a series are more than the {MOST_POINTS} of one query")
         # VictoriaMetrics would otherwise move the times to those that it has in its cache.
         options = {"query": query, "start": grid.start_s, "end": grid.end_s, "step": grid.step_s, "nocache": 1}
-        path = f"{self._prefix}/api/v1/query_range?{urlencode(options | _WHOLE_ONLY)}"
+        path = f"{self._prefix}/api/v1/query_range?{urlencode(options | WHOLE_ONLY)}"
         return [_on_grid(found, grid) for found in self.ask_again(lambda: self._ask(path))]
 
     def ask_again(self, ask: Callable[[], _T]) -> _T:
