@@ -56,15 +56,9 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="CSV of times and rates (default: data/traces)",
     )
-    found.add_argument(
-        "--time-column", metavar="NAME", help="header or number of the column of times, of every --trace"
-    )
-    found.add_argument(
-        "--rate-column", metavar="NAME", help="header or number of the column of rates, of every --trace"
-    )
-    found.add_argument(
-        "--time-format", metavar="FORMAT", help="of its dates: %%d/%%m/%%Y %%H:%%M, say (default: ISO 8601)"
-    )
+    found.add_argument("--time-column", metavar="NAME", help="header or number of the column of times")
+    found.add_argument("--rate-column", metavar="NAME", help="header or number of the column of rates")
+    found.add_argument("--time-format", metavar="FORMAT", help="of dates: %%d/%%m/%%Y %%H:%%M, say (default: ISO 8601)")
     found.add_argument(
         "--policy",
         nargs="+",

@@ -18,7 +18,7 @@ READABLE_SHARE = 0.9
 _UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
 _NAMED_UNITS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3}
 _NUMBERED_DAY = re.compile(r"\s*(\d{1,2})([/.-])(\d{1,2})\2(\d{2}|\d{4})(?!\d)")
-_INDEX_NAMES = ("", "nan", "unnamed: 0")
+_INDEX_NAMES = ("", "unnamed: 0")
 
 
 class TraceError(ValueError):
@@ -66,7 +66,7 @@ def read_columns(path: Path, choice: ColumnChoice) -> Columns:
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise TraceError(f"{path}: {error}") from error
     if _parse_numbers(table.iloc[:1]).isna().to_numpy().all() and _parse_times(table.iloc[0]).isna().all():
-        header, table = table.iloc[0].astype(str).str.strip().tolist(), table.iloc[1:]
+        header, table = ["" if pd.isna(one) else str(one).strip() for one in table.iloc[0]], table.iloc[1:]
     else:
         header = [f"column {number}" for number in range(1, table.shape[1] + 1)]
     table.columns = pd.RangeIndex(table.shape[1])
