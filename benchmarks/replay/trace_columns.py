@@ -91,6 +91,11 @@ class _File:
     table: pd.DataFrame
     numbers: pd.DataFrame
 
+    @property
+    def places(self) -> range:
+        """The columns, from 0."""
+        return range(len(self.header))
+
     def show(self, places: Sequence[int]) -> str:
         """Return the names of columns; one without a name by its number."""
         return ", ".join(
@@ -111,7 +116,7 @@ class _File:
         """Return the columns without a name that number the rows, as pandas writes its index."""
         return [
             place
-            for place in self.table
+            for place in self.places
             if self.header[place].lower() in _INDEX_NAMES and _counts_rows(self.numbers[place])
         ]
 
@@ -123,11 +128,11 @@ class _File:
         """Return the only column that holds dates, else the only one of numbers that can be times."""
         dates = [
             place
-            for place in self.table
+            for place in self.places
             if not self.is_number(place)
             and _parse_times(self.table[place], choice.time_format).notna().mean() >= READABLE_SHARE / 2
         ]
-        rising = [place for place in self.table if self.is_number(place) and _only_rises(self.numbers[place])]
+        rising = [place for place in self.places if self.is_number(place) and _only_rises(self.numbers[place])]
         epochs = [place for place in rising if float(self.numbers[place].abs().max()) > _UNITS[-1][0]]
         named = [place for place in rising if _unit_in(self.header[place]) is not None]
         found = dates or epochs or named
@@ -151,7 +156,7 @@ class _File:
         passed_over = (time, *self.indices())
         found = [
             place
-            for place in self.table
+            for place in self.places
             if place not in passed_over and self.numbers[place].notna().mean() >= READABLE_SHARE / 2
         ]
         if len(found) == 1:
