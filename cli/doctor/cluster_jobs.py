@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
+from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
-from include.settings import Cluster
+from include.settings import Cluster, Settings
 
 INTERVAL_NOTED_S = 600.0
 _CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
@@ -74,6 +76,43 @@ def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
     if twice:
         return error(part, "jobs", f"two jobs run under the name {list_names(twice)}", "give each a name of its own")
     return ok(part, "jobs", f"{len(jobs)} run: {list_names(job.name for job in jobs)}")
+
+
+def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> list[Finding]:
+    """Check that the keys of Kafka's topics mean sources of jobs that run."""
+    known = group_operators(
+        (job.name, str(vertex["name"]), str(vertex["id"])) for job in jobs for vertex in job.vertices
+    )
+    keys = {key: name for name, brokers in cluster.kafka.items() for key in brokers.topics}
+    unknown = [key for key in keys if find_source(key, known) is None] if known else []
+    found = [
+        warning(
+            part,
+            f"topics of {keys[key]}",
+            f'"{key}" is no source of a job that runs: what arrives there is not counted',
+            f"{name_nearest(key, known)} under [clusters.<name>.kafka.{keys[key]}] topics, or start the job",
+        )
+        for key in unknown
+    ]
+    if keys and not unknown:
+        found.append(ok(part, "topics", f"{len(keys)} sources of Kafka are known"))
+    return found
+
+
+def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Settings) -> list[Finding]:
+    """Name keys of the settings for jobs of a cluster that do not run, with the nearest of those that do."""
+    running = {f"{name}/{job.name}": job.name for job in jobs}
+    if not running:
+        return []
+    found = []
+    for section, keys in settings.job_keys.items():
+        for key in keys:
+            if not key.startswith(f"{name}/") or key in running:
+                continue
+            near = get_close_matches(key, running, n=1, cutoff=0.5)
+            meant = f'write "{near[0]}", or ' if near else ""
+            found.append(warning(part, f'{section}."{key}"', "no such job runs here", f"{meant}start the job"))
+    return found
 
 
 def check_checkpoints(part: str, job: SeenJob) -> Finding:

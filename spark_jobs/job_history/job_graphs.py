@@ -31,6 +31,19 @@ def build_job_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     return _name_vertices(vertices).select(*JOB_GRAPHS.columns)
 
 
+def add_partitions(graphs: DataFrame, partitions: DataFrame | None) -> DataFrame:
+    """Return the graphs with the partitions that sources read.
+
+    Args:
+        graphs: rows of silver.job_graphs.
+        partitions: ``cluster, job, vertex_id, date, hour, partitions``; None where nothing tells of any.
+    """
+    if partitions is None:
+        return graphs
+    told = graphs.drop("partitions").join(partitions, ["cluster", "job", "vertex_id", "date", "hour"], "left")
+    return told.select(*JOB_GRAPHS.columns)
+
+
 def find_sources(plans: DataFrame) -> DataFrame:
     """Return ``cluster, job_id, vertex_id, is_source`` of every vertex that a plan shows."""
     nodes = (
@@ -72,6 +85,7 @@ def _name_vertices(vertices: DataFrame) -> DataFrame:
         F.transform(inputs, lambda edge: edge["ship_strategy"]).alias("ship_strategies"),
         "vertex.parallelism",
         F.col("vertex.maxParallelism").alias("max_parallelism"),
+        F.lit(None).cast("int").alias("partitions"),
         F.col("seen_at").alias("observed_at"),
         "date",
         "hour",
