@@ -35,12 +35,7 @@ def mark_text(text: object, short: Mapping[str, str] | None = None) -> Markup:
     for shown, whole in split_at_names(written, short or {}):
         if room <= 0:
             break
-        if shown == whole:
-            blanks = (" " if shown[0].isspace() else "", " " if shown[-1].isspace() else "")
-            shown = f"{blanks[0]}{shorten_text(shown, room)}{blanks[1]}" if shown.strip() else " "
-            parts.append(Markup.escape(shown))
-        else:
-            parts.append(_mark(shown, whole))
+        parts.append(Markup.escape(_fit(shown, room)) if shown == whole else _mark(shown, whole))
         room -= len(shown)
     return Markup("").join(parts).strip()
 
@@ -48,6 +43,14 @@ def mark_text(text: object, short: Mapping[str, str] | None = None) -> Markup:
 def name_jobs(names: Iterable[str]) -> dict[str, str]:
     """Return whole name -> short name of the jobs of a page."""
     return shorten_names(names, JOB_NAME_MAX)
+
+
+def _fit(part: str, room: int) -> str:
+    """Return a part of a sentence in at most ``room`` letters, with the blanks that part it from a name."""
+    if not part.strip():
+        return " "
+    before, after = " " * part[0].isspace(), " " * part[-1].isspace()
+    return f"{before}{shorten_text(part, room)}{after}"
 
 
 def _mark(shown: str, whole: str) -> Markup:

@@ -13,7 +13,8 @@ _TIME = "CASE((event_type = 0), person.dateTime, (event_type = 1), auction.dateT
 _MARK = "WatermarkAssigner(rowtime=[dateTime], watermark=[(dateTime - 4000:INTERVAL SECOND)])"
 LONG_SOURCE = (
     f"{_SCAN} -> Calc(select=[event_type, bid, {_TIME}]) -> {_MARK} -> "
-    "Calc(select=[bid.bidder AS bidder, bid.channel AS channel, bid.price AS bid_cost, dateTime, extra], where=[(event_type = 2)])"
+    "Calc(select=[bid.bidder AS bidder, bid.channel AS channel, bid.price AS bid_cost, dateTime, extra], "
+    "where=[(event_type = 2)])"
 )
 """474 letters."""
 _SESSION = (
