@@ -211,10 +211,9 @@ class RestSource:
             del self._planned[job_id]
         for job_id in [one for one in self._rescales if one not in known]:
             del self._rescales[job_id]
-        for key in [one for one in self._names if one[0] not in known]:
-            del self._names[key]
         for key in [one for one in self._partial if one[0] not in known]:
             del self._partial[key]
+            self._names.pop(key, None)
 
 
 class _Requests:

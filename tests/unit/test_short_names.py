@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from sql_names import DATAGEN, INSERT, JOIN, LONG_SESSION, LONG_SOURCE, OPERATORS, STATEMENT_SET, WINDOW
 from synthetic_report import job, report, step
 
+from cli.doctor.cluster_jobs import SeenJob, check_metrics
+from cli.log import logged_operators, plain_text, shorten_line
+from cli.run_table import changes
 from include.short_names import NAME_MAX, shorten_name, shorten_names, shorten_names_in
+from models.control.log_lines import LogLine
 from spark_jobs.report.page import render
 from spark_jobs.report.page_data import Curve
 
@@ -72,3 +77,31 @@ def test_a_refused_job_without_load_forecast_or_model_is_on_the_page_with_its_re
     page = render(report(replace(job([refused], []), job=INSERT)))
     assert "no_graph: the load of <span title=" in page
     assert "insert-into_…q8_sink" in page
+
+
+def test_make_log_and_the_table_of_make_run_have_short_names() -> None:
+    at = datetime(2026, 11, 20, 18, tzinfo=UTC)
+    desired, why = f"4 slots ({LONG_SOURCE} 2->4)", f"{LONG_SOURCE} is short"
+    line = LogLine(at, "2 slots", desired, "rescale: plan", why, "", "s", is_dry_run=False)
+    short = shorten_names(logged_operators([{"parallelism_from": None, "parallelism_to": {LONG_SOURCE: 4}}]))
+    told = plain_text([shorten_line(line, short)])
+    assert "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4" in told
+    assert "default_catalog" not in told
+    assert plain_text([shorten_line(line, {})]).count("default_catalog") == 2
+    assert changes({LONG_SOURCE: 2}, {LONG_SOURCE: 4}) == "Source: TableSourceScan(…datagen…) -> … -> Calc(…) 2->4"
+
+
+def test_the_doctor_says_by_which_counter_a_source_is_read_and_shortens_its_name() -> None:
+    needed = ["numRecordsIn", "numRecordsOut", "busyTimeMsPerSecond", "Source__datagen.numRecordsOut"]
+    details = {
+        "vertices": [{"id": "a", "name": LONG_SOURCE}],
+        "plan": {"nodes": [{"id": "a", "inputs": []}]},
+    }
+    made = SeenJob("j", "q11", details, {}, None, {LONG_SOURCE: needed})
+    all_there, backlog = check_metrics("cluster c", made)
+    assert "numRecordsIn of its task, or Source__datagen.numRecordsOut where that stands still" in all_there.text
+    assert "default_catalog" not in all_there.text + backlog.text
+    assert "what it emits" not in backlog.text
+    alone = replace(made, metrics={LONG_SOURCE: needed[:-1]})
+    told = check_metrics("cluster c", alone)[0].text
+    assert "numRecordsIn of its task alone: where that stands still, its load is not known" in told
