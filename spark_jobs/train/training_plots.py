@@ -56,8 +56,8 @@ def capacity_figure(bundle: FleetBundle) -> Figure:
     axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for axis, (cluster, job, operator) in zip(axes, chosen, strict=False):
         _draw_curve(axis, bundle.for_job(cluster, job).capacity[operator])
-        names = shorten_names(bundle.for_job(cluster, job).capacity, TITLE_MAX)
-        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{escape_dollars(names[operator])}", fontsize=7)
+        short = shorten_names(bundle.for_job(cluster, job).capacity, TITLE_MAX)
+        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{escape_dollars(short[operator])}", fontsize=7)
     for axis in axes[len(chosen) :]:
         axis.set_visible(False)
     figure.supxlabel("parallelism")
