@@ -13,6 +13,7 @@ from cli.doctor.probe import Probe
 from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
 from include.settings import Cluster, Settings
+from include.short_names import shorten_name
 
 INTERVAL_NOTED_S = 600.0
 _CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
@@ -134,24 +135,44 @@ def check_checkpoints(part: str, job: SeenJob) -> Finding:
 def check_metrics(part: str, job: SeenJob) -> list[Finding]:
     """Check that every vertex has the metrics from which rates and capacity come, and sources a backlog."""
     check, lacking, silent = f"metrics of {job.name}", [], []
+    read_by: list[str] = []
     sources = endpoints.sources_of(job.details)
     for vertex in job.vertices:
         names = set(job.metrics.get(str(vertex["name"]), ()))
         missing = [one for one in _NEEDED if one not in names]
         missing += [] if names.intersection(_CPU) else [_CPU[0]]
         if missing:
-            lacking.append(f"{vertex['name']} lacks {', '.join(missing)}")
+            lacking.append(f"{shorten_name(str(vertex['name']))} lacks {', '.join(missing)}")
         if vertex["id"] in sources and not endpoints.available(endpoints.SOURCE_METRICS, names):
-            silent.append(str(vertex["name"]))
+            silent.append(shorten_name(str(vertex["name"])))
+        if vertex["id"] in sources:
+            read_by.append(f"{shorten_name(str(vertex['name']))} by {_describe_counters(names)}")
     if lacking:
         remedy = "are all TaskManagers up, and is metrics.fetcher.update-interval above 0? Then run the doctor again"
         return [error(part, check, "; ".join(lacking[:3]), remedy)]
-    found = [ok(part, check, f"all needed of {len(job.vertices)} vertices")]
+    found = [ok(part, check, f"all needed of {len(job.vertices)} vertices{_describe_sources(read_by)}")]
     if silent:
-        text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it emits"
+        text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it takes in"
         remedy = "use a connector that reports it (Kafka: from the first record on), or name the topic's brokers"
         found.append(warning(part, f"backlog of {job.name}", text, remedy))
     return found
+
+
+def _describe_counters(names: set[str]) -> str:
+    """Return which counters tell what a source takes in: the task's counts with some connectors only."""
+    own = [
+        name
+        for leaf in ("numRecordsIn", "numRecordsOut")
+        for name in sorted(names)
+        if name.startswith("Source__") and name.endswith(f".{leaf}")
+    ]
+    if not own:
+        return "numRecordsIn of its task alone: where that stands still, its load is not known"
+    return f"numRecordsIn of its task, or {shorten_name(own[0], 80)} where that stands still"
+
+
+def _describe_sources(read_by: Sequence[str]) -> str:
+    return f"; the load of {list_names(read_by, 3)}" if read_by else ""
 
 
 def check_slot_sharing(part: str, job: SeenJob) -> Finding:

@@ -28,6 +28,7 @@ _HEX_ID = re.compile(r"[0-9a-f]{32}")
 _RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
 _MOST_RESCALES = 20  # in one poll, the newest
 _ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
+_LISTED_WHILE_STARTING = 20  # a list that lacks a metric is asked for at so many polls, then once an hour
 _MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
@@ -110,6 +111,9 @@ class RestSource:
         # job id -> (hour, RUNNING time), how often asked since, ids of the rescales that were listed
         self._rescales: dict[str, tuple[tuple[int, int], int, frozenset[str]]] = {}
         self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
+        self._partial: dict[
+            tuple[str, str], tuple[int, int]
+        ] = {}  # how often a list lacked a metric, last in which hour
         self._keeps_rescales = False
 
     def poll(self) -> Poll:
@@ -187,16 +191,19 @@ class RestSource:
 
     def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
-        if key in self._names:
+        hour = int(self._clock() // 3600)
+        times, listed_in = self._partial.get(key, (0, hour))
+        if key in self._names and (times == 0 or listed_in == hour):
             return self._names[key]
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
         named = [name for name in listed if isinstance(name, str)]
-        found = endpoints.available(wanted, named)
-        if is_source:
-            found += list_source_counters(named)
-        if all(endpoints.available([want], named) for want in wanted):  # else a task may still be starting
+        found = endpoints.available(wanted, named) + (list_source_counters(named) if is_source else [])
+        is_whole = all(endpoints.available([want], named) for want in wanted)
+        times = 0 if is_whole else times + 1
+        self._partial[key] = (times, hour)
+        if found and (times == 0 or times >= _LISTED_WHILE_STARTING):  # a source may never report pendingRecords
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 
@@ -207,8 +214,9 @@ class RestSource:
             del self._planned[job_id]
         for job_id in [one for one in self._rescales if one not in known]:
             del self._rescales[job_id]
-        for key in [one for one in self._names if one[0] not in known]:
-            del self._names[key]
+        for key in [one for one in self._partial if one[0] not in known]:
+            del self._partial[key]
+            self._names.pop(key, None)
 
 
 class _Requests:

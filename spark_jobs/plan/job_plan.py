@@ -14,6 +14,7 @@ from pyspark.broadcast import Broadcast
 
 from include.domain.graph import GraphError, JobGraph
 from include.settings import Settings
+from include.short_names import shorten_name
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
@@ -30,7 +31,6 @@ from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
 from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
-from spark_jobs.plot_text import shorten_name
 
 log = logging.getLogger(__name__)
 

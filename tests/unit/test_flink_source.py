@@ -100,6 +100,21 @@ def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
     assert replies.asked.count(LISTING % SINK) == 2
 
 
+def test_the_list_of_a_source_that_reports_no_backlog_is_asked_for_at_its_start_and_once_an_hour():
+    replies = Replies()
+    replies.bodies[LISTING % SOURCE] = json.dumps([{"id": name} for name in COMMON])
+    source, clock = source_over(replies)
+    for _ in range(60):
+        last = source.poll().records[-2]
+    asked = replies.asked.count(LISTING % SOURCE)
+    assert 1 < asked < 30
+    assert "numRecordsIn" in last.endpoint
+    clock[0] += 3600
+    replies.bodies[LISTING % SOURCE] = json.dumps([{"id": name} for name in [*COMMON, "Source__orders.pendingRecords"]])
+    assert "Source__orders.pendingRecords" in source.poll().records[-2].endpoint
+    assert replies.asked.count(LISTING % SOURCE) == asked + 1
+
+
 def test_the_plan_comes_once_an_hour_and_after_a_new_start():
     replies = Replies()
     source, clock = source_over(replies)
