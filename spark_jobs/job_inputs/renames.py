@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,13 +16,12 @@ from spark_jobs.lake import Lake, rows_of
 from spark_jobs.timestamps import timestamp_column
 
 _JOB = ("cluster", "job")
-_RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "current": "STRING"}
+_OPERATOR = (*_JOB, "operator", "vertex_id")
+_RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "vertex_id": "STRING", "current": "STRING"}
 
 
-def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
-    """Return ``cluster, job, operator, current`` of every name that an operator no longer has; None without any.
-
-    ``current`` is null for an operator that has gone.
+def read_versions(lake: Lake, since: datetime, as_of: datetime) -> DataFrame:
+    """Return the rows of silver.operator_keys of jobs whose operators changed in a time.
 
     Args:
         lake: of the run.
@@ -37,16 +36,24 @@ def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | No
     seen = keys.withColumns(
         {
             "newest": F.max("observed_at").over(by_job),
-            "last": F.max("observed_at").over(Window.partitionBy(*_JOB, "operator")),
+            "last": F.max("observed_at").over(Window.partitionBy(*_OPERATOR)),
         }
     )
     changed = seen.withColumn("is_changed", F.max(F.col("last") < F.col("newest")).over(by_job)).where("is_changed")
-    columns = ("operator", "vertex_id", "position", "upstream", "observed_at")
-    former = changed.select(*_JOB, *columns).collect()
+    return changed.select(*_OPERATOR, "position", "upstream", "observed_at")
+
+
+def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
+    """Return ``cluster, job, operator, vertex_id, current`` of every name that an operator no longer has.
+
+    None without any.  ``current`` is null for an operator that has gone; ``vertex_id`` is null in one more row of a
+    name that only ever meant one operator.  Arguments as of :func:`read_versions`.
+    """
+    former = read_versions(lake, since, as_of).collect()
     renames = [
-        {"cluster": cluster, "job": job, "operator": name, "current": current}
+        {"cluster": cluster, "job": job, "operator": name, "vertex_id": vertex_id, "current": current}
         for (cluster, job), rows in _by_job(former).items()
-        for name, current in follow_operators(_versions(rows)).items()
+        for (name, vertex_id), current in _with_bare_names(follow_operators(versions_of(rows))).items()
         if current != name
     ]
     return rows_of(lake.spark, _RENAMES, renames) if renames else None
@@ -56,14 +63,24 @@ def follow_renames(rows: DataFrame, renames: DataFrame | None) -> DataFrame:
     """Return rows of operators under their present names, without those of operators that have gone.
 
     Args:
-        rows: with ``cluster, job, operator``.
+        rows: with ``cluster, job, operator, vertex_id``.
         renames: of :func:`read_renames`.
     """
     if renames is None:
         return rows
-    known = F.broadcast(renames.withColumn("is_former", F.lit(True)))
-    found = rows.join(known, [*_JOB, "operator"], "left").where("is_former IS NULL OR current IS NOT NULL")
-    return found.withColumn("operator", F.coalesce("current", "operator")).select(*rows.columns)
+    known = F.broadcast(renames.withColumn("is_former", F.lit(True))).alias("r")
+    is_same = [F.col(f"o.{name}").eqNullSafe(F.col(f"r.{name}")) for name in _OPERATOR]
+    found = rows.alias("o").join(known, is_same, "left").where("is_former IS NULL OR current IS NOT NULL")
+    renamed = F.coalesce("r.current", "o.operator").alias("operator")
+    return found.select(*[renamed if name == "operator" else F.col(f"o.{name}") for name in rows.columns])
+
+
+def _with_bare_names(current: Mapping[tuple[str, str], str | None]) -> dict[tuple[str, str | None], str | None]:
+    """Add the names that only ever meant one operator, without its id: not every row has one."""
+    meanings: dict[str, set[str | None]] = defaultdict(set)
+    for (name, _), now in current.items():
+        meanings[name].add(now)
+    return {**current, **{(name, None): now for name, (now, *others) in meanings.items() if not others}}
 
 
 def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
@@ -73,7 +90,7 @@ def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
     return found
 
 
-def _versions(rows: Iterable[Any]) -> list[list[PlacedOperator]]:
+def versions_of(rows: Iterable[Any]) -> list[list[PlacedOperator]]:
     """Return a job's graphs in the order in which they were seen."""
     at: dict[datetime, list[PlacedOperator]] = defaultdict(list)
     for row in rows:
