@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from models.live.job_replies import RUNNING, JobReply
+from models.live.job_replies import ENDED, RUNNING, JobReply
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
 _STALE_REPLY_MS = 10_000
@@ -101,8 +101,8 @@ class RunLog:
 
     @property
     def is_down(self) -> bool:
-        """Whether it ran once and does not by its last reply."""
-        return self.state != RUNNING and self.ran_ms is not None
+        """Whether it ran once, does not by its last reply, and has not come to its end."""
+        return self.state != RUNNING and self.state not in ENDED and self.ran_ms is not None
 
     @property
     def has_fresh_start(self) -> bool:

@@ -107,6 +107,20 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
     )
 
 
+def select_state_moves(replies: DataFrame) -> DataFrame:
+    """Return one row per job whose checkpoints a reply tells of.
+
+    ``is_restored``: whether it began with the state of another run; ``savepoint_at``: when its last savepoint was
+    completed, null without one.
+    """
+    told = _of(replies, Kind.CHECKPOINTS).where("reply.latest IS NOT NULL")
+    completed_ms = F.col("reply.latest.savepoint.latest_ack_timestamp")
+    return told.groupBy("cluster", "job_id").agg(
+        F.coalesce(F.max(F.col("reply.latest.restored.restore_timestamp") > 0), F.lit(False)).alias("is_restored"),
+        timestamp_of_ms(F.max(F.when(completed_ms > 0, completed_ms))).alias("savepoint_at"),
+    )
+
+
 def select_failures(replies: DataFrame) -> DataFrame:
     """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
     listed = F.explode("reply.exceptionHistory.entries").alias("entry")

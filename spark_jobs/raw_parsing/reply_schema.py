@@ -13,6 +13,7 @@ ENDED = ("FINISHED", "CANCELED", "FAILED")
 _CHECKPOINT = (
     "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
 )
+_RESTORED = "restored: STRUCT<restore_timestamp: BIGINT>"
 _NODES = "ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>"
 _FIELDS = (
     # of a job
@@ -25,7 +26,7 @@ _FIELDS = (
     # of its plan
     f"plan STRUCT<jid: STRING, type: STRING, nodes: {_NODES}>",
     # of its checkpoints
-    f"latest STRUCT<completed: {_CHECKPOINT}, savepoint: {_CHECKPOINT}, restored: STRUCT<restore_timestamp: BIGINT>>",
+    f"latest STRUCT<completed: {_CHECKPOINT}, savepoint: {_CHECKPOINT}, {_RESTORED}>",
     f"history ARRAY<{_CHECKPOINT}>",
     # of its exceptions
     "exceptionHistory STRUCT<entries: ARRAY<STRUCT<exceptionName: STRING, stacktrace: STRING, timestamp: BIGINT>>>",
