@@ -20,15 +20,15 @@ _OPERATOR = (*_JOB, "operator", "vertex_id")
 _RENAMES = {"cluster": "STRING", "job": "STRING", "operator": "STRING", "vertex_id": "STRING", "current": "STRING"}
 
 
-def read_versions(lake: Lake, since: datetime, as_of: datetime) -> DataFrame:
+def select_versions(operator_keys: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
     """Return the rows of silver.operator_keys of jobs whose operators changed in a time.
 
     Args:
-        lake: of the run.
+        operator_keys: silver.operator_keys.
         since: how far back history is read.
         as_of: nothing later is looked at.
     """
-    keys = lake.read(OPERATOR_KEYS).where(
+    keys = operator_keys.where(
         F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
         & (F.col("observed_at") <= timestamp_column(as_of))
     )
@@ -43,13 +43,25 @@ def read_versions(lake: Lake, since: datetime, as_of: datetime) -> DataFrame:
     return changed.select(*_OPERATOR, "position", "upstream", "observed_at")
 
 
+def collect_versions(operator_keys: DataFrame, since: datetime, as_of: datetime) -> DataFrame:
+    """Return ``cluster, job, versions``: rows of :func:`select_versions` as JSON, for :func:`versions_of`."""
+    one = F.struct("operator", "vertex_id", "position", "upstream", F.unix_micros("observed_at").alias("observed_at"))
+    rows = select_versions(operator_keys, since, as_of).groupBy(*_JOB)
+    return rows.agg(F.to_json(F.sort_array(F.collect_list(one))).alias("versions"))
+
+
 def read_renames(lake: Lake, since: datetime, as_of: datetime) -> DataFrame | None:
     """Return ``cluster, job, operator, vertex_id, current`` of every name that an operator no longer has.
 
     None without any.  ``current`` is null for an operator that has gone; ``vertex_id`` is null in one more row of a
-    name that only ever meant one operator.  Arguments as of :func:`read_versions`.
+    name that only ever meant one operator.  Arguments as of :func:`select_versions`.
     """
-    former = read_versions(lake, since, as_of).collect()
+    return find_renames(lake, lake.read(OPERATOR_KEYS), since, as_of)
+
+
+def find_renames(lake: Lake, operator_keys: DataFrame, since: datetime, as_of: datetime) -> DataFrame | None:
+    """Return what :func:`read_renames` does, of given rows of silver.operator_keys."""
+    former = select_versions(operator_keys, since, as_of).collect()
     renames = [
         {"cluster": cluster, "job": job, "operator": name, "vertex_id": vertex_id, "current": current}
         for (cluster, job), rows in _by_job(former).items()
@@ -92,7 +104,7 @@ def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
 
 def versions_of(rows: Iterable[Any]) -> list[list[PlacedOperator]]:
     """Return a job's graphs in the order in which they were seen."""
-    at: dict[datetime, list[PlacedOperator]] = defaultdict(list)
+    at: dict[Any, list[PlacedOperator]] = defaultdict(list)
     for row in rows:
         placed = PlacedOperator(row["operator"], row["vertex_id"], row["position"], tuple(row["upstream"]))
         at[row["observed_at"]].append(placed)
