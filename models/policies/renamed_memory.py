@@ -38,7 +38,8 @@ def rename_operators(memory: T, names: Mapping[str, str], known: Collection[str]
             if name in names or name not in known
         }
     elif isinstance(memory, tuple):
-        renamed = tuple(rename_operators(part, names, known) for part in memory)
+        parts = [rename_operators(part, names, known) for part in memory]
+        renamed = type(memory)(*parts) if hasattr(memory, "_fields") else tuple(parts)
     elif is_dataclass(memory) and not isinstance(memory, type):
         given = {one.name: getattr(memory, one.name) for one in fields(memory) if one.init}
         changed = {name: rename_operators(value, names, known) for name, value in given.items()}
