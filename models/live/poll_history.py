@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from include.domain.finished_operators import FINISHED
 from include.flink.raw_format import Kind, RawRecord
 from models.live import job_replies
 from models.live.faults import Fault, ReplyError, Rule, shorten
@@ -246,5 +247,7 @@ def _hex_id(given: str | None, field: str) -> str:
     return given
 
 
-def _list_vertices(reply: JobReply) -> list[tuple[str, str, int]]:
-    return [(vertex.vertex_id, vertex.name, vertex.max_parallelism) for vertex in reply.vertices]
+def _list_vertices(reply: JobReply) -> list[tuple[str, str, int, bool]]:
+    return [
+        (vertex.vertex_id, vertex.name, vertex.max_parallelism, vertex.state == FINISHED) for vertex in reply.vertices
+    ]
