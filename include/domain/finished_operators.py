@@ -23,8 +23,7 @@ def drop_finished(upstream: Mapping[str, Collection[str]], finished: Collection[
     left = {name: tuple(feeders) for name, feeders in upstream.items() if name not in finished}
     while True:
         kept = {
-            name: tuple(one for one in feeders if one in left or one not in upstream)
-            for name, feeders in left.items()
+            name: tuple(one for one in feeders if one in left or one not in upstream) for name, feeders in left.items()
         }
         found = {name: kept[name] for name in left if kept[name] or not upstream[name]}
         if found.keys() == left.keys():

@@ -103,7 +103,9 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
 def _without_graph(vertices: Sequence[Vertex], named: dict[str, str], problem: str | None) -> JobLayout:
     ids = tuple(vertex.vertex_id for vertex in vertices)
     names = tuple(named[vertex_id] for vertex_id in ids)
-    return JobLayout(ids, names, tuple(name.startswith(_SOURCE_PREFIX) for name in names), None, problem)
+    is_source = tuple(name.startswith(_SOURCE_PREFIX) for name in names)
+    finished = {named[vertex.vertex_id]: vertex.vertex_id for vertex in vertices if vertex.state == FINISHED}
+    return JobLayout(ids, names, is_source, None, problem, finished)
 
 
 def _depths(upstream: dict[str, tuple[str, ...]]) -> dict[str, int]:

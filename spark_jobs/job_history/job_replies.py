@@ -78,11 +78,15 @@ def select_plans(replies: DataFrame) -> DataFrame:
     A job that initialises has a plan without nodes: no graph.
     """
     nodes, kind = F.col("reply.plan.nodes"), F.col("reply.plan.type").alias("plan_type")
-    told = replies.select("cluster", "job_id", "observed_at", "kind", nodes.alias("nodes"), kind).where("size(nodes) > 0")
+    told = replies.select("cluster", "job_id", "observed_at", "kind", nodes.alias("nodes"), kind).where(
+        "size(nodes) > 0"
+    )
     own = told.where(F.col("kind") == Kind.PLAN).drop("kind")
     # No rule of ingestion has looked at the graphs of job replies.
     ids = F.col("nodes.id")
-    are_fed = F.forall("nodes", lambda one: F.size(F.array_except(F.coalesce(one["inputs"]["id"], F.array()), ids)) == 0)
+    are_fed = F.forall(
+        "nodes", lambda one: F.size(F.array_except(F.coalesce(one["inputs"]["id"], F.array()), ids)) == 0
+    )
     usable = told.where((F.col("kind") == Kind.JOB) & ~are_unusable(ids) & are_fed)
     last = F.max_by(F.struct("observed_at", "nodes", "plan_type"), "observed_at").alias("last")
     hourly = usable.groupBy("cluster", "job_id", F.date_trunc("hour", "observed_at").alias("seen_hour")).agg(last)

@@ -42,7 +42,9 @@ def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, st
     yet); ``detected_at`` (the reply that showed it); ``kind, cause, cause_kind``; ``vector_before, vector_after``;
     ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
     """
-    changes = drop_endings(_transitions(polls), polls, state_moves).localCheckpoint()  # few, of many replies, and used twice
+    changes = drop_endings(
+        _transitions(polls), polls, state_moves
+    ).localCheckpoint()  # few, of many replies, and used twice
     stops = _stops(polls, failures)
     incidents = _incidents(changes, stops, checkpoints)
     by_job = Window.partitionBy("cluster", "job").orderBy("started_at")

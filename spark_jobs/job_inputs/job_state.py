@@ -87,7 +87,10 @@ def placed_of(operators: Sequence[Mapping[str, Any]]) -> tuple[PlacedOperator, .
     """Return the operators that :func:`spark_jobs.job_inputs.newest_rows.newest_graphs` wrote, with their places."""
     return tuple(
         PlacedOperator(
-            entry.get("operator", ""), entry.get("vertex_id") or "", entry.get("position", 0), tuple(entry.get("upstream", ()))
+            entry.get("operator", ""),
+            entry.get("vertex_id") or "",
+            entry.get("position", 0),
+            tuple(entry.get("upstream", ())),
         )
         for entry in operators
     )

@@ -66,7 +66,11 @@ def current_sources(graphs: DataFrame, jobs: DataFrame, as_of: datetime) -> Data
     None of a job that has ended, or of a batch job: what is left of its work is no load to be forecast.
     """
     may_send = (F.size("upstream") == 0) & ~F.col("status").eqNullSafe(F.lit(FINISHED))
-    sources = current_operators(graphs, as_of).groupBy(*JOB).agg(F.collect_set(F.when(may_send, F.col("operator"))).alias("all"))
+    sources = (
+        current_operators(graphs, as_of)
+        .groupBy(*JOB)
+        .agg(F.collect_set(F.when(may_send, F.col("operator"))).alias("all"))
+    )
     known = sources.join(newest_jobs(jobs, as_of), JOB, "full")
     is_left = F.col("ended_at").isNotNull() | F.col("job_type").eqNullSafe(F.lit(BATCH))
     return known.select(*JOB, F.when(is_left, F.array().cast("ARRAY<STRING>")).otherwise(F.col("all")).alias("sources"))

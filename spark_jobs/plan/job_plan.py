@@ -190,7 +190,7 @@ def _why_unknown(models: JobModels, state: JobState) -> str:
 def _under_present_names(state: JobState, bins: Columns) -> Columns:
     """Return a forecast with the names that its sources have now; those that have gone keep theirs."""
     names = follow_names(set(bins["operator"].tolist()), state.every_version)
-    gone = {name: "" for name in set(bins["operator"].tolist()) - names.keys()}
+    gone = dict.fromkeys(set(bins["operator"].tolist()) - names.keys(), "")
     return {**bins, "operator": np.array([{**names, **gone}[name] for name in bins["operator"].tolist()], object)}
 
 

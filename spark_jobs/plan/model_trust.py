@@ -53,7 +53,7 @@ def explain_no_champion(versions: DataFrame, as_of: datetime) -> str:
         return "no training has made one yet; run the train stage"
     told = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
     if row["gate"] in {"first", "passed"}:
-        return f"{told}; the alias champion was not moved to it: with training.promotion = \"manual\" move it yourself"
+        return f'{told}; the alias champion was not moved to it: with training.promotion = "manual" move it yourself'
     return (
         f"{told}; the same training again gives the same model: see to the jobs that the gate names, or point the "
         f"alias champion to model {row['model_version']} yourself"
