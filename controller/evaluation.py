@@ -52,7 +52,7 @@ def _evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int, renamed
         return Kept(kept.memory, _plan_as_of_s(view), None, kept.remembered)  # it chooses its parallelism itself
     chosen = settings.planner.policy_of(view.cluster, view.job)
     if decides_at_evaluations(chosen):
-        return _let_policy_decide(chosen, view, kept, settings, now_s, renamed)
+        return _let_policy_decide(chosen, view, kept, settings, now_s, renamed=renamed)
     if chosen != EVALUATED:
         return _follow_plan(view, kept, now_s)
     memory = _meet_plan(view, kept, settings, now_s)
@@ -154,7 +154,7 @@ def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], va
 
 
 def _let_policy_decide(
-    name: str, view: JobView, kept: Kept, settings: Settings, now_s: int, renamed: Mapping[str, str] | None
+    name: str, view: JobView, kept: Kept, settings: Settings, now_s: int, *, renamed: Mapping[str, str] | None
 ) -> Kept:
     """Return what a policy that reacts wants now; nothing of a job that is not seen or where the policy fails."""
     remembered = kept.remembered if kept.remembered is not None else view.left

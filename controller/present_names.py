@@ -1,4 +1,4 @@
-"""Plans and memories under the names that operators have now: a job that was deployed again may have renamed them all."""
+"""Plans and memories under the names that operators have now, in a job that was deployed again."""
 
 from __future__ import annotations
 
