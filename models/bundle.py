@@ -196,7 +196,7 @@ class FleetBundle:
             raise BundleError(f"not a bundle of models: {error}; train again") from error
         index = tuple((cluster, job, tuple(names)) for cluster, job, names in header["index"])
         placed = {
-            (cluster, job): tuple(PlacedOperator(*one[:3], tuple(one[3])) for one in operators)
+            (cluster, job): tuple(PlacedOperator(name, vertex, at, tuple(fed)) for name, vertex, at, fed in operators)
             for cluster, job, operators in header.get("placed", ())
         }
         return cls(header["model_version"], index, arrays, placed)

@@ -92,7 +92,8 @@ def _with_bare_names(current: Mapping[tuple[str, str], str | None]) -> dict[tupl
     meanings: dict[str, set[str | None]] = defaultdict(set)
     for (name, _), now in current.items():
         meanings[name].add(now)
-    return {**current, **{(name, None): now for name, (now, *others) in meanings.items() if not others}}
+    bare = {(name, None): now for name, (now, *others) in meanings.items() if not others}
+    return {**dict[tuple[str, str | None], str | None](current), **bare}
 
 
 def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
