@@ -92,8 +92,10 @@ def _with_bare_names(current: Mapping[tuple[str, str], str | None]) -> dict[tupl
     meanings: dict[str, set[str | None]] = defaultdict(set)
     for (name, _), now in current.items():
         meanings[name].add(now)
-    bare = {(name, None): now for name, (now, *others) in meanings.items() if not others}
-    return {**dict[tuple[str, str | None], str | None](current), **bare}
+    found: dict[tuple[str, str | None], str | None] = {}
+    found.update({(name, None): now for name, (now, *others) in meanings.items() if not others})
+    found.update({(name, vertex_id): now for (name, vertex_id), now in current.items()})
+    return found
 
 
 def _by_job(rows: Iterable[Any]) -> dict[tuple[str, str], list[Any]]:
