@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_bundle import assert_same
-from test_evaluation import FALL, GRAPH, NOW_S, SETTINGS, kept, plan, planned, seen, step, view, windows
 
 from controller.evaluation import evaluate
 from controller.kept_memories import KeptMemories
@@ -23,6 +21,8 @@ from models.policies.conttune.capacity_history import ObservedCapacity
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
+from tests.unit.test_bundle import assert_same
+from tests.unit.test_evaluation import FALL, NOW_S, SETTINGS, kept, plan, planned, seen, step, view, windows
 
 BEFORE = (PlacedOperator("source", "1" * 32, 0), PlacedOperator("map", "2" * 32, 1, ("source",)))
 # "map" passed to the source, by chance
@@ -69,9 +69,10 @@ def test_what_was_kept_follows_the_vertex_ids_also_after_a_restart(tmp_path):
     followed = follow_kept(read, AFTER)
     assert followed.standing is not None
     assert followed.standing.wanted == {"map": 1, "map[2]": 2}
-    again = evaluate(view(seen=renamed_job(), observations=windows(800.0), plan=follow_plan(plan(step()), [BEFORE], AFTER),
-                          plan_memory=follow_memory(ControllerMemory(due=(FALL,), planned=True), [BEFORE], AFTER)),
-                     read, SETTINGS, NOW_S)  # fmt: skip
+    memory = follow_memory(ControllerMemory(due=(FALL,), planned=True), [BEFORE], AFTER)
+    later = follow_plan(plan(step()), [BEFORE], AFTER)
+    known = view(seen=renamed_job(), observations=windows(800.0), plan=later, plan_memory=memory)
+    again = evaluate(known, read, SETTINGS, NOW_S)
     assert again.standing is not None
     assert again.standing.wanted == {"map": 1, "map[2]": 2}
 
