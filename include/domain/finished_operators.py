@@ -10,6 +10,9 @@ FINISHED = "FINISHED"
 A vertex that is CANCELED in a running job is being brought back, and has not ended.
 """
 
+RESTORING = frozenset({"CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "CANCELING", "CANCELED", "RECONCILING"})
+"""Status of a vertex of a running job whose tasks do not work yet: they are deployed, or read their state."""
+
 
 def drop_finished(upstream: Mapping[str, Collection[str]], finished: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the operators that still work -> those of them that feed each.

@@ -96,8 +96,8 @@ class PollHistory:
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
-            if job.log.has_stops
-            for stop in job.log.stops()
+            if job.log.has_disturbances
+            for stop in job.log.disturbances()
         ]
         return by_job(found, rows, stops, self._settle_s, now_s)
 

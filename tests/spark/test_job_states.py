@@ -60,6 +60,7 @@ class Run:
     plan_replies: bool = True
     job: str = "orders"
     initialising: int = 0
+    restoring: range = range(0)
 
     def lines(self) -> list[tuple[int, str]]:
         found: list[tuple[int, str]] = []
@@ -116,6 +117,8 @@ class Run:
                 )  # fmt: skip
 
     def _status(self, one, minute):
+        if minute in self.restoring and one == "2":
+            return "INITIALIZING"
         return "FINISHED" if minute >= self.finished.get(one, 10**9) else "RUNNING"
 
     def _metrics(self, one, ran_s):
@@ -162,6 +165,7 @@ RUNS = [
         upstream={"1": (), "4": (), "2": ("1", "4"), "3": ("2",)},
     ),
     run("plain", "a", 0, LAST),
+    run("restoring", "a", 0, LAST, restoring=range(120, 125)),
 ]  # fmt: skip
 
 
@@ -279,3 +283,9 @@ def test_a_job_that_no_training_saw_is_refused_for_that(told: IngestedLake) -> N
     row = plan_of(told, "cancelled")
     assert row["refusal"] == "no_model"
     assert "busy time was never measured" not in row["reason"]
+
+
+def test_windows_in_which_tasks_were_restored_are_disturbed(told: IngestedLake) -> None:
+    rows = told.rows(OBSERVATIONS, "restoring")
+    disturbed = {row["window_start"].minute for row in rows if row["disturbed"] and row["hour"] == 12}
+    assert disturbed == {0, 1, 2, 3, 4, 5}

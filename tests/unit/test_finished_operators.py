@@ -36,6 +36,21 @@ def test_the_graph_has_what_works_and_the_others_are_named():
     assert [one.name for one in found.placed] == ["v1", "v2", "v3", "v4"]
 
 
+def test_windows_are_disturbed_while_tasks_of_a_running_job_restore():
+    log = RunLog()
+    for at_ms, status in (
+        (100_000, "RUNNING"),
+        (160_000, "INITIALIZING"),
+        (220_000, "INITIALIZING"),
+        (280_000, "RUNNING"),
+    ):
+        vertices = [{"id": "1" * 32, "name": "x", "status": status}]
+        body = {"name": "x", "state": "RUNNING", "timestamps": {"RUNNING": 1}, "vertices": vertices}
+        log.add_reply(at_ms, read_job(body))
+    assert not log.has_stops
+    assert [(one.started_ms, one.ended_ms) for one in log.disturbances()] == [(160_000, 280_000)]
+
+
 @pytest.mark.parametrize(("state", "is_down"), [("FINISHED", False), ("CANCELED", False), ("FAILED", True)])
 def test_a_job_that_came_to_its_end_is_not_down(state, is_down):
     log = RunLog()
