@@ -38,12 +38,8 @@ def test_the_graph_has_what_works_and_the_others_are_named():
 
 def test_windows_are_disturbed_while_tasks_of_a_running_job_restore():
     log = RunLog()
-    for at_ms, status in (
-        (100_000, "RUNNING"),
-        (160_000, "INITIALIZING"),
-        (220_000, "INITIALIZING"),
-        (280_000, "RUNNING"),
-    ):
+    shown = {100_000: "RUNNING", 160_000: "INITIALIZING", 220_000: "INITIALIZING", 280_000: "RUNNING"}
+    for at_ms, status in shown.items():
         vertices = [{"id": "1" * 32, "name": "x", "status": status}]
         body = {"name": "x", "state": "RUNNING", "timestamps": {"RUNNING": 1}, "vertices": vertices}
         log.add_reply(at_ms, read_job(body))
