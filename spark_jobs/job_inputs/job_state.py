@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from include.domain.finished_operators import FINISHED, drop_finished
@@ -42,7 +42,7 @@ class JobState:
     bins: Columns | None
     forecast_as_of_s: int | None
     forecast_version: str | None
-    versions: list[list[PlacedOperator]]
+    versions: list[list[PlacedOperator]] = field(default_factory=list)
     state: str | None = None
     job_type: str | None = None
     ended_at_s: int | None = None
