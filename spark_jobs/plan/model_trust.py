@@ -49,6 +49,11 @@ def explain_no_champion(versions: DataFrame, as_of: datetime) -> str:
         .select(F.date_format("as_of", "yyyy-MM-dd HH:mm").alias("at"), "model_version", "gate", "gate_detail")
         .first()
     )
+    return explain_gate(None if row is None else row.asDict())
+
+
+def explain_gate(row: Mapping[str, Any] | None) -> str:
+    """Return why the last training, a row of gold.model_versions with its time as text, made no champion."""
     if row is None:
         return "no training has made one yet; run the train stage"
     told = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
