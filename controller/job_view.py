@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from controller.plan_rows import JobPlan
 from controller.policy_evaluation import Remembered
 from include.domain.graph import JobGraph
+from include.domain.operator_matching import PlacedOperator
 from include.settings import Settings
 from models.control.state import Origin
 from models.job_models import JobModels, RecoveryModel
@@ -50,12 +51,14 @@ class Kept:
         plan_as_of_s: the newest plan that the memory knows.
         standing: None to leave the job as it is.
         remembered: of a policy that reacts; None before its first evaluation.
+        operators: of the job, by whose names all of this is kept; empty while they are not known.
     """
 
     memory: ControllerMemory | None = None
     plan_as_of_s: float | None = None
     standing: Standing | None = None
     remembered: Remembered | None = None
+    operators: tuple[PlacedOperator, ...] = ()
 
     def is_changed_from(self, before: Kept) -> bool:
         """Whether something differs that a controller which starts again cannot find out from windows and plans."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from include.domain.finished_operators import FINISHED
 from include.flink.raw_format import Kind, RawRecord
 from models.live import job_replies
 from models.live.faults import Fault, ReplyError, Rule, shorten
@@ -95,8 +96,8 @@ class PollHistory:
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
-            if job.log.has_stops
-            for stop in job.log.stops()
+            if job.log.has_disturbances
+            for stop in job.log.disturbances()
         ]
         return by_job(found, rows, stops, self._settle_s, now_s)
 
@@ -251,5 +252,7 @@ def _hex_id(given: str | None, field: str) -> str:
     return given
 
 
-def _list_vertices(reply: JobReply) -> list[tuple[str, str, int]]:
-    return [(vertex.vertex_id, vertex.name, vertex.max_parallelism) for vertex in reply.vertices]
+def _list_vertices(reply: JobReply) -> list[tuple[str, str, int, bool]]:
+    return [
+        (vertex.vertex_id, vertex.name, vertex.max_parallelism, vertex.state == FINISHED) for vertex in reply.vertices
+    ]

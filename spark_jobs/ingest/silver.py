@@ -71,7 +71,12 @@ def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
 
 def find_stops(polls: DataFrame, replies: DataFrame, earlier_events: DataFrame, events: DataFrame) -> DataFrame:
     """Return when jobs stopped and ran again."""
-    found = restarts.find_stops(polls, job_replies.select_failures(replies), job_replies.select_checkpoints(replies))
+    found = restarts.find_stops(
+        polls,
+        job_replies.select_failures(replies),
+        job_replies.select_checkpoints(replies),
+        job_replies.select_state_moves(replies),
+    )
     every = earlier_events.unionByName(events.drop("event"), allowMissingColumns=True)
     return rescale_history.date_stops(found, rescale_history.select_told_rescales(every))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from models.capacity.kinds import kind_of
@@ -223,13 +225,22 @@ def latest_graphs(graphs: DataFrame, as_of: datetime, training: Training) -> Dat
     newest = F.max("observed_at").over(Window.partitionBy(*JOB))
     known = graphs.where(_dates(as_of, training) & (F.col("observed_at") < timestamp_column(as_of)))
     current = known.withColumn("newest", newest).where(F.col("observed_at") == F.col("newest"))
-    return current.select(*OPERATOR, "upstream", "max_parallelism")
+    return current.select(*OPERATOR, "upstream", "max_parallelism", "vertex_id", "position")
 
 
 def _dates(as_of: datetime, training: Training) -> Column:
     """Return the filter on the partition column that keeps the days outside the look-back closed."""
     since = as_of - timedelta(days=training.lookback_days)
     return F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+
+
+def placed_operators(graphs: DataFrame) -> dict[tuple[str, str], tuple[PlacedOperator, ...]]:
+    """Return the operators of each job of :func:`latest_graphs` with their places."""
+    found: dict[tuple[str, str], list[PlacedOperator]] = defaultdict(list)
+    for row in graphs.orderBy(*JOB, "position").collect():
+        place = PlacedOperator(row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"]))
+        found[row["cluster"], row["job"]].append(place)
+    return {job: tuple(operators) for job, operators in found.items()}
 
 
 def operator_kinds(graphs: DataFrame) -> DataFrame:

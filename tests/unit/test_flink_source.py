@@ -36,7 +36,8 @@ class Replies:
             "/jobs/metrics": "[]",
             "/jobs/overview": json.dumps({"jobs": [{"jid": JOB, "state": state}]}),
             f"/jobs/{JOB}": json.dumps(job),
-            **{f"/jobs/{JOB}/{leaf}": "{}" for leaf in ("plan", "metrics", "checkpoints", "exceptions")},
+            **{f"/jobs/{JOB}/{leaf}": "{}" for leaf in ("metrics", "checkpoints", "exceptions")},
+            f"/jobs/{JOB}/plan": json.dumps({"plan": job["plan"]}),
             LISTING % SOURCE: json.dumps([{"id": name} for name in [*COMMON, "Source__orders.pendingRecords"]]),
             LISTING % SINK: json.dumps([{"id": name} for name in [*COMMON, "other"]]),
         }
@@ -125,6 +126,27 @@ def test_the_plan_comes_once_an_hour_and_after_a_new_start():
     assert "plan" in kinds(source.poll().records)
     replies.bodies[f"/jobs/{JOB}"] = replies.bodies[f"/jobs/{JOB}"].replace('"start-time": 5', '"start-time": 6')
     assert "plan" in kinds(source.poll().records)
+
+
+def test_the_plan_of_a_job_that_initialises_is_asked_for_again():
+    replies = Replies()
+    plan = replies.bodies[f"/jobs/{JOB}/plan"]
+    replies.bodies[f"/jobs/{JOB}/plan"] = '{"plan":{"jid":"","name":"","type":"","nodes":[]}}'
+    source, _ = source_over(replies)
+    assert "plan" in kinds(source.poll().records)
+    replies.bodies[f"/jobs/{JOB}/plan"] = plan
+    assert "plan" in kinds(source.poll().records)
+    assert "plan" not in kinds(source.poll().records)
+
+
+def test_the_end_of_a_job_is_kept_once():
+    replies = Replies()
+    source, _ = source_over(replies)
+    source.poll()
+    for path in ("/jobs/overview", f"/jobs/{JOB}"):
+        replies.bodies[path] = replies.bodies[path].replace("RUNNING", "FINISHED")
+    assert kinds(source.poll().records) == ["overview", "job", "checkpoints"]
+    assert kinds(source.poll().records) == ["overview"]
 
 
 def test_replies_that_are_errors_or_corrupt_are_kept_as_received():
