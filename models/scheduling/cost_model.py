@@ -178,18 +178,33 @@ def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float 
     """Return (T, K) the probability of overload that another size of the job would avoid.
 
     Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts by the share
-    of the records that the limit would process and the candidate does not: 0 at the limit.  Where the limit suffices,
-    P* = 0, it is P as :func:`overload_probability` has it, whose arguments these are.
+    of records that the candidate does not process and the limit would, as far as the widest operators let them pass.
+    Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose arguments these are.
     """
     worst = np.zeros((outlook.demand.bins, len(configurations)))
+    passing = _passing_multiple(outlook)
     for row, bounds in _limiting(outlook):
         last = len(bounds.mean_per_s) - 1
         used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
         found = _operator_overload(outlook.demand, row, bounds, np.append(used, last), tolerance)
-        lost = 1.0 - np.clip(bounds.mean_per_s[used] / max(bounds.mean_per_s[last], _LEAST_CAPACITY_PER_S), 0.0, 1.0)
+        arriving = np.nan_to_num(passing * outlook.demand.rates_per_s[MEDIAN, row], nan=np.inf)
+        useful = np.maximum(np.minimum(arriving, bounds.mean_per_s[last]), _LEAST_CAPACITY_PER_S)  # (T,)
+        lost = 1.0 - np.clip(bounds.mean_per_s[None, used] / useful[:, None], 0.0, 1.0)
         avoidable = np.maximum(found[:, :-1] - found[:, -1:], 0.0) + found[:, -1:] * lost
         worst = np.maximum(worst, avoidable[:, back])
     return worst
+
+
+def _passing_multiple(outlook: Outlook) -> Floats:
+    """Return (T,) the multiple of the load that the operators with the highest limit process there."""
+    limiting = _limiting(outlook)
+    widest = max((len(bounds.mean_per_s) for _, bounds in limiting), default=0)
+    multiples = [
+        _ratio(bounds.mean_per_s[-1:], outlook.demand.rates_per_s[MEDIAN, row])[:, 0]
+        for row, bounds in limiting
+        if len(bounds.mean_per_s) == widest
+    ]
+    return np.asarray(np.min(multiples, axis=0)) if multiples else np.full(outlook.demand.bins, np.inf)
 
 
 def _limiting(outlook: Outlook) -> list[tuple[int, CapacityBounds]]:

@@ -53,7 +53,7 @@ class Need:
 
 
 def upper_limits(graph: JobGraph, slots_max: int) -> Ints:
-    """Return (O,) the highest admissible parallelism: key groups, partitions, and slots, which a job's operators share."""
+    """Return (O,) the highest admissible parallelism: key groups, partitions, and the slots that operators share."""
     return np.minimum([operator.most_subtasks for operator in graph.operators], slots_max).astype(np.int64)
 
 
