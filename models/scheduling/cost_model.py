@@ -177,9 +177,9 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
 def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
     """Return (T, K) the probability of overload that another size of the job would avoid.
 
-    Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts by the share
-    of records that the candidate does not process and the limit would, as far as the widest operators let them pass.
-    Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose arguments these are.
+    Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts where the
+    candidate processes less than the limit would, as far as the widest operators let records pass: in full from a
+    shortfall of 5% on.  Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose arguments these are.
     """
     worst = np.zeros((outlook.demand.bins, len(configurations)))
     passing = _passing_multiple(outlook)
@@ -187,10 +187,12 @@ def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float 
         last = len(bounds.mean_per_s) - 1
         used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
         found = _operator_overload(outlook.demand, row, bounds, np.append(used, last), tolerance)
-        arriving = np.nan_to_num(passing * outlook.demand.rates_per_s[MEDIAN, row], nan=np.inf)
+        rates = outlook.demand.rates_per_s[MEDIAN, row]
+        arriving = np.where(rates > 0, passing, 1.0) * rates
         useful = np.maximum(np.minimum(arriving, bounds.mean_per_s[last]), _LEAST_CAPACITY_PER_S)  # (T,)
         lost = 1.0 - np.clip(bounds.mean_per_s[None, used] / useful[:, None], 0.0, 1.0)
-        avoidable = np.maximum(found[:, :-1] - found[:, -1:], 0.0) + found[:, -1:] * lost
+        avoidable = np.maximum(found[:, :-1] - found[:, -1:], 0.0)
+        avoidable += found[:, -1:] * np.minimum(lost / _FULL_SHORTFALL, 1.0)
         worst = np.maximum(worst, avoidable[:, back])
     return worst
 
@@ -235,6 +237,7 @@ def _operator_overload(demand: Demand, row: int, bounds: CapacityBounds, used: I
 
 
 _LEAST_CAPACITY_PER_S: Final = 1e-9
+_FULL_SHORTFALL: Final = 0.05  # share of the records: a backlog that grows so fast is late within the hour
 _MIN_SD_SHARE: Final = 1e-9
 
 
