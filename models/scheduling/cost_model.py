@@ -179,7 +179,8 @@ def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float 
 
     Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts where the
     candidate processes less than the limit would, as far as the widest operators let records pass: in full from a
-    shortfall of 5% on.  Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose arguments these are.
+    shortfall of 5% on.  Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose
+    arguments these are.
     """
     worst = np.zeros((outlook.demand.bins, len(configurations)))
     passing = _passing_multiple(outlook)
