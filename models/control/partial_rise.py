@@ -8,18 +8,16 @@ from dataclasses import replace
 from models.control.case import Case
 from models.control.state import Intention, ObservedJob, Origin, Parallelism
 
-_PARTIAL = frozenset({Origin.PLAN, Origin.REACTIVE})
-
 
 def fit_rise(wanted: Intention, case: Case) -> Intention:
-    """Return an intention cut to the slots that can be had, of all its rises the largest part that fits.
+    """Return what the reactive controller wants cut to the slots that can be had: the largest part that fits.
 
-    A rise of a person's pin is not cut, nor one of which no part fits: the rule that refuses it says why.
+    A step of a plan and a person's pin are not cut, nor a rise of which no part fits: the rule that refuses it says why.
     """
     observed = case.observed
     room = count_room(case)
     added = observed.slots_of(wanted.parallelism) - observed.slots
-    if wanted.origin not in _PARTIAL or added <= room or room < 1:
+    if wanted.origin is not Origin.REACTIVE or added <= room or room < 1:
         return wanted
     now = {**(observed.requested or {}), **observed.running}
     part = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
