@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+BY_KEY = "HASH"
+"""How Flink names an edge whose records go by key."""
+
 
 class GraphError(ValueError):
     """A job graph that cannot be worked with: a cycle, an unknown upstream, a duplicate name."""

@@ -56,6 +56,7 @@ JOB_GRAPHS = Table(
         "ship_strategies": "ARRAY<STRING>",  # of those edges, same order
         "parallelism": "INT",
         "max_parallelism": "INT",
+        "partitions": "INT",  # of the topics that a source reads, by Kafka's brokers; null where they do not tell
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },

@@ -12,7 +12,7 @@ from models.control.state import Intention, ObservedJob, Origin, Parallelism
 def fit_rise(wanted: Intention, case: Case) -> Intention:
     """Return what the reactive controller wants cut to the slots that can be had: the largest part that fits.
 
-    A step of a plan and a person's pin are not cut, nor a rise of which no part fits: the rule that refuses it says why.
+    A plan's step and a person's pin are not cut, nor a rise of which no part fits: the rule that refuses it says why.
     """
     observed = case.observed
     room = count_room(case)

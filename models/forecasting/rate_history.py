@@ -1,7 +1,8 @@
 """Input of the forecasters: cleaned rates of many series on one calendar.
 
 Zeros, resets and gaps are data errors before they are load: a poller that failed, a counter that restarted or a window
-without samples must not be learned as an absence of load.  They are set to NaN unless they last.
+without samples must not be learned as an absence of load, nor a figure of a single poll as load.  They are set to NaN
+unless they last.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from models.arrays import Bools, Floats, Ints
 from models.forecasting.calendar import Calendar
+from models.plausibility import find_single_spikes
 
 NOTHING_SHARE = 0.01
 """A rate below this share of the usual rate of its hour of day is treated as missing data."""
@@ -93,6 +95,10 @@ def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
     nothing = rates <= NOTHING_SHARE * usual
     nothing &= usual > 0
     spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
+    single = find_single_spikes(rates)
+    if single.any():
+        cleaned = np.where(single, np.nan, rates)  # such a rate would make the rates beside it look like nothing
+        return np.asarray(single | _find_errors(cleaned, calendar))
     if not (nothing.any() or spike.any()):
         return nothing
     # A gap inside an outage belongs to it, so unmeasured bins neither end a run nor make one.

@@ -72,6 +72,7 @@ def _name_vertices(vertices: DataFrame) -> DataFrame:
         F.transform(inputs, lambda edge: edge["ship_strategy"]).alias("ship_strategies"),
         "vertex.parallelism",
         F.col("vertex.maxParallelism").alias("max_parallelism"),
+        F.lit(None).cast("int").alias("partitions"),
         F.col("seen_at").alias("observed_at"),
         "date",
         "hour",

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from include.domain.graph import JobGraph, Operator
+from include.domain.graph import BY_KEY, JobGraph, Operator
+from include.settings import Cluster
 from spark_jobs.job_inputs.struct_arrays import Columns
 
 
@@ -58,7 +59,23 @@ def graph_of(operators: Sequence[Mapping[str, Any]]) -> JobGraph:
     """
     return JobGraph.from_operators(
         [
-            Operator(entry.get("operator", ""), tuple(entry.get("upstream", ())), entry.get("max_parallelism", 128))
+            Operator(
+                entry.get("operator", ""),
+                tuple(entry.get("upstream", ())),
+                entry.get("max_parallelism", 128),
+                partitions=entry.get("partitions"),
+                is_keyed=BY_KEY in entry.get("ship_strategies", ()),
+            )
             for entry in operators
         ]
     )
+
+
+def limited_graph_of(operators: Sequence[Mapping[str, Any]], cluster: Cluster, job: str) -> JobGraph:
+    """Return the same with the partitions of sources that the settings of the cluster name.
+
+    Raises:
+        GraphError: they are no graph.
+    """
+    ids = {entry.get("operator", ""): entry.get("vertex_id", "") for entry in operators}
+    return graph_of(operators).with_partitions(cluster.partitions_of(job, ids))
