@@ -19,9 +19,11 @@ from controller.policy_evaluation import decide, decides_at_evaluations
 from controller.present_names import follow_kept, match_kept
 from include.domain.graph import JobGraph
 from include.settings import Settings
+from include.settings.limits import SINGLE_WINDOW_UP_SHARE
 from include.utc import HOUR_S
 from models.control.state import Intention, Origin
 from models.live.job_replies import BATCH
+from models.plausibility import agree, limit_rise
 from models.policies.observations import Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
@@ -68,6 +70,7 @@ def _evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int, renamed
         log.exception("evaluation of %s/%s", view.cluster, view.job)
         told, after = decide_without_windows(memory, now_s)
         told, running = replace(told, reason=f"the evaluation failed ({type(error).__name__}); {told.reason}"), {}
+    told = _limit_unconfirmed(told, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
     return Kept(_leave_due(told, after), _plan_as_of_s(view), _stand(view, told, running, valid_until_s))
 
@@ -153,6 +156,31 @@ def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], va
     return Standing(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
 
 
+def _limit_unconfirmed(
+    told: ReactiveDecision, view: JobView, running: Mapping[str, int], settings: Settings
+) -> ReactiveDecision:
+    """Return a decision of which a single window's figures move the job by no more than a share of what runs."""
+    if told.wanted is None or told.due is not None or not running:
+        return told
+    wanted, why = _limit_single(dict(told.wanted), view, running, settings)
+    return replace(told, wanted=wanted, reason=told.reason + why)
+
+
+def _limit_single(
+    wanted: dict[str, int], view: JobView, running: Mapping[str, int], settings: Settings
+) -> tuple[dict[str, int], str]:
+    """Return what is wanted within the share for a single window, and what to say of it: nothing where two agree."""
+    graph, seen = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
+    fits = graph is not None and seen is not None and seen.parallelism.shape[1] == len(graph.operators)
+    if fits and agree(seen, [graph.position(name) for name in graph.sources]):
+        return wanted, ""
+    levels = (settings.limits, settings.cluster(view.cluster).limits, settings.job_limits(view.cluster, view.job))
+    shares = [level.steps.up_max_share for level in levels if level.steps.up_max_share is not None]
+    share = min(shares, default=SINGLE_WINDOW_UP_SHARE)
+    limited = limit_rise(wanted, running, share)
+    return limited, "" if limited == wanted else f"; at most {share:g} x what runs more until two windows agree"
+
+
 def _let_policy_decide(
     name: str, view: JobView, kept: Kept, settings: Settings, now_s: int, *, renamed: Mapping[str, str] | None
 ) -> Kept:
@@ -171,11 +199,12 @@ def _let_policy_decide(
     except Exception:
         log.exception("policy %s of %s/%s", name, view.cluster, view.job)
         return unchanged
+    wanted, why = _limit_single(dict(wanted), view, snapshot.running, settings)
     standing = None
     if wanted != dict(snapshot.running):
         step_id = name_step(view, snapshot.running, wanted)
         valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
-        standing = Standing(wanted, Origin.REACTIVE, step_id, reason, valid_until_s)
+        standing = Standing(wanted, Origin.REACTIVE, step_id, reason + why, valid_until_s)
     return replace(unchanged, standing=standing, remembered=after)
 
 

@@ -14,7 +14,7 @@ from controller.plan_rows import JobGraphRow, PlanMemory
 from controller.plan_tables import PlanTables
 from controller.policy_evaluation import Remembered
 from controller.present_names import follow_memory, follow_plan
-from include.domain.graph import GraphError, JobGraph, Operator
+from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.flink.endpoints import TERMINAL_STATES
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
@@ -140,5 +140,14 @@ class FleetViewer:
 
 def _graph_of(row: JobGraphRow) -> JobGraph:
     return JobGraph.from_operators(
-        [Operator(one.name, one.upstream, one.max_parallelism or KEY_GROUPS) for one in row.operators]
+        [
+            Operator(
+                one.name,
+                one.upstream,
+                one.max_parallelism or KEY_GROUPS,
+                partitions=one.partitions,
+                is_keyed=BY_KEY in one.ship_strategies,
+            )
+            for one in row.operators
+        ]
     )

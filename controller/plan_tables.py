@@ -35,7 +35,7 @@ _PLAN = (
 )
 _GRAPH = (
     *("cluster", "job", "job_id", "observed_at", "operator", "vertex_id", "position", "upstream", "ship_strategies"),
-    *("parallelism", "max_parallelism"),
+    *("parallelism", "max_parallelism", "partitions"),
 )
 
 
@@ -217,6 +217,7 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
                 ship_strategies=tuple(row["ship_strategies"] or ()),
                 parallelism=row["parallelism"],
                 max_parallelism=row["max_parallelism"],
+                partitions=row["partitions"],
             )
             for row in rows
             if row["job_id"] == job_id

@@ -14,6 +14,7 @@ from include.domain.source_keys import find_source, group_operators, name_neares
 from include.flink import cluster_facts, endpoints
 from include.settings import Cluster, Settings
 from include.short_names import shorten_name
+from models.scheduling.shortage import SINGLETON_HELP
 
 INTERVAL_NOTED_S = 600.0
 _CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
@@ -190,10 +191,19 @@ def check_max_parallelism(part: str, job: SeenJob, cluster: Cluster) -> Finding:
     """Check that vertices can grow to the most slots that a plan may give."""
     check = f"maximum parallelism of {job.name}"
     limits = {str(one["name"]): int(one.get("maxParallelism", 0)) for one in job.vertices}
-    full = [one["name"] for one in job.vertices if 0 < int(one.get("maxParallelism", 0)) <= int(one["parallelism"])]
+    full = [
+        str(one["name"]) for one in job.vertices if 1 < int(one.get("maxParallelism", 0)) <= int(one["parallelism"])
+    ]
+    singles = [name for name, limit in limits.items() if limit == 1]
     if full:
         remedy = "raise pipeline.max-parallelism; this needs a new start from a savepoint that allows it"
         return warning(part, check, f"{list_names(full)} cannot grow any more", remedy)
+    if singles and len(singles) < len(limits):
+        text = f"{list_names(singles)} has one subtask for good: {SINGLETON_HELP}"
+        return ok(part, check, text)
+    if singles:
+        remedy = "give the records a key to group or join by, and leave setMaxParallelism(1) out"
+        return warning(part, check, f"no vertex can grow beyond one subtask: {SINGLETON_HELP}", remedy)
     low = [name for name, limit in limits.items() if 0 < limit < cluster.slots_max]
     if low:
         text = f"{list_names(low)} cannot grow to slots_max = {cluster.slots_max}"

@@ -118,6 +118,7 @@ def _source(text: str) -> str:
 
 
 Topic = Annotated[str, AfterValidator(_topic)]
+SourceKey = Annotated[str, AfterValidator(_source)]
 
 
 class Kafka(Section):

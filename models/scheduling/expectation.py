@@ -60,10 +60,11 @@ class Outlook:
     z: float
 
     def _select_modelled(self, parallelism: Ints, z: float = 0.0) -> tuple[list[int], Floats, Floats]:
-        """Return rows of the modelled operators, and mean (or quantile at z) and deviation at ``parallelism``, (M,)."""
-        rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds]
+        """Return rows of the operators that may limit, and mean (or quantile at z) and deviation there, (M,) each."""
+        known = self.demand.is_known
+        rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds and known[row]]
         names = [self.demand.operators[row] for row in rows]
-        index = [int(parallelism[row]) - 1 for row in rows]
+        index = [int(self.bounds[name].index_of(parallelism[row])) for row, name in zip(rows, names, strict=True)]
         mean = np.array([self.bounds[name].mean_per_s[at] for name, at in zip(names, index, strict=True)], float)
         sd = np.array([self.bounds[name].sd_per_s[at] for name, at in zip(names, index, strict=True)], float)
         tails = [(self.bounds[name].tail_ratio, at) for name, at in zip(names, index, strict=True)]

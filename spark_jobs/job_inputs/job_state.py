@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from include.domain.finished_operators import FINISHED, drop_finished
-from include.domain.graph import GraphError, JobGraph, Operator
+from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
+from include.settings import Cluster
 from spark_jobs.job_inputs.renames import versions_of
 from spark_jobs.job_inputs.struct_arrays import Columns
 
@@ -110,8 +111,24 @@ def graph_of(operators: Sequence[Mapping[str, Any]]) -> JobGraph:
         raise GraphError("two operators have the same name")
     return JobGraph.from_operators(
         [
-            Operator(name, at_work[name], entry.get("max_parallelism", 128))
+            Operator(
+                name,
+                at_work[name],
+                entry.get("max_parallelism", 128),
+                partitions=entry.get("partitions"),
+                is_keyed=BY_KEY in entry.get("ship_strategies", ()),
+            )
             for name, entry in zip(names, operators, strict=True)
             if name in at_work
         ]
     )
+
+
+def limited_graph_of(operators: Sequence[Mapping[str, Any]], cluster: Cluster, job: str) -> JobGraph:
+    """Return the same with the partitions of sources that the settings of the cluster name.
+
+    Raises:
+        GraphError: they are no graph.
+    """
+    ids = {entry.get("operator", ""): entry.get("vertex_id", "") for entry in operators}
+    return graph_of(operators).with_partitions(cluster.partitions_of(job, ids))

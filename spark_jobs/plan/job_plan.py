@@ -27,7 +27,7 @@ from models.policies.registry import memory_codec, policy
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
-from spark_jobs.job_inputs.job_state import JobState, find_working, graph_of
+from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
 from spark_jobs.job_inputs.newest_rows import BATCH, QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
@@ -143,7 +143,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
     """
     _check_state(task, state)
     try:
-        graph = graph_of(state.operators)
+        graph = limited_graph_of(state.operators, task.settings.cluster(state.cluster), state.job)
     except GraphError as error:
         raise PlanRefusedError("unknown_operator", str(error)) from error
     models = _models(task, state, graph)
