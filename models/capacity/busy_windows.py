@@ -1,7 +1,7 @@
 """Which windows tell the capacity of an operator, and how far a lightly used operator can be trusted.
 
-Capacity is rate / busy share (Eq. 5 of DS2), as if each record cost the same at any load.  It does not: a join over more
-state costs more per record at high load than at low load, and where every timer or every batch has a fixed cost it
+Capacity is rate / busy share (Eq. 5 of DS2), as if each record cost the same at any load.  It does not: a join over
+more state costs more per record at high load than at low load, and where every timer or every batch has a fixed cost it
 costs less.  What counts is the capacity near saturation, so it is learnt from the busiest windows at a parallelism:
 
     busy share >= min(BUSY_ENOUGH, OF_BUSIEST * busiest)
@@ -13,7 +13,7 @@ What the busiest windows leave in doubt is a standard deviation of ln C that gro
 
     s(b) = min(DOUBT * (1 / b - 1), MAX_DOUBT) below TRUSTED, 0 from there on
 
-the form of a fixed cost per unit of time, whose error at b it is.  All constants come from ``benchmarks/capacity_load.py``.
+the form of the error that a fixed cost per unit of time makes.  ``benchmarks/capacity_load.py`` compares the rules.
 
 Deviation: DS2 and ContTune take the windows as they come.
 """
@@ -62,11 +62,7 @@ def find_busiest(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floa
 
 
 def find_busy_enough(point: Ints, time_s: Floats, busy: Floats, capacity_per_s: Floats) -> Bools:
-    """Return (n,) which windows tell the capacity of their (operator, parallelism).
-
-    Args:
-        point, time_s, busy, capacity_per_s: as in :func:`find_busiest`.
-    """
+    """Return (n,) which windows tell the capacity of their (operator, parallelism); arguments of find_busiest."""
     return np.asarray(busy >= least_busy_share(find_busiest(point, time_s, busy, capacity_per_s))[point])
 
 

@@ -78,6 +78,7 @@ def pack(
     count: npt.ArrayLike,
     mean: npt.ArrayLike,
     squares: npt.ArrayLike,
+    *,
     doubt: npt.ArrayLike = 0.0,
 ) -> Samples:
     """Arrange one row per (operator, parallelism) into padded arrays.

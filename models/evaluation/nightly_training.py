@@ -93,7 +93,7 @@ def train(
     """
     numbers, parallelism, measures, disturbed = recorder.stack(rows, *span)
     used = ~disturbed & ~find_held_out(numbers + epoch_window, options.holdout_share)[:, None]  # (W, n)
-    points = _reduce_windows(parallelism, measures, used, numbers, options, recorder.window_s)
+    points = _reduce_windows(parallelism, measures, used, numbers * recorder.window_s, options)
     curves = _fit_curves(job, points, len(rows))
     selectivity = _fit_selectivity(job, measures, used, recorder)
     found: list[JobModels | None] = []
@@ -113,7 +113,7 @@ def train(
 
 
 def _reduce_windows(
-    parallelism: Ints, measures: Mapping[str, Floats], used: Bools, numbers: Ints, options: Training, window_s: float
+    parallelism: Ints, measures: Mapping[str, Floats], used: Bools, start_s: Ints, options: Training
 ) -> _Points:
     """Return the K most recent capacities per operator and parallelism, of windows that are busy enough."""
     capacity, busy = measures["true_in_per_s"], measures["busy"]
@@ -123,7 +123,7 @@ def _reduce_windows(
     window, row, operator = np.nonzero(usable & busy_or_idle)
     owner, at = row * parallelism.shape[2] + operator, (window, row, operator)
     point = number_points(owner, parallelism[at])
-    starts_s = (numbers[window] * window_s).astype(float)
+    starts_s = start_s[window].astype(float)
     most = find_busiest(point, starts_s, busy[at], capacity[at])
     telling = np.flatnonzero(busy[at] >= least_busy_share(most)[point])
     owner, runs, per_s = owner[telling], parallelism[at][telling], capacity[at][telling]
@@ -141,7 +141,7 @@ def _fit_curves(job: JobShape, points: _Points, rows: int) -> list[dict[str, Cap
     largest = np.zeros(rows)
     np.maximum.at(largest, points.owner // width, points.parallelism)
     shared, doubt = split_doubt(place, points.busiest)
-    samples = pack(place, points.parallelism, points.count, points.mean_per_s, points.squares, doubt)
+    samples = pack(place, points.parallelism, points.count, points.mean_per_s, points.squares, doubt=doubt)
     top = int(max(job.limits.max(), largest.max()))
     unknown = np.full(len(owners), np.nan)
     curves = fit_operator_curves(samples, largest[owners // width], unknown, top, shared_doubt=shared)

@@ -83,7 +83,7 @@ def capacity_rows(rows: pd.DataFrame, *, leaves_out: bool = True) -> pd.DataFram
     busiest = ordered["busiest"].to_numpy(float)
     shared, doubt = split_doubt(number, busiest)
     curves = fit_operator_curves(
-        pack(owner, parallelism, count, mean_per_s, squares, doubt),
+        pack(owner, parallelism, count, mean_per_s, squares, doubt=doubt),
         operators["largest"].to_numpy(float),
         operators["key_groups"].to_numpy(float),
         int(top.max()),

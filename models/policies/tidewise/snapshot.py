@@ -105,8 +105,8 @@ def known_headroom(
 def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
     """Return the highest required share of capacity of the operators; 0 when none is known.
 
-    The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune), or the
-    most that it may be where the operator was only seen lightly used: such a figure alone is no reason to act.
+    The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune), or
+    the most that it may be where the operator was only seen lightly used: such a figure alone is no reason to act.
     """
     shares = []
     for name, need in reading.required_per_s.items():
