@@ -26,6 +26,7 @@ from scipy.special import ndtr
 from include.settings import Planner
 from include.utc import DAY_S, MINUTE_S
 from models.arrays import Floats, Ints
+from models.capacity.lower_tail import sd_towards
 from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, quantile_at_level
 from models.scheduling.expectation import Outlook
@@ -178,7 +179,7 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
         slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
         at = np.take_along_axis(rates, piece[None], axis=0)[0]
         distance = mean - at + SCORES[piece] * slope
-        sd_total = np.sqrt(slope**2 + sd**2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
+        sd_total = np.sqrt(slope**2 + sd_towards(mean, sd, at) ** 2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
         worst = np.maximum(worst, ndtr(-distance / sd_total)[:, back])
     return worst
 

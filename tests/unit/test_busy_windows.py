@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from models.arrays import Floats
 from models.capacity.busy_windows import find_busy_enough, light_load_sd, split_doubt
 from models.capacity.capacity_samples import pack
+from models.capacity.lower_tail import sd_towards
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
 from models.policies.conttune.capacity_history import (
     History,
@@ -146,3 +148,15 @@ def test_light_use_alone_leaves_room_above() -> None:
     assert most_capacity_at(watched([(0.29, 500.0)]), 3) > 728.0
     assert most_capacity_at(watched([(0.71, 784.0)]), 3) == 784.0
     assert np.isnan(most_capacity_at((), 3))
+
+
+def test_a_lightly_used_operator_does_not_hide_how_likely_a_busy_one_is_overloaded() -> None:
+    mean, sd, rate = np.array([1000.0]), np.array([500.0]), np.array([60.0])
+    assert ndtr((rate - mean) / sd)[0] > 0.02
+    assert ndtr((rate - mean) / sd_towards(mean, sd, rate))[0] < 1e-6
+    narrow = np.array([100.0])
+    assert sd_towards(mean, narrow, rate)[0] == 100.0
+    assert sd_towards(mean, sd, np.array([1500.0]))[0] == 500.0
+    near = sd_towards(mean, sd, np.array([999.0]))[0]
+    assert 0.99 * 500.0 < near <= 500.0
+    assert np.isfinite(sd_towards(np.array([0.0, 10.0]), np.array([1.0, 5.0]), np.array([5.0, 0.0]))).all()
