@@ -8,8 +8,8 @@ import numpy as np
 
 from models.arrays import Floats
 
-NORMAL_UP_TO: Final = 0.2  # of the mean: up to this standard deviation a capacity is taken as normal,
-LOGNORMAL_FROM: Final = 0.3  # from this one as lognormal
+NORMAL_UP_TO: Final = 0.25  # of the mean: up to this standard deviation a capacity is taken as normal,
+LOGNORMAL_FROM: Final = 0.35  # from this one as lognormal
 
 
 def sd_towards(mean_per_s: Floats, sd_per_s: Floats, rate_per_s: Floats) -> Floats:
