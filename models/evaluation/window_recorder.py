@@ -46,6 +46,11 @@ class WindowRecorder:
         self.count = 0
 
     @property
+    def window_s(self) -> int:
+        """Length of a window."""
+        return self._window_s
+
+    @property
     def now_s(self) -> int:
         """Epoch seconds at which the last window ended."""
         return self._start_s + self.count * self._window_s

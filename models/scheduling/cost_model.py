@@ -29,6 +29,7 @@ from scipy.special import ndtr
 from include.settings import Planner
 from include.utc import DAY_S, MINUTE_S
 from models.arrays import Floats, Ints
+from models.capacity.lower_tail import sd_towards
 from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
 from models.scheduling.expectation import Outlook
@@ -233,7 +234,7 @@ def _operator_overload(demand: Demand, row: int, bounds: CapacityBounds, used: I
     slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
     at = np.take_along_axis(rates, piece[None], axis=0)[0]
     distance = mean - at + SCORES[piece] * slope
-    sd_total = np.sqrt(slope**2 + sd**2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
+    sd_total = np.sqrt(slope**2 + sd_towards(mean, sd, at) ** 2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
     return np.asarray(ndtr(-distance / sd_total))
 
 
