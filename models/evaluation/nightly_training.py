@@ -179,7 +179,7 @@ def _fit_selectivity(
 ) -> list[dict[str, float]]:
     """Return each row's operator -> records out per record in; 1 for a source and where nothing flowed."""
     rate = np.where(used[:, :, None], measures["in_per_s"], 0.0).sum(axis=0)
-    out = rate * recorder.selectivity
+    out = rate * recorder.output_ratio
     ratio = np.where(job.is_source | (rate <= 0), 1.0, np.divide(out, rate, out=np.ones(rate.shape), where=rate > 0))
     return [dict(zip(job.operators, row, strict=True)) for row in ratio.tolist()]
 
