@@ -155,8 +155,8 @@ def begin_restart(
 ) -> Restart:
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
-    A failure rewinds the sources, and what windows have gathered, to the last completed checkpoint; a rescale waits for a checkpoint of its own
-    (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
+    A failure rewinds the sources, and what windows have gathered, to the last completed checkpoint; a rescale waits for
+    a checkpoint of its own (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
     if kind is RestartKind.FAILURE:
