@@ -27,7 +27,8 @@ FILE_HELP = """A job file is JSON:
                   "selectivity": 1.0}, ...],
    "sources": {"source": {"weight": 1.0, "lag_h": 0}}}
 operators stand in topological order and may have curvature, max_parallelism, measured_per_s (capacity at 1, 2, ...) and
-output_shares (records to a successor per record in, of side outputs) too, see models/simulation/spec.py.  A source gets weight x the trace, lag_h hours later; 1 and 0 unless given."""
+output_shares (records to a successor per record in, of side outputs) too, see models/simulation/spec.py.  A source gets
+weight x the trace, lag_h hours later; 1 and 0 unless given."""
 
 
 @dataclass(frozen=True, slots=True)

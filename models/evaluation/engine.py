@@ -192,7 +192,9 @@ class Engine:
         idle, busy = np.maximum(flows.up - flows.busy - flows.backpressured, 0.0), flows.busy
         if self._waits_in_poll.any():
             busy, idle = busy + np.where(self._waits_in_poll, idle, 0.0), np.where(self._waits_in_poll, 0.0, idle)
-            measured = np.where(self._waits_in_poll & (busy > 0.0), flows.load_per_s / np.maximum(busy, 1e-12), measured)
+            measured = np.where(
+                self._waits_in_poll & (busy > 0.0), flows.load_per_s / np.maximum(busy, 1e-12), measured
+            )
         settled = rows.down_until + self.setting.disturbances.settle_s
         return WindowMetrics(
             parallelism=rows.parallelism.copy(),

@@ -31,8 +31,7 @@ def compute_gains(spec: JobSpec, *, through_bursts: bool = True) -> Floats:
     """Return input records at each operator per record that each source takes in, shape (operators, operators).
 
     Row i, column s; only columns of sources differ from zero and a source's own entry is 1.  Along every edge goes what
-    the job's :attr:`~models.simulation.spec.JobSpec.edge_ratios` say (Eq. 8 of DS2, where all of them of an operator are
-    alike).
+    the job's :attr:`~models.simulation.spec.JobSpec.edge_ratios` say (Eq. 8 of DS2, where an operator's are all alike).
 
     Args:
         spec: the job.

@@ -22,7 +22,8 @@ class Fleet:
         present, is_source: (J, O); padding is absent.
         mean_gain: (J, O, O) records at an operator per record of a source, bursts at their mean, see
             :func:`compute_gains`.
-        network: how records flow through each of them at one time, (J, O, O); operators that emit in bursts have columns.
+        network: how records flow through each of them at one time, (J, O, O); operators that emit in bursts have
+            columns.
         output_ratio: (J, O) numRecordsOut of a vertex per record in.
         counted_in: (J, O) numRecordsIn of a vertex per record in.
         burst_s: (J, O) period of an operator that emits in bursts, infinite for the others.

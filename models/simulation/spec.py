@@ -186,7 +186,9 @@ class JobSpec:
         successor nothing else is sent.
         """
         ratios = {spec.name: sum(spec.output_shares.values()) for spec in self.operators}
-        fed = {spec.name: [name for upstream, name in self.edge_ratios if upstream == spec.name] for spec in self.operators}
+        fed = {
+            spec.name: [name for upstream, name in self.edge_ratios if upstream == spec.name] for spec in self.operators
+        }
         for spec in self.operators:
             if not fed[spec.name] or set(fed[spec.name]) - set(spec.output_shares):
                 ratios[spec.name] += spec.selectivity

@@ -59,8 +59,8 @@ class FleetState:
         busy_s, backpressured_s, idle_s: (J, O) seconds that a mean subtask spent so since the job last started.
         down_from, down_until: (J,) last downtime, :data:`NEVER` before the first.
         trigger_next: (J,) when the next checkpoint is triggered.
-        pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then, of an
-            operator that emits in bursts what it has gathered.
+        pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then, of
+            an operator that emits in bursts what it has gathered.
         done_position: (J, O) the same at the trigger of the last completed one.
         checkpoints: (J, 10, 3) the last completed ones, newest first: trigger, duration, bytes.
         completed: (J,) number of completed checkpoints.
@@ -132,7 +132,17 @@ class FleetState:
 
 # They restart at zero with the job.
 COUNTERS = ("records_in", "records_out", "records_taken", "busy_s", "backpressured_s", "idle_s")
-_GRIDS = ("due_records", "emitted", "replayed", "backlog", "held", "fired", *COUNTERS, "pending_position", "done_position")
+_GRIDS = (
+    "due_records",
+    "emitted",
+    "replayed",
+    "backlog",
+    "held",
+    "fired",
+    *COUNTERS,
+    "pending_position",
+    "done_position",
+)
 _ROWS = (
     "down_from",
     "down_until",
@@ -156,7 +166,8 @@ def begin_restart(
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
     A failure rewinds the sources, and what windows have gathered, to the last completed checkpoint; a rescale waits for
-    a checkpoint of its own (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
+    a checkpoint of its own (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in
+    both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
     if kind is RestartKind.FAILURE:
