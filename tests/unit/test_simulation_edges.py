@@ -243,9 +243,7 @@ def write_lines(spec: JobSpec, *rates: float) -> list[tuple[str, Any]]:
     def keep(snapshot: Any) -> Any:
         return snapshot.parallelism
 
-    history = simulate(
-        fleet, grid, np.ones(fleet.shape, np.int64), keep, RunOptions(step_s=60.0, poll_s=60.0, seed=1)
-    )
+    history = simulate(fleet, grid, np.ones(fleet.shape, np.int64), keep, RunOptions(step_s=60.0, poll_s=60.0, seed=1))
     writer = LineWriter(fleet, history.samples, history.restarts, Origin("c", 86_400_000, (0,)))
     lines = [json.loads(line) for line in writer.hour(range(60), cluster_wide=False)]
     return [(line["kind"], json.loads(line["body"])) for line in lines]
