@@ -1,0 +1,80 @@
+"""Jobs as Flink chains them by default, on a real cluster, against what their source owes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import pytest
+from live_flink import LiveFlink, job_on
+from waiting import wait_until
+
+from cli.local_flink.load import CHAINED, ENRICHED, EXPRESS, ROUTED, Form, LoadOptions, due_after
+from include.flink.endpoints import vertex_metric_names_path, vertex_metrics_path
+
+pytestmark = pytest.mark.e2e
+LEAST = 3000  # orders, before a ratio is judged
+_STALE_S, _AHEAD_S = 3.5, 0.5  # age of the metrics that the JobManager serves; clocks are read one after the other
+_NAMES = ("numRecordsIn", "numRecordsOut", "pendingRecords")
+
+
+def read_vertices(flink: LiveFlink) -> Mapping[str, Mapping[str, float]]:
+    """Return vertex -> metric -> sum over its subtasks, of the vertex and its operators."""
+    client, get, found = flink.client, flink.client.transport.get_json, {}
+    for vertex in client.job(flink.job_id)["vertices"]:
+        listed = [one["id"] for one in get(vertex_metric_names_path(flink.job_id, vertex["id"]))]
+        wanted = [name for name in listed if name.rpartition(".")[2] in _NAMES]
+        reply = get(vertex_metrics_path(flink.job_id, vertex["id"], wanted)) if wanted else []
+        found[vertex["name"]] = {one["id"]: one["sum"] for one in reply}
+    return found
+
+
+def owes_what_is_due(flink: LiveFlink, counter: str) -> Callable[[], bool]:
+    """Return whether, at three polls in a row, taken in + backlog is what the trace says is due."""
+    submitted_s, in_a_row = flink.client.job(flink.job_id)["start-time"] / 1000, 0
+
+    def check() -> bool:
+        nonlocal in_a_row
+        metrics = next(one for name, one in read_vertices(flink).items() if name.startswith("Source"))
+        elapsed_s = time.time() - submitted_s
+        owed = metrics.get(counter, -1.0) + metrics.get("Source__orders.pendingRecords", 0.0)
+        is_due = (
+            due_after(elapsed_s - _STALE_S, flink.options) <= owed <= due_after(elapsed_s + _AHEAD_S, flink.options)
+        )
+        in_a_row = in_a_row + 1 if is_due and elapsed_s > 8 else 0
+        return in_a_row == 3
+
+    return check
+
+
+def test_a_whole_job_in_one_vertex_is_seen_at_its_source_operator_alone(local_cluster):
+    options = LoadOptions("one-vertex", 400, 1200, 960, cost_us=10, wait_us=190, form=Form.CHAINED, keep_one_in=4)
+    with job_on(local_cluster, options) as flink:
+        assert wait_until(owes_what_is_due(flink, "Source__orders.numRecordsOut"), 90), read_vertices(flink)
+        ((name, metrics),) = read_vertices(flink).items()
+        assert name == CHAINED
+        assert (metrics["numRecordsIn"], metrics["numRecordsOut"]) == (0.0, 0.0)
+        kept = metrics["keep.numRecordsOut"] / metrics["Source__orders.numRecordsOut"]
+        assert kept == pytest.approx(1 / 4, rel=0.02)
+
+
+def test_side_outputs_send_a_share_over_each_edge(local_cluster):
+    """The source counts what it takes in; what leaves its chain is the sum over the main and the side output."""
+    options = LoadOptions(
+        "side-outputs", 800, 1600, 960, cost_us=10, wait_us=190, form=Form.SIDE_OUTPUTS, keep_one_in=2, counts_in=True
+    )
+    with job_on(local_cluster, options) as flink:
+        assert wait_until(owes_what_is_due(flink, "numRecordsIn"), 90), read_vertices(flink)
+
+        def has_sent_enough() -> bool:
+            return read_vertices(flink)[ROUTED]["numRecordsOut"] > LEAST
+
+        assert wait_until(has_sent_enough, 60)
+        found = read_vertices(flink)
+        assert set(found) == {ROUTED, ENRICHED, EXPRESS}
+        source, enriched, express = found[ROUTED], found[ENRICHED], found[EXPRESS]
+        assert source["Source__orders.numRecordsIn"] == pytest.approx(source["numRecordsIn"], rel=0.1)
+        assert source["numRecordsOut"] / source["numRecordsIn"] == pytest.approx(0.5, rel=0.05)
+        assert enriched["numRecordsIn"] + express["numRecordsIn"] == pytest.approx(source["numRecordsOut"], rel=0.1)
+        share = express["numRecordsIn"] / (enriched["numRecordsIn"] + express["numRecordsIn"])
+        assert share == pytest.approx(0.1, rel=0.25)
