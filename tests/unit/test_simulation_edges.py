@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from include.flink.raw_format import RawRecord
 from models.arrays import Floats
+from models.live.poll_history import PollHistory
 from models.simulation.capacity import compute_gains
 from models.simulation.fleet import Fleet, pack
 from models.simulation.history import RunOptions, find_fitting_parallelism, simulate
@@ -18,7 +20,7 @@ from models.simulation.rest.lines import LineWriter
 from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts
 from models.simulation.state import FleetState, RestartKind, begin_restart
 from models.simulation.step import Flow, advance
-from models.topology import measure_edge_rates
+from models.topology import measure_edge_rates, measure_edge_ratios
 
 SOURCE = "Source: orders -> parse -> filter"
 WHOLE = "Source: orders -> filter -> Sink: out"
@@ -235,8 +237,26 @@ def test_a_burst_counts_at_its_mean_where_slots_are_fitted() -> None:
     assert needed[0].tolist() == [1, 2, 3]  # the sink: 2,000/s at 800/s each
 
 
-def write_lines(spec: JobSpec, *rates: float) -> list[tuple[str, Any]]:
-    """Return (kind, body) of an hour of polls, one after the first minute."""
+@pytest.mark.parametrize("options", [{"counts": one} for one in SourceCounts] + [{"waits_in_poll": True}])
+def test_the_replies_are_read_right_whatever_the_source_counts(options: Mapping[str, Any]) -> None:
+    """By the windows of the controller: rates of sources before their filters, and the edges behind them."""
+    spec = side_outputs(**options)
+    made = PollHistory({"c": 300})
+    assert made.add(sorted(write_records(spec, 1000.0, 500.0), key=lambda record: record.observed_at_ms)) == []
+    found = made.windows(86_400.0 + 3600.0 + 300.0).observations(0)
+    names = made.jobs()[0].graph.names
+    place = {name: names.index(name) for name in names}
+    order = [place[name] for name in spec.graph().names]
+    taken, sent = found.processing_rate_per_s[-1][order], found.output_rate_per_s[-1][order]
+    np.testing.assert_allclose(taken, [1000.0, 500.0, 270.0, 30.0, 27.0, 743.0], rtol=0.01)
+    assert found.target_data_rate_per_s[-1][place[SOURCE]] == pytest.approx(1000.0, rel=0.01)
+    ratios = measure_edge_ratios(spec.graph(), taken, sent)
+    for edge, ratio in spec.edge_ratios.items():
+        assert ratios[edge] == pytest.approx(ratio, rel=0.02), edge
+
+
+def write_records(spec: JobSpec, *rates: float) -> list[RawRecord]:
+    """Return an hour of polls, one after each minute."""
     fleet = pack([spec])
     grid = np.tile(at_sources(fleet, *rates), (60, 1, 1))
 
@@ -245,8 +265,12 @@ def write_lines(spec: JobSpec, *rates: float) -> list[tuple[str, Any]]:
 
     history = simulate(fleet, grid, np.ones(fleet.shape, np.int64), keep, RunOptions(step_s=60.0, poll_s=60.0, seed=1))
     writer = LineWriter(fleet, history.samples, history.restarts, Origin("c", 86_400_000, (0,)))
-    lines = [json.loads(line) for line in writer.hour(range(60), cluster_wide=False)]
-    return [(line["kind"], json.loads(line["body"])) for line in lines]
+    return [RawRecord(**json.loads(line)) for line in writer.hour(range(60), cluster_wide=False)]
+
+
+def write_lines(spec: JobSpec, *rates: float) -> list[tuple[str, Any]]:
+    """Return (kind, body) of these polls."""
+    return [(str(record.kind), json.loads(record.body)) for record in write_records(spec, *rates)]
 
 
 def poll_source(spec: JobSpec, *rates: float) -> Mapping[str, float]:
