@@ -191,7 +191,7 @@ def _fit_selectivity(
 ) -> list[dict[str, float]]:
     """Return each row's operator -> records out per record in; 1 where nothing flowed."""
     rate = np.where(used[:, :, None], measures["in_per_s"], 0.0).sum(axis=0)
-    out = rate * recorder.selectivity
+    out = rate * recorder.output_ratio
     ratio = np.divide(out, rate, out=np.ones(rate.shape), where=rate > 0)
     return [dict(zip(job.operators, row, strict=True)) for row in ratio.tolist()]
 
@@ -201,7 +201,7 @@ def _fit_edges(
 ) -> dict[Edge, float]:
     """Return the ratio of each edge of one row."""
     taken = measures["in_per_s"][used, place]
-    return learn_edge_ratios(job.graph, taken, taken * recorder.selectivity)
+    return learn_edge_ratios(job.graph, taken, taken * recorder.output_ratio)
 
 
 def _fit_latency(measures: Mapping[str, Floats], used: Bools, place: int) -> LatencyModel:

@@ -10,6 +10,8 @@ import org.apache.flink.api.connector.source.ReaderOutput;
 import org.apache.flink.api.connector.source.SourceReader;
 import org.apache.flink.api.connector.source.SourceReaderContext;
 import org.apache.flink.core.io.InputStatus;
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.metrics.SimpleCounter;
 
 /** Emits what its shares owe, one record per call, and sleeps (idle for Flink) while nothing is due. */
 final class OwedReader implements SourceReader<Order, OwedSplit> {
@@ -20,6 +22,7 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
     private final RateTrace trace;
     private final long startMs;
     private final int customers;
+    private final Counter taken;
     private final List<OwedSplit> shares = new CopyOnWriteArrayList<>();
     private final ScheduledExecutorService alarm = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "owed-source-alarm");
@@ -31,11 +34,14 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
     private long lookedUpNs = System.nanoTime() - CLOCK_STEP_NS;
     private int cursor;
 
-    OwedReader(SourceReaderContext context, RateTrace trace, long startMs, int customers) {
+    OwedReader(SourceReaderContext context, RateTrace trace, long startMs, int customers, boolean countsIn) {
         this.context = context;
         this.trace = trace;
         this.startMs = startMs;
         this.customers = customers;
+        this.taken = countsIn
+                ? context.metricGroup().getIOMetricGroup().getNumRecordsInCounter()
+                : new SimpleCounter();
     }
 
     @Override
@@ -72,6 +78,7 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
             if (share.emitted < share.due(dueInAll)) {
                 output.collect(new Order(share.sequenceOfNext(), customers));
                 share.emitted = share.emitted + 1;
+                taken.inc();
                 return InputStatus.MORE_AVAILABLE;
             }
         }

@@ -23,12 +23,14 @@ final class OwedSource implements Source<Order, OwedSplit, List<OwedSplit>> {
     private final long startMs;
     private final int splits;
     private final int customers;
+    private final boolean countsIn;
 
-    OwedSource(RateTrace trace, long startMs, int splits, int customers) {
+    OwedSource(RateTrace trace, long startMs, int splits, int customers, boolean countsIn) {
         this.trace = trace;
         this.startMs = startMs;
         this.splits = splits;
         this.customers = customers;
+        this.countsIn = countsIn;
     }
 
     @Override
@@ -38,7 +40,7 @@ final class OwedSource implements Source<Order, OwedSplit, List<OwedSplit>> {
 
     @Override
     public SourceReader<Order, OwedSplit> createReader(SourceReaderContext context) {
-        return new OwedReader(context, trace, startMs, customers);
+        return new OwedReader(context, trace, startMs, customers, countsIn);
     }
 
     @Override
