@@ -33,7 +33,12 @@ public final class LoadJob {
         // The start is fixed here and not in the source: a job that fails before its first checkpoint still owes
         // everything since it was submitted.
         int customers = number(given, "customers", 1000);
-        OwedSource source = new OwedSource(trace, System.currentTimeMillis(), number(given, "splits", 12), customers);
+        OwedSource<Order> source = new OwedSource<>(
+                trace,
+                System.currentTimeMillis(),
+                number(given, "splits", 12),
+                sequence -> new Order(sequence, customers),
+                new ReaderOptions(true, false, false));
         DataStream<Order> orders = env.fromSource(
                         source, WatermarkStrategy.noWatermarks(), "orders", TypeInformation.of(Order.class))
                 .uid("orders");
