@@ -73,3 +73,42 @@ def submit_query(
     write_trace(trace, list(options.trace))
     uploaded = jar_id or client.upload_jar(build_nexmark(flink_home))
     return client.run_jar(uploaded, RUNNER_CLASS, options.arguments(trace))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query at a size that two cores serve.
+
+    Attributes:
+        name: of its file.
+        work_us: per record of its costly operator.
+        unit_per_s: events/s at which that operator is about half busy with one subtask.
+        costly: with what the names of the vertices begin whose records cost something, the costliest first; several
+            vertices may have the same beginning.
+        proportions: of its events.
+    """
+
+    name: str
+    work_us: int
+    unit_per_s: float
+    costly: tuple[str, ...]
+    proportions: str = PROPORTIONS
+
+    def options(self, trace: tuple[tuple[int, float], ...], job_name: str = "", parallelism: int = 1) -> NexmarkOptions:
+        """Return its parameters under a load."""
+        return NexmarkOptions(self.name, trace, self.work_us, self.proportions, job_name, parallelism)
+
+
+QUERIES = {
+    query.name: query
+    for query in (
+        Query("q1", 1000, 500.0, ("Source: events",)),
+        Query("q2", 1000, 500.0, ("Source: events",)),
+        Query("q3", 20_000, 400.0, ("Join",), FEW_BIDS),
+        Query("q5", 5000, 800.0, ("GlobalWindowAggregate",)),
+        Query("q7", 1000, 500.0, ("Source: events",)),
+        Query("q8", 8000, 500.0, ("GlobalWindowAggregate", "WindowJoin"), FEW_BIDS),
+        Query("q11", 1000, 500.0, ("WindowAggregate",)),
+        Query("statements", 5000, 1000.0, ("GlobalWindowAggregate", "GroupAggregate")),
+    )
+}

@@ -24,7 +24,7 @@ public final class NexmarkTableFactory implements DynamicTableSourceFactory {
             .defaultValue("1:3:46")
             .withDescription("persons, auctions and bids that come in turn");
     private static final ConfigOption<Integer> SPLITS =
-            ConfigOptions.key("splits").intType().defaultValue(48).withDescription("shares that readers divide");
+            ConfigOptions.key("splits").intType().defaultValue(24).withDescription("shares that readers divide");
     private static final ConfigOption<Boolean> PENDING =
             ConfigOptions.key("pending").booleanType().defaultValue(true).withDescription("show pendingRecords");
     private static final ConfigOption<Boolean> COUNT_IN =
