@@ -114,7 +114,10 @@ def _load_sources(flink_home: Path) -> list[Path]:
 def _build(name: str, libraries: Sequence[Path], folders: Sequence[Path], target: Path) -> Path:
     """Compile the Java files of folders and pack them with the other files beside them, unless that jar is there."""
     files = sorted(
-        (file.relative_to(folder).as_posix(), file) for folder in folders for file in folder.rglob("*") if file.is_file()
+        (file.relative_to(folder).as_posix(), file)
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file()
     )
     digest = hashlib.sha256(f"{libraries[0].name} {JAVA_RELEASE}".encode())
     for place, file in files:

@@ -1,7 +1,7 @@
 -- q8, new users: who opened an auction within the 10 s in which they came. One source feeds two aggregates.
 CREATE TABLE results (id BIGINT, name STRING, auctions BIGINT, window_start TIMESTAMP(3)) WITH ('connector' = 'blackhole');
 INSERT INTO results
-SELECT work(p.id, ${work-us}), p.name, a.opened, p.window_start
+SELECT work(p.id, ${work-us} / 4), p.name, a.opened, p.window_start
 FROM (
   SELECT id, name, window_start, window_end
   FROM TUMBLE(TABLE persons, DESCRIPTOR(date_time), INTERVAL '10' SECOND)
