@@ -1,1 +1,1 @@
-"""Nexmark's queries as SQL on a real Flink cluster: what Tidewise reads and wants beside the truth and other policies."""
+"""Nexmark's queries as SQL on a real Flink cluster: Tidewise beside the truth and other policies."""

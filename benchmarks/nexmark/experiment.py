@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 LOW, HIGH = 0.9, 4.0
@@ -73,7 +74,7 @@ class Truth:
         """Return the least parallelism of the costly vertex that sustains a load; None when none measured does."""
         need = self.inflow_per_s[load].get(self.costly, float("nan"))
         enough = [p for p, capacity in sorted(self.capacity_per_s.items()) if capacity >= need or not self.saturated[p]]
-        return enough[0] if enough and need == need else None
+        return enough[0] if enough and math.isfinite(need) else None
 
 
 @dataclass(slots=True)

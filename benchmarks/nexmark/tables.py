@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
@@ -31,7 +32,7 @@ _WANTED_HEAD = """### Parallelism wanted
 Of the vertex that limits the job, by load step: the changes that each policy made, in order, `-` for none. Least is the
 fewest subtasks that sustain the load. Late is the backlog at the end of a step, in seconds of the load.
 
-| query | policy | wanted, by step | at the end of each step | least | late at the ends, s | changes | changed elsewhere |
+| query | policy | wanted, by step | at the end of each step | least | late at the ends, s | changes | elsewhere |
 |---|---|---|---|---|---|---|---|"""
 _STEPS_HEAD = """### Steps to a new load
 
@@ -98,7 +99,7 @@ def _keeps_up(job: JobTrial, load: float, unit_per_s: float) -> bool:
 def _rate_row(
     query: str, name: str, load: float, truth: float, found: Sequence[float]
 ) -> tuple[str, str, float, float, float, float]:
-    known = [one for one in found if one == one]
+    known = [one for one in found if math.isfinite(one)]
     measured = fmean(known) if known else float("nan")
     return query, name, load, truth, measured, (measured - truth) / truth if truth else 0.0
 
@@ -117,7 +118,9 @@ def _capacity_rows(
     rows = []
     for query, jobs in trials.items():
         truth = truths[query]
-        found = [one for job in jobs.values() for one in job.capacities if one[1] > BUSY_ENOUGH and one[2] == one[2]]
+        found = [
+            one for job in jobs.values() for one in job.capacities if one[1] > BUSY_ENOUGH and math.isfinite(one[2])
+        ]
         for count in sorted({one[0] for one in found} & set(truth.capacity_per_s)):
             if truth.saturated[count]:
                 known = [rate for running, _, rate in found if running == count]
@@ -145,7 +148,7 @@ def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTr
                 ", ".join(str(to) for step, to in changes if step == number) or "-" for number in range(len(STEPS))
             )
             late = ", ".join(
-                f"{pending / (load * QUERIES[query].unit_per_s):.0f}" if pending == pending else "?"
+                f"{pending / (load * QUERIES[query].unit_per_s):.0f}" if math.isfinite(pending) else "?"
                 for (load, _), pending in zip(STEPS, job.pending, strict=True)
             )
             ends, others = ", ".join(map(str, job.ends)), len(job.wanted) - len(changes)
@@ -191,13 +194,13 @@ def _count(value: int | None) -> str:
 
 
 def _figure(value: float) -> str:
-    return "-" if value != value else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return "-" if math.isnan(value) else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def _percent(share: float) -> str:
-    return "-" if share != share else f"{100 * share:+.1f}%"
+    return "-" if math.isnan(share) else f"{100 * share:+.1f}%"
 
 
 def shorten(name: str) -> str:
     """Return the first operator of a vertex's name without its number, which the JobManager counts up."""
-    return name.split(" -> ")[0].split("[")[0].removesuffix(": Writer")
+    return name.partition(" -> ")[0].partition("[")[0].removesuffix(": Writer")

@@ -135,7 +135,8 @@ class Trial:
         trial.capacities.append((running, busy, float(found.true_processing_rate_per_s[-1, place])))
 
     def _decide(self, job: _Job, seen: SeenJob, found: Observations, say: Callable[[str], None]) -> None:
-        assert seen.graph is not None and job.rival is not None
+        assert seen.graph is not None
+        assert job.rival is not None
         asked = {name: job.bounds.get(vertex) for name, vertex in seen.vertex_ids.items()}
         if not seen.is_up or asked != dict(seen.running):
             return  # while it is rescaled nobody decides

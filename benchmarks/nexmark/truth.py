@@ -21,6 +21,7 @@ def find_truth(
     folder: Path,
     jar_id: str,
     queries: list[Query],
+    *,
     seconds: float,
     say: Callable[[str], None],
 ) -> dict[str, Truth]:
