@@ -32,10 +32,10 @@ def measure(
     if not len(taken):
         return None
     sources = np.array([seen.graph.position(name) for name in seen.graph.sources], np.int64)
-    emitted, arriving, held_back, late_ms = (
+    taken_in, arriving, held_back, late_ms = (
         values[np.ix_(taken, sources)]
         for values in (
-            observations.output_rate_per_s,
+            observations.processing_rate_per_s,
             observations.target_data_rate_per_s,
             observations.backpressured_share,
             observations.latency_ms,
@@ -43,7 +43,7 @@ def measure(
     )
     return Measurements(
         until_s=float(ends_s[taken[-1]]),
-        throughput_per_s=_mean_sum(emitted),
+        throughput_per_s=_mean_sum(taken_in),
         arriving_per_s=_mean_sum(arriving),
         backpressured_share=_largest(np.nanmean(held_back, axis=0) if np.isfinite(held_back).any() else held_back[:1]),
         lag_s=_largest(late_ms[-1:]) / 1000.0,

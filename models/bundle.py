@@ -12,6 +12,8 @@ Ragged parts (grids, observed points, knots) lie end to end; counts per operator
 | mean_per_s, sd_per_s | (all grid points,) | on the grid 1..grid_count |
 | observed, observed_per_s | (all observed points,) | |
 | interval_scale | (places, levels) | models/capacity/interval_calibration.py; not yet in sd_per_s |
+| edge_count | (jobs,) | edges of each job whose ratio is known, or known to be unknown |
+| edge_ends, edge_ratio | (all edges, 2), (all edges,) | places of both ends among the job's operators; the ratio |
 | fleet_kinds, fleet_prior | (kinds,), (kinds, 8) | priors by kind of operator (models/capacity/fleet_prior.py) |
 """
 
@@ -20,7 +22,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
@@ -30,6 +32,7 @@ from models.arrays import Floats, Ints
 from models.capacity.interval_calibration import Place, find_places, find_places_of
 from models.conformal import LEVELS
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
+from models.topology import Edge
 
 JobKey = tuple[str, str]
 _RECOVERY = len(fields(RecoveryModel))
@@ -95,7 +98,16 @@ class FleetBundle:
         recovery = _read_recovery(self.arrays["recovery"][at])
         span = self._span("knot_count", at)
         latency = LatencyModel(self.arrays["knots"][span], self.arrays["latency_at_knots_ms"][span])
-        return JobModels(curves, selectivity, recovery, latency)
+        return JobModels(curves, selectivity, recovery, latency, self._edges(at, names))
+
+    def _edges(self, at: int, names: tuple[str, ...]) -> dict[Edge, float]:
+        """Return the ratios of a job's edges; none in a bundle of an earlier release."""
+        if "edge_count" not in self.arrays:
+            return {}
+        first = int(self.arrays["edge_count"][:at].sum())
+        span = slice(first, first + int(self.arrays["edge_count"][at]))
+        ends, ratios = self.arrays["edge_ends"][span].tolist(), self.arrays["edge_ratio"][span].tolist()
+        return {(names[up], names[down]): ratio for (up, down), ratio in zip(ends, ratios, strict=True)}
 
     def _span(self, count: str, at: int) -> slice:
         begin = self._begin[count]
@@ -189,8 +201,29 @@ class FleetBundle:
             "sd_per_s": _concatenate(curve.sd_per_s for curve in present),
             "observed": _concatenate(curve.observed for curve in present).astype(np.int64),
             "observed_per_s": _concatenate(curve.observed_per_s for curve in present),
+            **pack_edges((names, found.edges) for (*_, names), found in zip(index, models.values(), strict=True)),
         }
         return cls(model_version, index, arrays)
+
+
+def pack_edges(jobs: Iterable[tuple[Sequence[str], Mapping[Edge, float]]]) -> dict[str, np.ndarray]:
+    """Return the arrays of the edges.
+
+    Args:
+        jobs: in the order of the bundle, the names of a job's operators and the ratios of its edges.
+    """
+    counts, ends, ratios = list[int](), list[tuple[int, int]](), list[float]()
+    for names, edges in jobs:
+        place = {name: number for number, name in enumerate(names)}
+        known = {edge: ratio for edge, ratio in edges.items() if place.keys() >= set(edge)}
+        counts.append(len(known))
+        ends += [(place[up], place[down]) for up, down in known]
+        ratios += known.values()
+    return {
+        "edge_count": np.array(counts, np.int64),
+        "edge_ends": np.array(ends, np.int64).reshape(-1, 2),
+        "edge_ratio": np.array(ratios, float),
+    }
 
 
 def _read_recovery(row: Floats) -> RecoveryModel:

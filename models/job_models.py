@@ -2,7 +2,7 @@
 
 | name | meaning | unit |
 | --- | --- | --- |
-| capacity | records that an operator can process (a source: emit) at a parallelism, PA(p) of ContTune | records/s |
+| capacity | records that an operator can process (a source: take in) at a parallelism, PA(p) of ContTune | records/s |
 | selectivity | records out per record in | 1 |
 | recovery | from the stop of a job until its backlog is worked off | s |
 | utilisation | load / capacity of the most loaded operator, 0..1 | 1 |
@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
 from models.downtime import state_factor
+from models.topology.edges import Edge, complete_ratios
 
 EventKind = Literal["rescale", "restart"]
 CauseKind = Literal["rescale", "upgrade", "taskmanager_lost", "job_failure"]
@@ -168,11 +170,22 @@ class JobModels:
 
     Attributes:
         capacity: operator -> curve; an operator whose busy time Flink never measured is absent.
-        selectivity: operator -> records out per record in; 1 for a source, whose rate is its output already.
+        selectivity: operator -> records out per record in; of a source per record that it takes in.
         recovery, latency: of the whole job.
+        edges: edge -> records over it per record that the operator before it takes; NaN where it is not known. An edge
+            that is missing is its operator's selectivity, where that feeds no other.
     """
 
     capacity: Mapping[str, CapacityCurve]
     selectivity: Mapping[str, float]
     recovery: RecoveryModel
     latency: LatencyModel
+    edges: Mapping[Edge, float] = field(default_factory=dict)
+
+    def edge_ratios(self, graph: JobGraph) -> dict[Edge, float]:
+        """Return the ratio of each edge of a graph, NaN where it is not known.
+
+        Raises:
+            GraphError: nothing is known of an operator that feeds others.
+        """
+        return complete_ratios(graph, self.edges, self.selectivity)

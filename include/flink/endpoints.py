@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from include.flink.source_counters import PENDING_RECORDS
+
 # The gauges of busy, idle and back-pressured time are means over 60 s; the counters beside them give any window.
 VERTEX_METRICS = (
     "numRecordsIn",
@@ -19,7 +21,7 @@ VERTEX_METRICS = (
     "accumulateIdleTimeMs",
     "accumulateBackPressuredTimeMs",
 )
-SOURCE_METRICS = ("pendingRecords",)  # of the source operator: Flink gives them with the operator's name in front
+SOURCE_METRICS = (PENDING_RECORDS,)  # of the source operator: Flink gives them with the operator's name in front
 AGGREGATES = ("min", "max", "avg", "sum", "skew")
 # Nothing reads the skew, and Flink 1.18 refuses the whole request for it.
 _ASKED_FOR = ("min", "max", "avg", "sum")

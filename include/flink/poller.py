@@ -17,6 +17,7 @@ from include.flink import endpoints
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError, FlinkUnreachable
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
+from include.flink.source_counters import list_source_counters
 from include.flink.transport import Reply
 from include.flink.versions import RESCALE_HISTORY_SINCE, read_version
 
@@ -191,8 +192,11 @@ class RestSource:
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
-        found = endpoints.available(wanted, [name for name in listed if isinstance(name, str)])
-        if len(found) == len(wanted):  # an incomplete list: a task may still be starting
+        named = [name for name in listed if isinstance(name, str)]
+        found = endpoints.available(wanted, named)
+        if is_source:
+            found += list_source_counters(named)
+        if all(endpoints.available([want], named) for want in wanted):  # else a task may still be starting
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 

@@ -17,6 +17,7 @@ from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
 from models.scheduling.shortest_path import solve
+from models.topology import spread_selectivity
 
 _DISTURBANCES = Disturbances()
 # No reactive controller comes after it; it will save what it expects to save; it knows which bins follow an excess.
@@ -51,7 +52,8 @@ def solve_clairvoyant(
         {"bin_s": window_s, "costs.failures_per_day": float(disturbances.failures_per_day), **_CERTAIN}
     )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}
-    asked = demand(graph, find_selectivity(job), SourceForecast(job.start_s, window_s, quantiles))
+    ratios = spread_selectivity(graph, find_selectivity(job))
+    asked = demand(graph, ratios, SourceForecast(job.start_s, window_s, quantiles))
     bounds = job_bounds(graph, compute_true_curves(job, disturbances.capacity_noise), find_limits(spec), known)
     downtime_s = float(np.mean(disturbances.rescale_downtime_s))
     # A failure finds the last checkpoint half an interval old, and one under way is lost.

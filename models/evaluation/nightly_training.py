@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from include.domain.graph import JobGraph
 from include.settings import Training
 from models.arrays import Bools, Floats, Ints
 from models.capacity.capacity_samples import pack
@@ -23,6 +24,7 @@ from models.evaluation.window_recorder import WindowRecorder
 from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
 from models.latency import fit_windows
 from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_of_job
+from models.topology import Edge, learn_edge_ratios
 
 RECENT_DOWNTIMES = 20  # per kind, as in the training stage
 _IDLE_SHARE = 0.8  # of an idle operator's busiest window, as in the training stage
@@ -35,14 +37,17 @@ class JobShape:
     """The facts of a job that training needs.
 
     Attributes:
-        operators: (O,) names.
-        is_source: (O,).
+        graph: of O operators.
         limits: (O,) highest admissible parallelism.
     """
 
-    operators: tuple[str, ...]
-    is_source: Bools
+    graph: JobGraph
     limits: Ints
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """(O,) names."""
+        return self.graph.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ def train(
             selectivity=selectivity[place],
             recovery=fit_recovery(over),
             latency=_fit_latency(measures, used, place),
+            edges=_fit_edges(job, measures, used[:, place], place, recorder),
         )
         found.append(models)
     return found
@@ -177,11 +183,19 @@ def _build_curve(
 def _fit_selectivity(
     job: JobShape, measures: Mapping[str, Floats], used: Bools, recorder: WindowRecorder
 ) -> list[dict[str, float]]:
-    """Return each row's operator -> records out per record in; 1 for a source and where nothing flowed."""
+    """Return each row's operator -> records out per record in; 1 where nothing flowed."""
     rate = np.where(used[:, :, None], measures["in_per_s"], 0.0).sum(axis=0)
     out = rate * recorder.selectivity
-    ratio = np.where(job.is_source | (rate <= 0), 1.0, np.divide(out, rate, out=np.ones(rate.shape), where=rate > 0))
+    ratio = np.divide(out, rate, out=np.ones(rate.shape), where=rate > 0)
     return [dict(zip(job.operators, row, strict=True)) for row in ratio.tolist()]
+
+
+def _fit_edges(
+    job: JobShape, measures: Mapping[str, Floats], used: Bools, place: int, recorder: WindowRecorder
+) -> dict[Edge, float]:
+    """Return the ratio of each edge of one row."""
+    taken = measures["in_per_s"][used, place]
+    return learn_edge_ratios(job.graph, taken, taken * recorder.selectivity)
 
 
 def _fit_latency(measures: Mapping[str, Floats], used: Bools, place: int) -> LatencyModel:

@@ -76,7 +76,7 @@ class PipelineState:
             selectivity=np.array([operator.selectivity for operator in spec.operators]),
             target_per_s=target,
         )
-        self._shape = JobShape(self.graph.names, is_source, self.limits)
+        self._shape = JobShape(self.graph, self.limits)
         past = np.zeros((0, len(self.graph.sources))) if past_per_s is None else past_per_s
         self._past = len(past)
         self._forecasts = Forecasts(

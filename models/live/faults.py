@@ -21,6 +21,7 @@ class Rule(StrEnum):
     UNKNOWN_VERTEX = "unknown_vertex"
     NOT_NEWER = "not_newer"  # observed at the same time as the reply before, or earlier
     BAD_GRAPH = "bad_graph"
+    MISSING_SUBTASKS = "missing_subtasks"  # an aggregate over fewer of them than run
     VALUE_NAN = "value_nan"
     VALUE_NEGATIVE = "value_negative"
     VALUE_HUGE = "value_huge"

@@ -10,6 +10,7 @@ from include.domain.graph import GraphError, JobGraph, Operator
 from models.live.job_replies import Node, Vertex
 
 _SOURCE_PREFIX = "Source: "  # how Flink names sources
+_CHAINED = " -> "  # how Flink joins the names of a chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class JobLayout:
     is_source: tuple[bool, ...] = ()
     graph: JobGraph | None = None
     problem: str | None = None
+
+    @property
+    def is_chained(self) -> tuple[bool, ...]:
+        """Whether several operators are chained in a vertex, in the order of the operators."""
+        return tuple(_CHAINED in name for name in self.operators)
 
 
 def name_operators(vertices: Sequence[Vertex]) -> dict[str, str]:

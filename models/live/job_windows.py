@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from models.arrays import Bools, Floats, Ints
 from models.live.run_log import Stop
-from models.live.windows import RowWindows
+from models.live.windows import Roles, RowWindows
 from models.policies.observations import MEASURES, Observations
 
 _T = TypeVar("_T", bound=np.generic)
@@ -25,14 +25,14 @@ class Rows:
     Attributes:
         job: (rows,) number of the job.
         position: (rows,) of the operator in its job, -1 for a vertex that the job no longer has.
-        is_source: (rows,)
+        roles: of (rows,)
         window_s: (jobs,) length of a window.
         operators: (jobs,) how many a job has.
     """
 
     job: Ints
     position: Ints
-    is_source: Bools
+    roles: Roles
     window_s: Ints
     operators: Ints
 

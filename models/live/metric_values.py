@@ -8,8 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from include.flink.source_counters import PENDING_RECORDS, SOURCE_COUNTERS, is_cut, is_source_counter
 from models.arrays import Floats
 from models.live.faults import ReplyError, Rule, shorten
+
+
+def _of_source(counter: str) -> str:
+    return f"<source>.{counter}"
+
 
 # column -> (metric, aggregation over the subtasks)
 _METRICS = {
@@ -19,6 +25,8 @@ _METRICS = {
     "busy_max_total_ms": ("accumulateBusyTimeMs", "max"),
     "idle_total_ms": ("accumulateIdleTimeMs", "avg"),
     "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
+    "source_in_total": (_of_source("numRecordsIn"), "sum"),
+    "source_out_total": (_of_source("numRecordsOut"), "sum"),
     "pending": ("pendingRecords", "sum"),
     "in_gauge_per_s": ("numRecordsInPerSecond", "sum"),
     "out_gauge_per_s": ("numRecordsOutPerSecond", "sum"),
@@ -29,9 +37,14 @@ _METRICS = {
 }
 COLUMNS = tuple(_METRICS)
 PLACE = {column: place for place, column in enumerate(COLUMNS)}
-COUNTERS = COLUMNS[:6]
-GAUGES = COLUMNS[7:]
-OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
+COUNTERS = COLUMNS[:8]
+GAUGES = COLUMNS[9:]
+_OF_SOURCE = {
+    counter: PLACE[column] for counter, column in zip((*SOURCE_COUNTERS, PENDING_RECORDS), COLUMNS[6:9], strict=True)
+}
+"""Metrics of source operators, so Flink puts the operator's name in front."""
+_OF_SUBTASKS = frozenset(metric for metric, _ in list(_METRICS.values())[:6])
+_TELLING_MEAN = 100.0  # of a counter over its subtasks: below, rounding may hide how many they are
 TIME_SHARES = frozenset({"busyTimeMsPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond"})
 SHARE_LIMIT_MS = 1050.0  # ms per s of one subtask: Flink overshoots 1000 a little, more cannot be
 _BY_METRIC = {
@@ -50,10 +63,14 @@ class ValueFault:
     detail: str
 
 
-def read_metrics(found: object) -> tuple[list[float], list[ValueFault]] | None:
+def read_metrics(found: object) -> tuple[list[float], list[ValueFault], int | None] | None:
     """Return the numbers of a reply in the order of :data:`COLUMNS`; None when the vertex had none (it is deployed).
 
     Limits are not looked at here: see :func:`drop_outside`.
+
+    Returns:
+        The numbers, what cannot be used, and over how many subtasks the counters were added up; None where no counter
+        tells.  Several backlogs of one source, and the counters of several sources of one chain, add up.
 
     Raises:
         ReplyError: this is no list of metrics with ids.
@@ -63,19 +80,54 @@ def read_metrics(found: object) -> tuple[list[float], list[ValueFault]] | None:
     if not found:
         return None
     row: list[object] = list(_NOTHING)
+    of_sources, subtasks = list[tuple[str, object]](), list[int | None]()
     for metric in reversed(found):  # of two metrics with one id the first counts
         name = metric.get("id") if isinstance(metric, dict) else None
         if not isinstance(name, str):
             raise ReplyError(Rule.WRONG_TYPE, "a metric without an id")
-        places = _BY_METRIC.get(name)
-        if places is None and name.endswith(f".{OPERATOR_METRIC}"):
-            places = _BY_METRIC[OPERATOR_METRIC]
-        for place, how in places or ():
+        for place, how in _BY_METRIC.get(name, ()):
             row[place] = metric.get(how)
+        if "." in name and name.rpartition(".")[2] in _OF_SOURCE:
+            of_sources.append((name, metric.get("sum")))
+        elif name in _OF_SUBTASKS:
+            subtasks.append(_count_subtasks(metric.get("sum"), metric.get("avg")))
     faults: list[ValueFault] = []
+    for place, value in _sum_of_sources(of_sources, faults).items():
+        row[place] = value
     if {type(value) for value in row} != {float}:
         row = [value if type(value) is float else _number(place, value, faults) for place, value in enumerate(row)]
-    return row, faults  # type: ignore[return-value]
+    told = [count for count in subtasks if count is not None]
+    return row, faults, min(told, default=None)  # type: ignore[return-value]
+
+
+def _count_subtasks(total: object, mean: object) -> int | None:
+    """Return over how many subtasks a counter was added up, None where it does not tell."""
+    if type(total) is not float or type(mean) is not float or not _TELLING_MEAN <= mean <= total < math.inf:
+        return None
+    return round(total / mean)
+
+
+def _sum_of_sources(found: list[tuple[str, object]], faults: list[ValueFault]) -> dict[int, float]:
+    """Return place -> sum over the source operators; NaN where one of them cannot be told or read.
+
+    Args:
+        found: metrics with an operator's name in front, the first of a reply last.
+        faults: those that cannot be read are added.
+    """
+    sums = dict[int, float]()
+    for counter, place in _OF_SOURCE.items():
+        is_backlog = counter == PENDING_RECORDS
+        meant = [
+            (name, value)
+            for name, value in found
+            if (name.endswith(f".{counter}") if is_backlog else is_source_counter(name, counter))
+        ]
+        values = {name: value if type(value) is float else _number(place, value, faults) for name, value in meant}
+        if not values:
+            continue
+        is_mixed = not is_backlog and (len(values) < len(meant) or any(map(is_cut, values)))
+        sums[place] = math.nan if is_mixed else sum(values.values())
+    return sums
 
 
 def drop_outside(rows: Floats, max_value: float) -> list[tuple[int, ValueFault]]:

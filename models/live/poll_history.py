@@ -17,7 +17,7 @@ from models.live.job_windows import JobWindows, Rows, by_job
 from models.live.metric_values import drop_outside, read_metrics, values_of
 from models.live.seen_job import JobRecord, SeenJob
 from models.live.vertex_arrays import VertexArrays
-from models.live.windows import row_windows
+from models.live.windows import Roles, row_windows
 
 _HEX_ID = re.compile(r"[0-9a-f]{32}\Z")
 _KINDS = frozenset(Kind)
@@ -91,7 +91,7 @@ class PollHistory:
     def windows(self, now_s: float) -> JobWindows:
         """Return the windows of all jobs that ended by ``now_s`` (epoch seconds), in the order of :meth:`jobs`."""
         rows, arrays = self._known_rows(), self._arrays
-        found = row_windows(arrays.samples, arrays.parallelism, rows.window_s[rows.job], rows.is_source, now_s)
+        found = row_windows(arrays.samples, arrays.parallelism, rows.window_s[rows.job], rows.roles, now_s)
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
@@ -146,10 +146,7 @@ class PollHistory:
             case Kind.JOB_METRICS:
                 job.metrics = job_replies.read_job_metrics(found)
             case _:
-                row = job.rows.get(_hex_id(record.vertex_id, "vertex_id"))
-                if row is None:
-                    raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
-                self._add_metrics(record, row, found, measured, faults)
+                self._add_metrics(record, job, found, measured, faults)
 
     def _add_job(self, key: JobKey, record: RawRecord, reply: JobReply, faults: list[Fault]) -> None:
         job = self._jobs.setdefault(key, JobRecord(reply))
@@ -195,12 +192,19 @@ class PollHistory:
             raise ReplyError(Rule.BAD_GRAPH, shorten(job.layout.problem))
 
     def _add_metrics(
-        self, record: RawRecord, row: int, found: object, measured: list[_Measured], faults: list[Fault]
+        self, record: RawRecord, job: JobRecord, found: object, measured: list[_Measured], faults: list[Fault]
     ) -> None:
+        vertex_id = _hex_id(record.vertex_id, "vertex_id")
+        row, parallelism = job.rows.get(vertex_id), job.parallelism.get(vertex_id, 0)
+        if row is None:
+            raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
         read = read_metrics(found)
         if read is None:  # a vertex that is being deployed: no measurement
             return
-        values, unusable = read
+        values, unusable, subtasks = read
+        if subtasks is not None and subtasks < parallelism:
+            detail = f"vertex {record.vertex_id}: aggregates over {subtasks} of {parallelism} subtasks"
+            raise ReplyError(Rule.MISSING_SUBTASKS, detail)
         faults += [self._vertex_fault(record, one.rule, one.detail) for one in unusable]
         measured.append((row, record, values))
 
@@ -222,14 +226,16 @@ class PollHistory:
 
     def _number_rows(self) -> Rows:
         count = self._arrays.samples.rows
-        job_of, position, is_source = np.zeros(count, np.int64), np.full(count, -1), np.zeros(count, bool)
+        job_of, position = np.zeros(count, np.int64), np.full(count, -1)
+        roles = Roles(np.zeros(count, bool), np.zeros(count, bool))
         for number, job in enumerate(self._jobs.values()):
             job_of[list(job.rows.values())] = number
             at = [job.rows[vertex_id] for vertex_id in job.layout.vertex_ids]
-            position[at], is_source[at] = np.arange(len(at)), job.layout.is_source
+            position[at] = np.arange(len(at))
+            roles.is_source[at], roles.is_chained[at] = job.layout.is_source, job.layout.is_chained
         lengths = [self._window_s.get(cluster, self._other_window_s) for cluster, _ in self._jobs]
         operators = [len(job.layout.operators) for job in self._jobs.values()]
-        return Rows(job_of, position, is_source, np.array(lengths, np.int64), np.array(operators, np.int64))
+        return Rows(job_of, position, roles, np.array(lengths, np.int64), np.array(operators, np.int64))
 
     def _vertex_fault(self, record: RawRecord, rule: Rule, detail: str) -> Fault:
         return self._fault(record, rule, f"vertex {record.vertex_id}: {detail}")

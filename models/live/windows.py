@@ -14,12 +14,30 @@ import numpy as np
 from models.arrays import Bools, Floats, Ints
 from models.live.metric_values import COUNTERS, GAUGES, PLACE
 from models.live.ring_buffers import RingBuffers
+from models.live.source_rates import SourceCounts, choose_capacity, choose_taken
 
 # A difference over more than this many windows would smear one rate over a gap in the data.
 LONGEST_GAP_WINDOWS = 2
 # Flink's web interface calls a task with a larger share backpressured ("low", then "high").
 BACKPRESSURED_ABOVE = 0.1
 _DIFFERENCES = (*COUNTERS, "pending")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the vertices of rows are, (rows,) each.
+
+    Attributes:
+        is_source: whether nothing feeds it.
+        is_chained: whether several operators are chained in it.
+    """
+
+    is_source: Bools
+    is_chained: Bools
+
+    def of(self, row: Ints) -> Roles:
+        """Return those of some rows."""
+        return Roles(self.is_source[row], self.is_chained[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +50,7 @@ class RowWindows:
         samples: polls in the window that were a measurement.
         parallelism: at the end of the window, 0 where it was not seen.
         target_is_lower_bound: the source does not show its backlog and was backpressured: more may have arrived than
-            it emitted, and the target data rate is no more than a lower bound of it.
+            it took in, and the target data rate is no more than a lower bound of it.
         measures: processing_rate_per_s, output_rate_per_s, true_processing_rate_per_s, true_output_rate_per_s,
             target_data_rate_per_s, busy_share, busy_share_max, idle_share, backpressured_share, selectivity,
             pending_records, latency_ms.
@@ -47,7 +65,7 @@ class RowWindows:
 
 
 def row_windows(
-    samples: RingBuffers, parallelism: RingBuffers, window_s: Ints, is_source: Bools, now_s: float
+    samples: RingBuffers, parallelism: RingBuffers, window_s: Ints, roles: Roles, now_s: float
 ) -> RowWindows:
     """Return the windows that ended, of which every poll is kept.
 
@@ -55,7 +73,7 @@ def row_windows(
         samples: (rows) of :data:`models.live.metric_values.COLUMNS`.
         parallelism: (rows) its changes.
         window_s: (rows,) length of a window.
-        is_source: (rows,)
+        roles: of (rows,)
         now_s: epoch seconds; windows that end later are left out.
     """
     order = samples.order()
@@ -76,8 +94,8 @@ def row_windows(
         start_s=start_s,
         samples=np.diff(np.append(first, len(index))),
         parallelism=_parallelism_at(parallelism, row, 1000 * (start_s + window_s[row])),
-        target_is_lower_bound=sums.target_is_lower_bound(is_source[row]),
-        measures=sums.measures(is_source[row]),
+        target_is_lower_bound=sums.target_is_lower_bound(roles.is_source[row]),
+        measures=sums.measures(roles.of(row), window_s[row]),
     )
 
 
@@ -121,35 +139,60 @@ class _Sums:
         }
 
     def target_is_lower_bound(self, is_source: Bools) -> Bools:
-        """Return (G,) whether more may have arrived than was emitted."""
+        """Return (G,) whether more may have arrived than was taken in."""
         with np.errstate(invalid="ignore"):
             backpressured = self._shares["backpressured_share"] > BACKPRESSURED_ABOVE
         return np.asarray(is_source & np.isnan(self._pending) & backpressured)
 
-    def measures(self, is_source: Bools) -> dict[str, Floats]:
+    def measures(self, roles: Roles, window_s: Ints) -> dict[str, Floats]:
         """Return the measures of :class:`RowWindows`."""
+        is_source = roles.is_source
         taken, out = (
             _first_known(self._rates[f"{side}_total"], self._gauges[f"{side}_gauge_per_s"]) for side in ("in", "out")
         )
-        processed = np.where(is_source, out, taken)  # nothing enters a source
         busy, pending = self._shares["busy_share"], np.where(is_source, self._pending, np.nan)
+        processed = np.where(is_source, self._taken_by_sources(taken, out, roles.is_chained), taken)
+        of_source, _ = choose_capacity(
+            taken=processed,
+            busy=busy,
+            backpressured=self._shares["backpressured_share"],
+            pending=pending,
+            growth=self._rates["pending"],
+            window_s=window_s,
+        )
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             worked = (busy > 0) & (processed > 0)  # Eq. 1, 2 of DS2 are undefined without useful time
-            # Rule 1 of Flink's autoscaler; a source that shows no backlog has its output as target.
-            target = np.where(np.isnan(pending), out, np.maximum(out + self._rates["pending"], 0.0))
-            waited_ms = np.where(out > 0, 1000.0 * pending / out, np.nan)
+            true = np.where(is_source, of_source, np.where(worked, processed / busy, np.nan))
+            # Rule 1 of Flink's autoscaler; a source that shows no backlog has what it takes in as target.
+            target = np.where(np.isnan(pending), processed, np.maximum(processed + self._rates["pending"], 0.0))
+            waited_ms = np.where(processed > 0, 1000.0 * pending / processed, np.nan)
             return {
                 "processing_rate_per_s": processed,
                 "output_rate_per_s": out,
-                "true_processing_rate_per_s": np.where(worked, processed / busy, np.nan),
-                "true_output_rate_per_s": np.where(worked, out / busy, np.nan),
+                "true_processing_rate_per_s": true,
+                "true_output_rate_per_s": np.where(processed > 0, true * (out / processed), np.nan),
                 "target_data_rate_per_s": np.where(is_source, target, np.nan),
                 **self._shares,
                 "busy_share_max": np.fmax(self._shares["busy_share_max"], busy),
-                "selectivity": np.where(~is_source & (processed > 0), out / processed, np.nan),
+                "selectivity": np.where(processed > 0, out / processed, np.nan),
                 "pending_records": pending,
                 "latency_ms": np.where(pending == 0, 0.0, waited_ms),
             }
+
+    def _taken_by_sources(self, task_in: Floats, task_out: Floats, is_chained: Bools) -> Floats:
+        """Return (G,) what a source takes in, whatever counts it."""
+        with np.errstate(invalid="ignore"):
+            has_counted = self._last("in_total") > 0
+        counts = SourceCounts(
+            task_in,
+            task_out,
+            self._rates["source_in_total"],
+            self._rates["source_out_total"],
+            has_counted,
+            is_chained,
+            self._shares["busy_share"],
+        )
+        return choose_taken(counts)
 
     def _values(self, column: str) -> Floats:
         return self._samples.values(PLACE[column], self._order)

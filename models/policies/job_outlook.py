@@ -38,7 +38,7 @@ def build_outlook(situation: Situation) -> JobOutlook:
     """
     options, graph, models = situation.options, situation.graph, situation.models
     forecast = resample_to_bins(situation.forecast, situation.as_of_s, options.bin_s, options.horizon_h * HOUR_S)
-    required = demand(graph, models.selectivity, forecast)
+    required = demand(graph, models.edge_ratios(graph), forecast)
     limits = upper_limits(graph, situation.slots_max)
     bounds = job_bounds(graph, models.capacity, limits, options)
     current = np.array([situation.parallelism[name] for name in graph.names], np.int64)

@@ -14,6 +14,7 @@ from models.policies.protocol import Situation
 from models.policies.window_means import source_rates
 from models.recovery import UNTRAINED
 from models.scheduling.demand import LEVELS, SourceForecast
+from models.topology import learn_edge_ratios
 
 HELD_S = 3600  # the one bin of a forecast that says what is measured now
 
@@ -50,7 +51,7 @@ def build_live_situation(
         as_of_s=now_s,
         graph=graph,
         parallelism=running,
-        models=assume_untrained(graph) if models is None else models,
+        models=assume_untrained(graph, observations) if models is None else models,
         forecast=SourceForecast(now_s, HELD_S, held),
         slots_max=slots_max,
         options=options,
@@ -60,7 +61,11 @@ def build_live_situation(
     )
 
 
-def assume_untrained(graph: JobGraph) -> JobModels:
-    """Return the models that are assumed before the first training: priors, and that records pass one for one."""
+def assume_untrained(graph: JobGraph, observations: Observations) -> JobModels:
+    """Return the models that are assumed before the first training: priors, and edges as the windows show them.
+
+    Records pass one for one where none were seen to pass.
+    """
     passing = dict.fromkeys(graph.names, 1.0)
-    return JobModels({}, passing, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)))
+    edges = learn_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+    return JobModels({}, passing, UNTRAINED, LatencyModel(np.zeros(0), np.zeros(0)), edges)

@@ -27,7 +27,7 @@ def mean_per_operator(values: Floats) -> Floats:
 
 
 def hides_demand(observations: Observations, graph: JobGraph) -> Bools:
-    """Return (W,) whether a source's demand is not known, and higher than what it emitted: backpressure held it up."""
+    """Return (W,) whether a source's demand is not known, and higher than what it took in: backpressure held it up."""
     sources = [graph.position(name) for name in graph.sources]
     with np.errstate(invalid="ignore"):
         held_up = observations.backpressured_share[:, sources] > BACKPRESSURED_ABOVE
@@ -35,20 +35,10 @@ def hides_demand(observations: Observations, graph: JobGraph) -> Bools:
 
 
 def source_rates(observations: Observations) -> Floats:
-    """Return (O,) records/s that arrived at each source; what it emitted where arrivals are not measured, 0 if neither.
+    """Return (O,) records/s that arrived at each source; what it took in where arrivals are not measured; 0 if neither.
 
     Other operators have meaningless values.
     """
     arrived = mean_per_operator(observations.target_data_rate_per_s)
-    rate = np.where(np.isfinite(arrived), arrived, mean_per_operator(observations.output_rate_per_s))
+    rate = np.where(np.isfinite(arrived), arrived, mean_per_operator(observations.processing_rate_per_s))
     return np.asarray(np.where(np.isfinite(rate), np.maximum(rate, 0.0), 0.0), float)
-
-
-def selectivities(observations: Observations) -> Floats:
-    """Return (O,) records out per record in; NaN where nothing was measured to come out or go in."""
-    taken, sent = (
-        mean_per_operator(observations.processing_rate_per_s),
-        mean_per_operator(observations.output_rate_per_s),
-    )
-    known = (taken >= NO_LOAD_PER_S) & (sent >= NO_LOAD_PER_S) & np.isfinite(taken) & np.isfinite(sent)
-    return np.asarray(np.divide(sent, taken, out=np.full(len(taken), np.nan), where=known), float)

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
-from models.topology import required_rates
+from models.topology import Edge, required_rates
 
 LEVELS = (0.1, 0.5, 0.9, 0.95)
 MEDIAN = LEVELS.index(0.5)
@@ -71,7 +71,7 @@ class Demand:
         start_s, bin_s: the grid of bins, epoch seconds and s.
         operators: (O,) names in topological order.
         load_per_s: (L, T) all sources together, records/s.
-        rates_per_s: (L, O, T) input of each operator (a source: its output), records/s.
+        rates_per_s: (L, O, T) input of each operator, records/s; NaN behind an edge of unknown ratio.
     """
 
     start_s: int
@@ -141,7 +141,7 @@ def resample_to_bins(forecast: SourceForecast, as_of_s: int, bin_s: int, horizon
     return SourceForecast(start_s, bin_s, highest)
 
 
-def demand(graph: JobGraph, selectivity: Mapping[str, float], forecast: SourceForecast) -> Demand:
+def demand(graph: JobGraph, edge_ratios: Mapping[Edge, float], forecast: SourceForecast) -> Demand:
     """Propagate the sources' quantiles through the graph (Eq. 7-8 of DS2).
 
     Sources are taken to be high together (comonotone): the quantile of a sum is the sum of the quantiles, which is
@@ -149,7 +149,7 @@ def demand(graph: JobGraph, selectivity: Mapping[str, float], forecast: SourceFo
     """
     shape = (len(LEVELS), forecast.bins)
     flat = {source: values.ravel() for source, values in forecast.quantiles.items()}
-    required = required_rates(graph, selectivity, flat)
+    required = required_rates(graph, edge_ratios, flat)
     rates = np.stack([required[name].reshape(shape) for name in graph.names], axis=1)
     load = np.sum(np.stack(list(forecast.quantiles.values())), axis=0)
     return Demand(forecast.start_s, forecast.bin_s, graph.names, load, rates)

@@ -9,45 +9,50 @@ import numpy.typing as npt
 
 from include.domain.graph import GraphError, JobGraph
 from models.arrays import Floats
+from models.topology.edges import Edge, describe_edges, list_edges
 
 # A quotient this close above an integer is rounding error of floating point, not need for one more instance.
 _CEIL_SLACK = 1e-9
 
 
 def required_rates(
-    graph: JobGraph, selectivity: Mapping[str, float], source_rates: Mapping[str, npt.ArrayLike]
+    graph: JobGraph, edge_ratios: Mapping[Edge, float], source_rates: Mapping[str, npt.ArrayLike]
 ) -> dict[str, Floats]:
     """Return the input rate of each operator that keeps up with its sources, Eq. 8 of DS2.
 
-    An operator's output is its selectivity times the sum of what feeds it, and goes in full to EVERY successor.
+    Deviation: DS2 lets an operator's whole output go to every successor; here each edge has a ratio of its own, since
+    side outputs and several outputs of a chain divide it.  :func:`models.topology.edges.spread_selectivity` gives
+    DS2's own.
 
     Args:
         graph: the job.
-        selectivity: operator -> records out per record in; a source's is not used.
-        source_rates: source -> (T,) records/s that it emits.
+        edge_ratios: edge -> records over it per record that the operator before it takes; NaN where it is not known.
+        source_rates: source -> (T,) records/s that it takes in.
 
     Returns:
-        operator -> (T,) records/s in; a source's is the rate that it emits.
+        operator -> (T,) records/s in; NaN behind an edge of unknown ratio over which anything may go.
 
     Raises:
-        GraphError: a source without a rate, or an operator that feeds others without a selectivity.
+        GraphError: a source without a rate, or an edge without a ratio.
     """
+    missing = [edge for edge in list_edges(graph) if edge not in edge_ratios]
+    if missing:
+        raise GraphError(f"no ratio for the edges {describe_edges(missing)}; were they ever observed?")
     required: dict[str, Floats] = {}
-    output: dict[str, Floats] = {}
-    feeding = {upstream for operator in graph.operators for upstream in operator.upstream}
     for operator in graph.operators:
         if operator.is_source:
             if operator.name not in source_rates:
                 raise GraphError(f"no rate for source {operator.name!r}; given are {sorted(source_rates)}")
-            required[operator.name] = output[operator.name] = np.asarray(source_rates[operator.name], float)
+            required[operator.name] = np.asarray(source_rates[operator.name], float)
             continue
-        incoming = np.sum([output[upstream] for upstream in operator.upstream], axis=0)
-        required[operator.name] = np.asarray(incoming, float)
-        if operator.name in feeding:
-            if operator.name not in selectivity:
-                raise GraphError(f"no selectivity for {operator.name!r}, which feeds others; was it ever observed?")
-            output[operator.name] = selectivity[operator.name] * required[operator.name]
+        arriving = [_pass_on(required[up], edge_ratios[up, operator.name]) for up in dict.fromkeys(operator.upstream)]
+        required[operator.name] = np.asarray(np.sum(arriving, axis=0), float)
     return required
+
+
+def _pass_on(rate_per_s: Floats, ratio: float) -> Floats:
+    """Return what goes over an edge: of nothing nothing, whatever the ratio."""
+    return np.where(rate_per_s == 0.0, 0.0, rate_per_s * ratio)
 
 
 def unrounded_parallelism(
@@ -92,20 +97,20 @@ def optimal_parallelism(
 
 
 def source_capacity(
-    graph: JobGraph, selectivity: Mapping[str, float], mix: Mapping[str, float], capacity_per_s: Mapping[str, float]
+    graph: JobGraph, edge_ratios: Mapping[Edge, float], mix: Mapping[str, float], capacity_per_s: Mapping[str, float]
 ) -> float:
     """Return the total source rate that a configuration sustains when the sources keep their mix.
 
     Args:
         graph: the job.
-        selectivity: as for :func:`required_rates`.
+        edge_ratios: as for :func:`required_rates`; an operator of unknown demand does not limit.
         mix: source -> its share of all records, summing to 1.
         capacity_per_s: operator -> its capacity at its parallelism; operators without one do not limit.
 
     Returns:
         records/s of all sources together; infinite when no operator limits.
     """
-    per_record = required_rates(graph, selectivity, mix)
+    per_record = required_rates(graph, edge_ratios, mix)
     limits = [
         capacity_per_s[name] / float(need) for name, need in per_record.items() if name in capacity_per_s and need > 0
     ]

@@ -118,7 +118,7 @@ FRAMES = (
     # -> silver
     Node("observed_hours", silver.choose_observed_hours, ("stops", "rescale_hours", "hours")),
     Node("earlier_metrics", silver.read_earlier_metrics, ("tables", "observed_hours", "hours")),
-    Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "settings")),
+    Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "changes", "settings")),
     Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "observed_hours")),
     Node("observations", keep(silver.make_observations), ("samples", "changes", "unsettled", "observed_hours")),
     Node("arrivals", silver.find_arrivals, ("earlier_events", "events", "settings")),

@@ -95,9 +95,11 @@ def find_unsettled_windows(
     return rescales.find_unsettled_windows(stops, polls, settings, observed_hours.end, observed_hours.start)
 
 
-def make_samples(earlier_metrics: DataFrame, metrics: DataFrame, names: DataFrame, settings: Settings) -> DataFrame:
+def make_samples(
+    earlier_metrics: DataFrame, metrics: DataFrame, names: DataFrame, changes: DataFrame, settings: Settings
+) -> DataFrame:
     """Return the samples of the hours whose observations are written."""
-    return samples.build_samples(earlier_metrics.unionByName(metrics), names, settings.clusters)
+    return samples.build_samples(earlier_metrics.unionByName(metrics), names, changes, settings.clusters)
 
 
 def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: DataFrame, hours: Interval) -> DataFrame:

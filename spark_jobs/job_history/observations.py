@@ -13,11 +13,13 @@ from pyspark.sql import functions as F
 
 from include.tables import OBSERVATIONS
 from models.live.windows import BACKPRESSURED_ABOVE
-from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY
+from spark_jobs.job_history.samples import GAUGES, VERTEX_KEY, spread_over_hours
+from spark_jobs.job_history.source_rates import SourceCounts, choose_capacity, choose_taken, stands_still
 from spark_jobs.lake import date_hour_columns
 
 _WINDOW_KEY = (*VERTEX_KEY, "window_start")  # in the order of samples
 _SUPERSEDED_KEY = ("cluster", "job", "operator", "job_id", "vertex_id", "window_start")
+RECORDS = ("in_total", "out_total", "source_in_total", "source_out_total")
 _SHARES = {"busy": "busy_share", "idle": "idle_share", "backpressured": "backpressured_share"}
 
 
@@ -35,7 +37,7 @@ def build_observations(samples: DataFrame, changes: DataFrame, disturbed_windows
     marked = with_parallelism.join(disturbed, ["cluster", "job_id", "window_start"], "left")
     unique = marked.join(F.broadcast(_find_superseded(samples)), list(_SUPERSEDED_KEY), "left_anti")
     flagged = unique.withColumn("disturbed", F.coalesce("disturbed", F.lit(False)))
-    rated = flagged.withColumns(_observe_rates()).withColumns(_derive_rates())
+    rated = flagged.withColumns(_observe_rates()).withColumns(_find_taken()).withColumns(_derive_rates())
     return rated.select("*", *date_hour_columns("window_start")).select(*OBSERVATIONS.columns)
 
 
@@ -46,13 +48,14 @@ def _ratio(total: Column, duration: Column) -> Column:
 def _windows(samples: DataFrame) -> DataFrame:
     """Sum the differences that end in each window: with several polls they telescope to last minus first."""
     sums = []
-    for difference in ("d_in_total", "d_out_total", "d_pending"):
+    for difference in (*(f"d_{counter}" for counter in RECORDS), "d_pending"):
         sums += [F.sum(difference).alias(difference), _elapsed(difference).alias(f"{difference}_dt_s")]
     for share in ("d_busy_total_ms", "d_busy_max_total_ms", "d_idle_total_ms", "d_backpressured_total_ms"):
         sums += [F.sum(share).alias(share), _elapsed(share).alias(f"{share}_dt_s")]
     return samples.groupBy(*_WINDOW_KEY).agg(
         F.count(F.lit(1)).cast("INT").alias("samples"),
         F.max_by("pending", F.when(F.col("pending").isNotNull(), F.col("observed_at"))).alias("pending"),
+        F.max("in_total").alias("in_total"),
         *[F.mean(gauge).alias(gauge) for gauge in GAUGES],
         *sums,
     )
@@ -76,9 +79,7 @@ def _elapsed(difference: str) -> Column:
 
 def _with_parallelism(windows: DataFrame, changes: DataFrame) -> DataFrame:
     """Add the parallelism in force at the end of each window (of the last period that began before it)."""
-    hours = F.sequence(F.date_trunc("hour", "valid_from"), F.date_trunc("hour", "valid_to"), F.expr("INTERVAL 1 HOUR"))
-    # By hour, so that a window meets the few periods of its hour and not all those of its vertex.
-    periods = F.broadcast(changes.withColumn("window_hour", F.explode(hours)))
+    periods = F.broadcast(spread_over_hours(changes, "window_hour"))
     ended = windows.withColumns(
         {
             "window_end": F.timestamp_seconds(F.unix_seconds("window_start") + F.col("window_s")),
@@ -100,8 +101,12 @@ def _observe_rates() -> dict[str, Column]:
         )
         for side in ("in", "out")
     }
+    operators = {
+        f"source_{side}_per_s": _ratio(F.col(f"d_source_{side}_total"), F.col(f"d_source_{side}_total_dt_s"))
+        for side in ("in", "out")
+    }
     shares = {column: _share(f"{name}_total_ms", f"{name}_gauge_ms") for name, column in _SHARES.items()}
-    return {**rates, **shares, "busy_share_max": _share("busy_max_total_ms", "busy_gauge_max_ms")}
+    return {**rates, **operators, **shares, "busy_share_max": _share("busy_max_total_ms", "busy_gauge_max_ms")}
 
 
 def _share(total: str, gauge: str) -> Column:
@@ -112,30 +117,46 @@ def _share(total: str, gauge: str) -> Column:
     return F.when(share > 1.0, F.lit(1.0)).otherwise(share)
 
 
+def _find_taken() -> dict[str, Column]:
+    """Return what each operator takes in, a source from outside, and the growth of its backlog."""
+    counts = SourceCounts(
+        F.col("in_per_s"),
+        F.col("out_per_s"),
+        F.col("source_in_per_s"),
+        F.col("source_out_per_s"),
+        stands_still(F.col("in_total"), F.col("busy_share")),
+    )
+    return {
+        "taken_per_s": F.when(F.col("is_source"), choose_taken(counts)).otherwise(F.col("in_per_s")),
+        "growth_per_s": _ratio(F.col("d_pending"), F.col("d_pending_dt_s")),
+    }
+
+
 def _derive_rates() -> dict[str, Column]:
     is_source = F.col("is_source")
-    out, busy = F.col("out_per_s"), F.col("busy_share")
-    processed = F.when(is_source, out).otherwise(F.col("in_per_s"))  # nothing enters a source
-    growth = _ratio(F.col("d_pending"), F.col("d_pending_dt_s"))
+    out, busy, processed = F.col("out_per_s"), F.col("busy_share"), F.col("taken_per_s")
+    growth = F.col("growth_per_s")
     worked = (busy > 0) & (processed > 0)  # Eq. 1, 2 of DS2 are undefined without useful time
     pending = F.when(is_source, F.col("pending"))
+    of_source = choose_capacity(processed, growth)
+    true = F.when(is_source, of_source).otherwise(F.when(worked, processed / busy))
     return {
         "observed_processing_rate_per_s": processed,
         "observed_output_rate_per_s": out,
-        "true_processing_rate_per_s": F.when(worked, processed / busy),
-        "true_output_rate_per_s": F.when(worked, out / busy),
-        "target_data_rate_per_s": F.when(is_source, _target(out, growth)),
+        "true_processing_rate_per_s": true,
+        "true_output_rate_per_s": F.when(processed > 0, true * (out / processed)),
+        "target_data_rate_per_s": F.when(is_source, _target(processed, growth)),
         "target_is_lower_bound": F.coalesce(
             is_source & pending.isNull() & (F.col("backpressured_share") > BACKPRESSURED_ABOVE), F.lit(False)
         ),
         "busy_share_max": F.greatest(F.col("busy_share_max"), busy),
-        "selectivity": F.when(~is_source & (processed > 0), out / processed),
+        "selectivity": F.when(processed > 0, out / processed),
         "pending_records": pending,
-        "latency_ms": F.when(pending == 0, F.lit(0.0)).when(out > 0, 1000.0 * pending / out),
+        "latency_ms": F.when(pending == 0, F.lit(0.0)).when(processed > 0, 1000.0 * pending / processed),
     }
 
 
-def _target(emitted: Column, growth: Column) -> Column:
-    """Rule 1 of Flink's autoscaler; a source that shows no backlog has its output as target."""
-    due_records = F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0)))
-    return F.when(F.col("pending").isNull(), emitted).otherwise(due_records)
+def _target(taken: Column, growth: Column) -> Column:
+    """Rule 1 of Flink's autoscaler; a source that shows no backlog has what it takes in as target."""
+    due_records = F.when(growth.isNotNull(), F.greatest(taken + growth, F.lit(0.0)))
+    return F.when(F.col("pending").isNull(), taken).otherwise(due_records)

@@ -159,7 +159,7 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     near = dated.join(F.broadcast(spans), ["cluster", "job", "seen_hour"]).where(in_reach)
     running_for_s = (micros - F.unix_micros("running_at")) / F.lit(1e6)
     # The first sample of a run has none before it: its counter began with the run, and tells the mean rate since.
-    mean_per_s = F.col("out_total") / running_for_s
+    mean_per_s = F.col("taken_total") / running_for_s
     lag_s = F.coalesce("lag_s", F.when((running_for_s > 0) & (mean_per_s > 0), F.col("pending") / mean_per_s))
     has_caught_up = (running_for_s > _STALE_REPLY_S) & (lag_s < rules.caught_up_lag_s)
     unseen_s = F.least("since_last_s", running_for_s)
@@ -167,7 +167,7 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     shown = F.struct("observed_at", is_dated.alias("is_dated"), unseen_s.alias("unseen_s"))
     is_before = F.col("observed_at") <= F.col("started_at")
     is_after = (running_for_s > F.col("since_last_s")) & (running_for_s <= F.col("window_s") * _LOAD_AFTER_WINDOWS)
-    totals = F.when(running_for_s > _STALE_REPLY_S, F.struct("observed_at", "out_total", "pending"))
+    totals = F.when(running_for_s > _STALE_REPLY_S, F.struct("observed_at", "taken_total", "pending"))
     first = near.groupBy(*_EVENT_KEY, "operator").agg(
         F.avg(F.when(is_before, F.col("target_per_s"))).alias("load_per_s"),
         F.avg(F.when(is_after, F.col("target_per_s"))).alias("load_after_per_s"),
@@ -201,7 +201,7 @@ def _with_effects(events: DataFrame, sources: DataFrame, rules: Ingest) -> DataF
     summed = at_moment.withColumns(
         {
             f"{name}_records": F.when(is_one_poll, F.aggregate(f"at_moment.{column}", F.lit(0.0), lambda a, b: a + b))
-            for name, column in (("emitted", "out_total"), ("pending", "pending"))
+            for name, column in (("emitted", "taken_total"), ("pending", "pending"))
         }
     )
     return closed.join(summed.select(*_EVENT_KEY, *_EFFECTS), list(_EVENT_KEY), "left")
@@ -219,7 +219,7 @@ def _nearest_to(moment: str) -> Callable[[Column], Column]:
         def away(one: Column) -> Column:
             seconds = F.abs(F.unix_micros(one["observed_at"]) - F.unix_micros(moment)) / F.lit(1e6)
             return F.struct(
-                seconds.alias("away_s"), one["out_total"].alias("out_total"), one["pending"].alias("pending")
+                seconds.alias("away_s"), one["taken_total"].alias("taken_total"), one["pending"].alias("pending")
             )
 
         return F.array_min(F.transform(samples, away))

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from include.settings import Cluster
 from spark_jobs.job_history.operator_names import is_named_at
+from spark_jobs.job_history.source_rates import SourceCounts, choose_taken, sum_of_backlogs, sum_of_sources
 
 # column -> (metric, aggregation over the subtasks)
 _METRICS = {
@@ -29,13 +30,29 @@ _METRICS = {
     "busy_max_total_ms": ("accumulateBusyTimeMs", "max"),
     "idle_total_ms": ("accumulateIdleTimeMs", "avg"),
     "backpressured_total_ms": ("accumulateBackPressuredTimeMs", "avg"),
-    "pending": ("pendingRecords", "sum"),
 }
+_SUBTASK_COUNTERS = (
+    "numRecordsIn",
+    "numRecordsOut",
+    "accumulateBusyTimeMs",
+    "accumulateIdleTimeMs",
+    "accumulateBackPressuredTimeMs",
+)
+_TELLING_MEAN = 100.0  # of a counter over its subtasks: below, rounding may hide how many they are
 # Ids first: when rows are sorted, most of them differ in the first bytes that are compared.
 VERTEX_KEY = ("job_id", "vertex_id", "cluster", "job", "operator", "is_source", "window_s")
-OPERATOR_METRIC = "pendingRecords"  # of the source operator, so Flink puts the operator's name in front
-COUNTERS = ("in_total", "out_total", "busy_total_ms", "busy_max_total_ms", "idle_total_ms", "backpressured_total_ms")
-GAUGES = tuple(column for column in _METRICS if column not in (*COUNTERS, "pending"))
+COUNTERS = (
+    "in_total",
+    "out_total",
+    "source_in_total",
+    "source_out_total",
+    "busy_total_ms",
+    "busy_max_total_ms",
+    "idle_total_ms",
+    "backpressured_total_ms",
+)
+_KEPT = ("in_total", "taken_total")
+GAUGES = tuple(column for column in _METRICS if column not in COUNTERS)
 # A difference over more than this many windows would smear one rate over a gap in the data.
 LONGEST_GAP_WINDOWS = 2
 
@@ -59,12 +76,15 @@ def source_or_named() -> Column:
     return F.coalesce("is_source", F.col("operator").startswith("Source: "))
 
 
-def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[str, Cluster]) -> DataFrame:
+def build_samples(
+    metrics: DataFrame, operators: DataFrame, changes: DataFrame, clusters: Mapping[str, Cluster]
+) -> DataFrame:
     """Return bronze rows as wide samples with the differences to the sample before.
 
     Args:
         metrics: rows of bronze.metrics.
         operators: ``cluster, job_id, vertex_id`` -> ``job, operator, is_source``, ``named_from`` to ``named_until``.
+        changes: from :func:`spark_jobs.job_history.job_replies.find_parallelism_periods`.
         clusters: the settings of the clusters, for the window length.
 
     Returns:
@@ -79,7 +99,8 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     named = given.join(F.broadcast(operators.withColumn("is_resubmitted", several)), keys).where(
         is_named_at(F.col("observed_at"))
     )
-    measured = named.select(*keys, "job", "operator", "is_source", "is_resubmitted", "observed_at", *_wide_columns())
+    wide = named.select(*keys, "job", "operator", "is_source", "is_resubmitted", "observed_at", *_wide_columns())
+    measured = _drop_partial(wide, changes)
     sized = measured.withColumn("window_s", window_length_s(clusters))
     dated = sized.withColumn("window_start", window_start("observed_at"))
     # One shuffle for all that follows: every later grouping of a stage holds (cluster, job, operator).
@@ -88,7 +109,8 @@ def build_samples(metrics: DataFrame, operators: DataFrame, clusters: Mapping[st
     # In the order that the next window needs, so that nothing is sorted twice.
     moved = _drop_stale(placed, by_vertex)
     before = F.lag(F.struct("observed_at", "pending", *COUNTERS)).over(by_vertex)
-    return _with_differences(moved.withColumn("before", before)).drop("before", *(set(COUNTERS) - {"out_total"}))
+    counted = _with_differences(moved.withColumn("before", before)).withColumn("taken_total", _taken_total())
+    return counted.drop("before", *(set(COUNTERS) - set(_KEPT)))
 
 
 def _has_several(column: str, *of: str) -> Column:
@@ -99,9 +121,21 @@ def _has_several(column: str, *of: str) -> Column:
 def select_source_samples(samples: DataFrame) -> DataFrame:
     """Return the samples of sources that show their backlog, with ``lag_s`` (of input) and ``target_per_s``.
 
-    Both are null where no rate is known; ``out_total`` (records since the job runs) and ``pending`` are as read.
+    Both are null where no rate is known; ``taken_total`` (records since the job runs) and ``pending`` are as read.
     """
-    emitted = F.coalesce(F.when(F.col("dt_s") > 0, F.col("d_out_total") / F.col("dt_s")), "out_gauge_per_s")
+    counted = choose_taken(
+        SourceCounts(
+            F.col("d_in_total"),
+            F.col("d_out_total"),
+            F.col("d_source_in_total"),
+            F.col("d_source_out_total"),
+            F.col("in_total") > 0,
+        )
+    )
+    gauges = SourceCounts(
+        F.col("in_gauge_per_s"), F.col("out_gauge_per_s"), F.lit(None), F.lit(None), F.col("in_total") > 0
+    )
+    taken = F.coalesce(F.when(F.col("dt_s") > 0, counted / F.col("dt_s")), choose_taken(gauges))
     growth = F.when(F.col("dt_s") > 0, F.col("d_pending") / F.col("dt_s"))
     pending = F.col("pending")
     return samples.where("is_source AND pending IS NOT NULL").select(
@@ -112,34 +146,72 @@ def select_source_samples(samples: DataFrame) -> DataFrame:
         "window_s",
         "observed_at",
         "since_last_s",
-        F.when(pending == 0, F.lit(0.0)).when(emitted > 0, pending / emitted).alias("lag_s"),
-        F.when(growth.isNotNull(), F.greatest(emitted + growth, F.lit(0.0))).alias("target_per_s"),
-        "out_total",
+        F.when(pending == 0, F.lit(0.0)).when(taken > 0, pending / taken).alias("lag_s"),
+        F.when(growth.isNotNull(), F.greatest(taken + growth, F.lit(0.0))).alias("target_per_s"),
+        "taken_total",
         "pending",
     )
 
 
+def _taken_total() -> Column:
+    """Return the records that a source took in since the job runs."""
+    return F.when(
+        F.col("is_source"),
+        choose_taken(
+            SourceCounts(
+                F.col("in_total"),
+                F.col("out_total"),
+                F.col("source_in_total"),
+                F.col("source_out_total"),
+                F.lit(False),
+            )
+        ),
+    )
+
+
 def _wide_columns() -> list[Column]:
-    """Return each metric's aggregation: found by its name, a source's backlog by ``<operator>.<name>``."""
-    columns = []
-    for column, (metric, aggregation) in _METRICS.items():
-        if metric == OPERATOR_METRIC:
-            place = F.when(F.col("is_source"), _place_by_last_name(metric))
-        else:
-            place = F.array_position("metrics.id", metric).cast("INT") - 1
-        columns.append(F.get("metrics", place)[aggregation].alias(column))  # null at -1
-    return columns
+    """Return each metric's aggregation, found by its name; a source's own by names that begin with its operator's."""
+    of_source = {
+        "source_in_total": sum_of_sources("numRecordsIn"),
+        "source_out_total": sum_of_sources("numRecordsOut"),
+        "pending": sum_of_backlogs(),
+    }
+    return [
+        *[_metric(metric)[aggregation].alias(column) for column, (metric, aggregation) in _METRICS.items()],
+        *[F.when(F.col("is_source"), value).alias(column) for column, value in of_source.items()],
+        F.least(*[_count_subtasks(_metric(metric)) for metric in _SUBTASK_COUNTERS]).alias("subtasks"),
+    ]
 
 
-def _place_by_last_name(metric: str) -> Column:
-    """Return the place of the first metric whose id ends with a dot and this name, or is the name; -1 without one.
+def _metric(metric: str) -> Column:
+    """Return a metric's aggregations, null where it is missing."""
+    return F.get("metrics", F.array_position("metrics.id", metric).cast("INT") - 1)  # null at -1
 
-    By the ids as one text: a lambda over the array is not compiled, nor is the projection that holds it.
-    """
-    end = "\x1f"  # in no id
-    text = F.concat(F.lit("."), F.array_join("metrics.id", f"{end}."), F.lit(end))
-    before = F.substring_index(text, f".{metric}{end}", 1)
-    return F.when(before == text, -1).otherwise(F.length(before) - F.length(F.replace(before, F.lit(end))))
+
+def _count_subtasks(metric: Column) -> Column:
+    """Return over how many subtasks a counter was added up, null where it does not tell."""
+    return F.when(metric["avg"] >= _TELLING_MEAN, F.round(metric["sum"] / metric["avg"]))
+
+
+def _drop_partial(samples: DataFrame, changes: DataFrame) -> DataFrame:
+    """Leave out samples that are aggregates over fewer subtasks than ran: no measurement of their vertex."""
+    told = samples.withColumn("sample_hour", F.date_trunc("hour", "observed_at"))
+    periods = F.broadcast(spread_over_hours(changes, "sample_hour"))
+    keys = ("cluster", "job_id", "vertex_id", "sample_hour")
+    same_hour = [F.col(f"s.{key}") == F.col(f"p.{key}") for key in keys]
+    in_force = (F.col("valid_from") <= F.col("observed_at")) & (F.col("valid_to") > F.col("observed_at"))
+    is_partial = F.col("subtasks") < F.col("p.parallelism")
+    return (
+        told.alias("s")
+        .join(periods.alias("p"), [*same_hour, in_force, is_partial], "left_anti")
+        .drop("sample_hour", "subtasks")
+    )
+
+
+def spread_over_hours(periods: DataFrame, column: str) -> DataFrame:
+    """Return periods once for each hour that they touch, so that a row meets the few of its hour."""
+    hours = F.sequence(F.date_trunc("hour", "valid_from"), F.date_trunc("hour", "valid_to"), F.expr("INTERVAL 1 HOUR"))
+    return periods.withColumn(column, F.explode(hours))
 
 
 def _drop_stale(samples: DataFrame, by_vertex: WindowSpec) -> DataFrame:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from models.arrays import Floats, Ints
-from models.bundle import FleetBundle
+from models.bundle import FleetBundle, pack_edges
 from models.capacity.kinds import KINDS
 from models.capacity.prior_learning import learn_prior
 from models.latency import pool_latency
+from models.topology import Edge
 from spark_jobs.train.build_recovery import build_recovery
 from spark_jobs.train.training_data import JOB, OPERATOR
 
@@ -46,6 +47,7 @@ def assemble(
     *,
     known: pd.DataFrame,
     selectivities: pd.DataFrame,
+    edges: pd.DataFrame,
     capacities: pd.DataFrame,
     latencies: pd.DataFrame,
     events: pd.DataFrame,
@@ -56,6 +58,7 @@ def assemble(
         model_version: of this training.
         known: OPERATOR columns and ``kind`` of every operator of the latest job graphs.
         selectivities: OPERATOR columns and ``selectivity``.
+        edges: rows of edge_ratios.fit_edge_ratios.
         capacities: rows of fits.fit_capacities.
         latencies: rows of training_fits.fit_latencies.
         events: rows of Inputs.events.
@@ -73,9 +76,19 @@ def assemble(
     arrays["operator_count"] = operators.groupby(list(JOB), sort=True).size().to_numpy(np.int64)
     by_job = operators.groupby(list(JOB), sort=True)["operator"].agg(tuple).reset_index()
     index = tuple(by_job.itertuples(index=False, name=None))
+    arrays |= pack_edges((names, ratios) for (*_, names), ratios in zip(index, _edges(by_job, edges), strict=True))
     scalars = operators.drop(columns=list(_RAGGED))
     left_out, place = _flat(operators["left_out"]), _flat(operators["left_out_place"]).astype(np.int64)
     return Assembled(FleetBundle(model_version, index, arrays), scalars, scored, left_out, place)
+
+
+def _edges(jobs: pd.DataFrame, edges: pd.DataFrame) -> Iterator[dict[Edge, float]]:
+    """Yield the ratios of each job's edges."""
+    rows = dict(iter(edges.groupby(list(JOB), sort=False)))
+    for key in jobs[list(JOB)].itertuples(index=False, name=None):
+        mine = rows.get(key)
+        ends = [] if mine is None else zip(mine["upstream"], mine["operator"], mine["ratio"].astype(float), strict=True)
+        yield {(up, down): ratio for up, down, ratio in ends}
 
 
 def _flat(parts: Iterable[object]) -> Floats:

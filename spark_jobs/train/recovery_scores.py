@@ -117,6 +117,7 @@ def _predict(
         models = bundle.for_job(event["cluster"], event["job"])
         nodes = [Operator(node["operator"], tuple(node["upstream"])) for node in event["graph"]]
         graph = JobGraph.from_operators(nodes)
+        ratios = models.edge_ratios(graph)
     except (BundleError, GraphError):
         return unknown
     # How the load divides over the sources changes in the course of a day: that of the event, else the usual one.
@@ -131,7 +132,7 @@ def _predict(
     if not capacity or not total or not np.isfinite(load_per_s):
         return unknown
     mix = {source: rates.get(source, 0.0) / total for source in graph.sources}
-    sustained = source_capacity(graph, models.selectivity, mix, capacity)
+    sustained = source_capacity(graph, ratios, mix, capacity)
     recovery = models.recovery
     downtime_s, seen_before = (event.get(name, float("nan")) for name in ("downtime_before_s", "downtimes_before"))
     if not np.isfinite(downtime_s):

@@ -20,6 +20,7 @@ from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train import training_data as data
 from spark_jobs.train.build_bundle import Assembled, assemble
 from spark_jobs.train.build_recovery import with_intervals
+from spark_jobs.train.edge_ratios import fit_edge_ratios
 from spark_jobs.train.fits import batches, fit_capacities, fit_latencies
 from spark_jobs.train.forward_scores import (
     ForwardScores,
@@ -105,6 +106,7 @@ def fit_fleet(
         model_version,
         known=data.operator_kinds(inputs.graphs).toPandas(),
         selectivities=data.selectivities(inputs.observations).toPandas(),
+        edges=fit_edge_ratios(inputs.observations, inputs.graphs, inputs.as_of).toPandas(),
         capacities=fit_capacities(points, count, leaves_out=leaves_out).toPandas(),
         latencies=fit_latencies(bins, parallel).toPandas(),
         events=inputs.events.toPandas(),

@@ -166,11 +166,10 @@ def held_capacities(observations: DataFrame, training: Training) -> DataFrame:
 
 
 def selectivities(observations: DataFrame) -> DataFrame:
-    """Records out per record in, over all undisturbed windows; 1 for a source, whose rate is its output already."""
+    """Records out per record in, over all undisturbed windows; of a source per record that it takes in."""
     ratio = F.sum("output_per_s") / F.sum("rate_per_s")
     usable = observations.where((F.col("rate_per_s") > 0) & F.col("output_per_s").isNotNull() & ~F.col("held"))
-    selectivity = F.when(F.max("is_source"), F.lit(1.0)).otherwise(ratio).alias("selectivity")
-    return usable.groupBy(*OPERATOR).agg(selectivity).select(*OPERATOR, "selectivity")
+    return usable.groupBy(*OPERATOR).agg(ratio.alias("selectivity")).select(*OPERATOR, "selectivity")
 
 
 def source_shares(observations: DataFrame) -> DataFrame:

@@ -23,6 +23,7 @@ CHANGES = {
     "valid_from": "TIMESTAMP",
     "valid_to": "TIMESTAMP",
 }
+MINUTES = {"c": Cluster(window_s=60)}
 DISTURBED = {"cluster": "STRING", "job_id": "STRING", "window_start": "TIMESTAMP"}
 
 
@@ -50,7 +51,9 @@ def test_of_two_ids_in_one_window_the_later_stands(spark):
         POLLED,
     )
     names = [named(FORMER, "1", "rides"), named(LATER, "1", "rides"), named("c" * 32, "2", "fares")]
-    samples = build_samples(polls, spark.createDataFrame(names, NAMED), {"c": Cluster(window_s=60)})
+    samples = build_samples(
+        polls, spark.createDataFrame(names, NAMED), empty(spark, CHANGES), {"c": Cluster(window_s=60)}
+    )
     found = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("job", "window_start")
     seen = {(row["job"], began(row)): row for row in found.collect()}
     assert {key: row["job_id"] for key, row in seen.items()} == {
@@ -84,7 +87,7 @@ def test_a_source_shows_its_backlog_whatever_its_operator_is_called(spark):
         ("c", FORMER, str(place) * 32, "rides", f"v{place}", place < 3, None, None) for place in range(len(replies))
     ]
     frames = spark.createDataFrame(polls, POLLED), spark.createDataFrame(names, NAMED)
-    samples = build_samples(*frames, {"c": Cluster(window_s=60)}).orderBy("operator")
+    samples = build_samples(*frames, empty(spark, CHANGES), MINUTES).orderBy("operator")
     assert [row["pending"] for row in samples.collect()] == [3.0, 1.0, None, None]
 
 
@@ -102,7 +105,12 @@ def test_metrics_that_stand_still_are_no_measurement_and_an_idle_job_is_one(spar
     still = [timed(second, 9000.0, 50.0, 90) for second in range(120, 360, 30)]
     idle = [timed(second, 9000.0, 0.0, second) for second in range(360, 480, 30)]
     names = spark.createDataFrame([("c", FORMER, "1" * 32, "rides", "Source: rides", True, None, None)], NAMED)
-    samples = build_samples(spark.createDataFrame([*moving, *still, *idle], POLLED), names, {"c": Cluster(window_s=60)})
+    samples = build_samples(
+        spark.createDataFrame([*moving, *still, *idle], POLLED),
+        names,
+        empty(spark, CHANGES),
+        {"c": Cluster(window_s=60)},
+    )
     rows = build_observations(samples, empty(spark, CHANGES), empty(spark, DISTURBED)).orderBy("window_start").collect()
     seen = {began(row): row["target_data_rate_per_s"] for row in rows}
     assert seen == {0: 100.0, 60: 100.0, 360: 0.0, 420: 0.0}

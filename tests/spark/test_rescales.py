@@ -17,7 +17,7 @@ EVENTS = f"""cluster STRING, job STRING, job_id STRING, job_id_before STRING, st
     cause_kind STRING, vector_before {VECTOR}, vector_after {VECTOR}, checkpoint_at TIMESTAMP, state_size_bytes DOUBLE,
     next_started_at TIMESTAMP, flink_trigger STRING"""
 SOURCES = """cluster STRING, job STRING, job_id STRING, operator STRING, window_s INT, observed_at TIMESTAMP,
-    since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE, out_total DOUBLE, pending DOUBLE"""
+    since_last_s DOUBLE, lag_s DOUBLE, target_per_s DOUBLE, taken_total DOUBLE, pending DOUBLE"""
 
 
 def at(second):
@@ -71,9 +71,9 @@ def test_a_catch_up_that_nothing_measured_has_no_time(spark):
 
 
 def source_sample(operator, second, since, target, totals):
-    """A sample of one source; ``totals``: out_total, pending and lag_s, which is null in the first of a run."""
-    out_total, pending, lag_s = totals
-    return ("c", "two", JOB_ID, operator, 300, at(second), since, lag_s, target, out_total, pending)
+    """A sample of one source; ``totals``: taken_total, pending and lag_s, which is null in the first of a run."""
+    taken_total, pending, lag_s = totals
+    return ("c", "two", JOB_ID, operator, 300, at(second), since, lag_s, target, taken_total, pending)
 
 
 def test_what_several_sources_did_until_one_poll_is_added_up(spark):

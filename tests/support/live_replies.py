@@ -24,8 +24,13 @@ def ms(second: float) -> int:
     return round(1000 * (T0_S + second))
 
 
-def metric(name: str, value: Any, **others: Any) -> dict[str, Any]:
-    return {"id": name, "min": value, "max": value, "avg": value, "sum": value, "skew": 0.0, **others}
+def metric(name: str, value: Any, parallelism: int = 1, **others: Any) -> dict[str, Any]:
+    """Return a metric of equal subtasks: a time by the mean of them, anything else by their sum."""
+    is_time = "TimeMs" in name
+    total, mean = value, value
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        total, mean = (value * parallelism, value) if is_time else (value, value / parallelism)
+    return {"id": name, "min": mean, "max": mean, "avg": mean, "sum": total, "skew": 0.0, **others}
 
 
 @dataclass
@@ -63,7 +68,8 @@ class Job:
 
     def metrics(self, second: float, operator: str = WORK, **values: Any) -> RawRecord:
         """Return metrics by the short names of ``METRICS``, or by Flink's."""
-        found = [metric(METRICS.get(name, (name,))[0], value) for name, value in values.items()]
+        p = self.parallelism[operator]
+        found = [metric(METRICS.get(name, (name,))[0], value, p) for name, value in values.items()]
         return self.record(second, Kind.VERTEX_METRICS, found, self.vertices[operator])
 
     def start(self) -> list[RawRecord]:

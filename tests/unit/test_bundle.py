@@ -26,6 +26,7 @@ def models() -> dict[tuple[str, str], JobModels]:
             {"source": 1.0, "map": 0.5, "sink": 0.0},
             recovery,
             latency,
+            {("source", "map"): 0.25, ("map", "sink"): float("nan")},
         ),
         ("us", "rides"): JobModels({"map": curve(3.0, 5, [1, 4, 5])}, {"map": 2.0}, recovery, silent),
     }
@@ -33,6 +34,7 @@ def models() -> dict[tuple[str, str], JobModels]:
 
 def assert_same(found: JobModels, expected: JobModels) -> None:
     assert found.selectivity == expected.selectivity
+    assert found.edges == pytest.approx(dict(expected.edges), nan_ok=True)
     assert found.recovery == expected.recovery
     np.testing.assert_array_equal(found.latency.knots, expected.latency.knots)
     np.testing.assert_array_equal(found.latency.latency_at_knots_ms, expected.latency.latency_at_knots_ms)
@@ -47,6 +49,12 @@ def assert_same(found: JobModels, expected: JobModels) -> None:
             wanted.signal_ratio,
             wanted.noise_share,
         )
+
+
+def test_a_bundle_of_the_release_before_has_no_edges(models: dict[tuple[str, str], JobModels]) -> None:
+    bundle = FleetBundle.from_models("v1", models)
+    kept = {name: array for name, array in bundle.arrays.items() if not name.startswith("edge_")}
+    assert FleetBundle("v0", bundle.index, kept).for_job("eu", "rides").edges == {}
 
 
 def test_models_survive_bytes_and_pickle(models: dict[tuple[str, str], JobModels]) -> None:

@@ -54,8 +54,18 @@ def assembled(rows: pd.DataFrame) -> FleetBundle:
         [("eu", "rides", [0.2, 0.9], [5.0, 50.0])], columns=["cluster", "job", "knots", "latency_at_knots_ms"]
     )
     fits = capacity_rows(rows)
+    edges = pd.DataFrame(
+        [("eu", "orders", "parse", "sink", 0.25), ("eu", "orders", "source", "parse", None)],
+        columns=["cluster", "job", "upstream", "operator", "ratio"],
+    )
     return assemble(
-        "v1", known=known, selectivities=selectivities, capacities=fits, latencies=latencies, events=events()
+        "v1",
+        known=known,
+        selectivities=selectivities,
+        edges=edges,
+        capacities=fits,
+        latencies=latencies,
+        events=events(),
     ).bundle
 
 
@@ -90,6 +100,8 @@ def test_bundle_knows_every_operator_and_borrows_what_a_job_lacks(rows: pd.DataF
     orders, rides = bundle.for_job("eu", "orders"), bundle.for_job("eu", "rides")
     assert list(orders.selectivity) == ["parse", "sink", "source"]
     assert orders.selectivity == {"parse": 0.5, "sink": 1.0, "source": 1.0}
+    assert orders.edges == pytest.approx({("parse", "sink"): 0.25, ("source", "parse"): float("nan")}, nan_ok=True)
+    assert rides.edges == {}
     assert set(orders.capacity) == {"parse", "sink"}  # of the source nothing was measured
     assert orders.latency.latency_ms(0.9) == pytest.approx(rides.latency.latency_ms(0.9))
     assert (orders.recovery.events, rides.recovery.events) == (4, 0)

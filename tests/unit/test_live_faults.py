@@ -112,7 +112,7 @@ def test_a_reply_that_cannot_be_used_harms_only_itself(name):
 def test_a_value_that_breaks_a_rule_is_left_out_alone(value, rule):
     """Of three polls the middle one has no usable count; its busy time is used all the same."""
     made = PollHistory({"c": 60})
-    body = [metric("numRecordsIn", 0.0, sum=value), metric("accumulateBusyTimeMs", 10_000.0)]
+    body = [metric("numRecordsIn", 0.0, sum=value), metric("accumulateBusyTimeMs", 10_000.0, 2)]
     records = [
         *JOB.start(),
         JOB.metrics(0, taken=0.0, busy_ms=0.0),

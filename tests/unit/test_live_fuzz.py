@@ -34,9 +34,9 @@ def replies(job: Job, at: float) -> Iterator[tuple[str, Any, str | None]]:
     entry = {"exceptionName": "E", "stacktrace": "lost\n at x", "timestamp": ms(running_s - 4)}
     yield Kind.EXCEPTIONS, {"exceptionHistory": {"entries": [entry]}}, None
     yield Kind.JOB_METRICS, [{"id": "uptime", "value": "7"}], None
-    for vertex_id in job.vertices.values():
+    for name, vertex_id in job.vertices.items():
         values = {"numRecordsIn": 3.0 * at, "numRecordsOut": 2.0 * at, "accumulateBusyTimeMs": 500.0 * at}
-        yield Kind.VERTEX_METRICS, [metric(*one) for one in values.items()], vertex_id
+        yield Kind.VERTEX_METRICS, [metric(*one, job.parallelism[name]) for one in values.items()], vertex_id
     yield Kind.OVERVIEW, {"slots-total": 8, "slots-available": 1}, None
 
 

@@ -35,6 +35,7 @@ def bundle() -> FleetBundle:
         "v1",
         known=known,
         selectivities=known[KEYS].assign(selectivity=1.0),
+        edges=pd.DataFrame(columns=["cluster", "job", "upstream", "operator", "ratio"]),
         capacities=capacity_rows(points),
         latencies=none,
         events=events,

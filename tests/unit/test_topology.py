@@ -19,6 +19,7 @@ from models.topology import (
     optimal_parallelism,
     required_rates,
     source_capacity,
+    spread_selectivity,
     true_rate,
     unrounded_parallelism,
 )
@@ -97,7 +98,7 @@ def solve(case: Case) -> tuple[dict[str, int], dict[str, float]]:
     graph = JobGraph.from_operators(operators)
     selectivity = {name: out / proc for name, (_, proc, out) in case.operators.items() if proc > 0}
     sources = {name: case.operators[name][2] for name in graph.sources}
-    required = required_rates(graph, selectivity, sources)
+    required = required_rates(graph, spread_selectivity(graph, selectivity), sources)
     inner = [name for name in graph.names if name not in graph.sources]
     arguments = {name: (required[name], case.operators[name][1], case.operators[name][0]) for name in inner}
     wanted = {name: int(optimal_parallelism(*given)) for name, given in arguments.items()}
@@ -126,7 +127,7 @@ def test_full_output_goes_to_every_successor_over_time() -> None:
     graph = JobGraph.from_operators(
         [Operator("join", ("a", "b")), Operator("a", ("source",)), Operator("b", ("source",)), Operator("source")]
     )
-    rates = required_rates(graph, {"a": 0.5, "b": 2.0}, {"source": np.array([10.0, 40.0])})
+    rates = required_rates(graph, spread_selectivity(graph, {"a": 0.5, "b": 2.0}), {"source": np.array([10.0, 40.0])})
     np.testing.assert_allclose(rates["a"], [10, 40])
     np.testing.assert_allclose(rates["b"], [10, 40])
     np.testing.assert_allclose(rates["join"], [25, 100])
@@ -135,8 +136,10 @@ def test_full_output_goes_to_every_successor_over_time() -> None:
 def test_missing_rate_or_selectivity_is_named() -> None:
     graph = JobGraph.from_operators([Operator("source"), Operator("a", ("source",)), Operator("sink", ("a",))])
     with pytest.raises(GraphError, match="no rate for source 'source'"):
-        required_rates(graph, {"a": 1.0}, {})
+        required_rates(graph, spread_selectivity(graph, {"a": 1.0}), {})
     with pytest.raises(GraphError, match="no selectivity for 'a'"):
+        spread_selectivity(graph, {})
+    with pytest.raises(GraphError, match="no ratio for the edges source to a, a to sink"):
         required_rates(graph, {}, {"source": [1.0]})
 
 
@@ -159,7 +162,11 @@ def test_result_is_the_smallest_that_suffices(true_per_s: float, parallelism: in
 def test_source_capacity_is_set_by_the_tightest_operator() -> None:
     graph = JobGraph.from_operators([Operator("s"), Operator("t"), Operator("a", ("s", "t")), Operator("b", ("a",))])
     capacity = {"a": 300.0, "b": 100.0}
-    found = source_capacity(graph, {"a": 0.5}, {"s": 0.75, "t": 0.25}, capacity)
+    found = source_capacity(graph, spread_selectivity(graph, {"a": 0.5}), {"s": 0.75, "t": 0.25}, capacity)
     assert found == pytest.approx(200.0)
-    assert source_capacity(graph, {"a": 0.5}, {"s": 0.75, "t": 0.25}, capacity | {"s": 30.0}) == pytest.approx(40.0)
-    assert source_capacity(graph, {"a": 0.0}, {"s": 1.0, "t": 0.0}, {"b": 1.0}) == float("inf")
+    assert source_capacity(
+        graph, spread_selectivity(graph, {"a": 0.5}), {"s": 0.75, "t": 0.25}, capacity | {"s": 30.0}
+    ) == pytest.approx(40.0)
+    assert source_capacity(graph, spread_selectivity(graph, {"a": 0.0}), {"s": 1.0, "t": 0.0}, {"b": 1.0}) == float(
+        "inf"
+    )

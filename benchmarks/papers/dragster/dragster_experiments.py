@@ -59,7 +59,7 @@ class DragsterTuner:
         if self.learns:
             flows = remember_flows(self.memory.flows, measure_flows(graph, observations), self.options.flows_max)
             self.memory = replace(self.memory, flows=flows)
-            net = learn_network(graph, flows, self.options.throughput, {})
+            net = learn_network(graph, flows, self.options.throughput, {}, {})
         slot = observe_slot(net, observations, running, np.full(len(graph.names), MAX_TASKS))
         wanted, self.memory = advance(self.options, net, slot, self.memory)
         return wanted

@@ -39,7 +39,8 @@ class Decider:
         self._graph, self._options, self._trial = graph, set_planner(), trial
         self._policy: Policy[Any] = policy(paper.name, paper.parameters)
         self._memory = self._policy.first_memory()
-        self._models = assume_models(describe_job(paper.paper)) if paper.reads_models else assume_untrained(graph)
+        untrained = assume_untrained(graph, Observations.nothing(len(graph.names)))
+        self._models = assume_models(describe_job(paper.paper)) if paper.reads_models else untrained
 
     def decide(self, running: Mapping[str, int], observations: Observations, now_s: int) -> dict[str, int] | None:
         """Return the parallelism wanted; None without a window that tells the load, or for no change."""

@@ -14,7 +14,7 @@ from models.policies.conttune.capacity_history import History, add_observation
 from models.policies.conttune.controller import backpressure_share
 from models.policies.observations import Observations
 from models.policies.window_means import hides_demand
-from models.topology import required_rates
+from models.topology import measure_edge_ratios, required_rates
 
 NO_RATES: Mapping[str, float] = {}
 
@@ -28,7 +28,7 @@ class Reading:
         required_per_s: operator -> lambda; NaN when it is not known.
         arrivals_known: whether lambda comes from the rates at which records arrive; else from what was processed,
             which is the real rate only without backpressure.
-        emitted_per_s: source -> records/s.
+        taken_per_s: source -> records/s that it took in.
         backlog: source -> records that wait there at the end of the last window; 0 where that is not measured.
         backpressured: largest share of backpressure of the operators.
         cpu_usage: 0..1.
@@ -39,7 +39,7 @@ class Reading:
     arrivals_known: bool
     backpressured: float
     cpu_usage: float
-    emitted_per_s: Mapping[str, float] = field(default_factory=dict)
+    taken_per_s: Mapping[str, float] = field(default_factory=dict)
     backlog: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -101,17 +101,18 @@ def read_windows(
     busy, idle, backpressured = (_mean(values) for values in (now.busy_share, now.idle_share, now.backpressured_share))
     shares = [backpressure_share(*map(_finite_or_zero, share)) for share in zip(backpressured, idle, busy, strict=True)]
     arriving = _mean(now.target_data_rate_per_s)
-    emitted = _mean(now.output_rate_per_s)
+    taken = _mean(now.processing_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
     known = all(math.isfinite(arriving[place]) for place in sources) and not hides_demand(now, graph)[-1]
     backlog = {graph.names[place]: _finite_or_zero(now.pending_records[-1, place]) for place in sources}
     rates = {
         graph.names[place]: (1.0 + headroom)
-        * float(np.fmax((arriving if known else emitted)[place], at_least_per_s.get(graph.names[place], 0.0)))
+        * float(np.fmax((arriving if known else taken)[place], at_least_per_s.get(graph.names[place], 0.0)))
         + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
         for place in sources
     }
-    required = required_rates(graph, _selectivities(graph, now), rates)
+    ratios = measure_edge_ratios(graph, now.processing_rate_per_s, now.output_rate_per_s)
+    required = required_rates(graph, ratios, rates)
     capacity = _mean(now.true_processing_rate_per_s)
     return Reading(
         capacity_per_s=dict(zip(graph.names, map(float, capacity), strict=True)),
@@ -119,18 +120,9 @@ def read_windows(
         arrivals_known=known,
         backpressured=max(shares),
         cpu_usage=max(map(_finite_or_zero, busy)),
-        emitted_per_s={graph.names[place]: _finite_or_zero(emitted[place]) for place in sources},
+        taken_per_s={graph.names[place]: _finite_or_zero(taken[place]) for place in sources},
         backlog=backlog,
     )
-
-
-def _selectivities(graph: JobGraph, now: Observations) -> dict[str, float]:
-    """Return records out per record in; of true rates, or of observed ones where those are unknown."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        true = _mean(now.true_output_rate_per_s) / _mean(now.true_processing_rate_per_s)
-        observed = _mean(now.output_rate_per_s) / _mean(now.processing_rate_per_s)
-    chosen = np.where(np.isfinite(true), true, np.where(np.isfinite(observed), observed, np.nan))
-    return dict(zip(graph.names, map(float, chosen), strict=True))
 
 
 def _mean(values: Floats) -> Floats:

@@ -197,7 +197,7 @@ def _big(reading: Reading, running: Mapping[str, int], limits: Mapping[str, int]
     wanted = {name: min(count, limits[name]) for name, count in requested.items()}
     if all(wanted[name] <= running[name] for name in wanted):
         return Step("limit"), replace(known, phase="idle")
-    held_up = known.held_up_per_s if known.phase == "big" else reading.emitted_per_s
+    held_up = known.held_up_per_s if known.phase == "big" else reading.taken_per_s
     after = replace(known, p_max=p_max, phase="big", held_up_per_s={} if reading.arrivals_known else held_up)
     return Step("big", wanted, known.phase == "idle"), after
 

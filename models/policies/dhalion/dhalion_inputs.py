@@ -10,15 +10,10 @@ from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
 from models.policies.dhalion.rules import Reading
 from models.policies.observations import Observations
-from models.policies.window_means import (
-    NO_LOAD_PER_S,
-    mean_per_operator,
-    selectivities,
-    source_rates,
-    undisturbed_windows,
-)
+from models.policies.window_means import NO_LOAD_PER_S, mean_per_operator, source_rates, undisturbed_windows
+from models.topology import measure_edge_ratios
 
-# Sources that emit this share less than arrives fall behind; less is measurement.
+# Sources that take in this share less than arrives fall behind; less is measurement.
 _BEHIND = 0.01
 
 
@@ -70,19 +65,21 @@ def _shortfall(graph: JobGraph, observations: Observations) -> Floats:
     capacity lets through, as if it had a queue of its own.
     """
     arrived, short = source_rates(observations), np.zeros(len(graph.operators))
-    emitted = mean_per_operator(observations.output_rate_per_s)
+    taken = mean_per_operator(observations.processing_rate_per_s)
     sources = [graph.position(name) for name in graph.sources]
-    if not np.nansum(emitted[sources]) < (1.0 - _BEHIND) * arrived[sources].sum():
+    if not np.nansum(taken[sources]) < (1.0 - _BEHIND) * arrived[sources].sum():
         return short
     capacity = mean_per_operator(observations.true_processing_rate_per_s)
-    measured = selectivities(observations)
-    selectivity = np.where(np.isnan(measured), 1.0, measured)
-    sent = arrived.copy()
+    ratios = measure_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+    passed = arrived.copy()
     for index, operator in enumerate(graph.operators):
         if operator.is_source:
             continue
-        received = sum(sent[graph.position(name)] for name in operator.upstream)
+        over = {name: ratios[name, operator.name] for name in dict.fromkeys(operator.upstream)}
+        # One record for one where nothing tells how many.
+        known = {name: ratio if np.isfinite(ratio) else 1.0 for name, ratio in over.items()}
+        received = sum(ratio * passed[graph.position(name)] for name, ratio in known.items())
         limit = capacity[index] if np.isfinite(capacity[index]) else np.inf
-        sent[index] = selectivity[index] * min(received, limit)
+        passed[index] = min(received, limit)
         short[index] = max(1.0 - limit / received, 0.0) if received >= NO_LOAD_PER_S else 0.0
     return short

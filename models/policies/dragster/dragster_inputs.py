@@ -49,12 +49,11 @@ def observe_slot(net: Network, observations: Observations, tasks: Mapping[str, i
 def _output_per_input(net: Network, source_per_s: Mapping[str, float]) -> dict[str, float]:
     """Return what each operator sends per record received, at the offered rates (at equal ones when there are none)."""
     rates = source_per_s if any(rate > 0 for rate in source_per_s.values()) else dict.fromkeys(source_per_s, 1.0)
-    offered = demand(net, rates).offered
+    needed = demand(net, rates)
     ratios = {}
     for operator in net.graph.operators:
         if operator.is_source:
             continue
-        # an operator's output goes in equal parts to each successor, the source's in full
-        received = sum(rates[up] if up in rates else offered[up] / len(net.successors(up)) for up in operator.upstream)
-        ratios[operator.name] = offered[operator.name] / received if received > 0 else 1.0
+        received = sum(needed.over[up, operator.name] for up in dict.fromkeys(operator.upstream))
+        ratios[operator.name] = needed.offered[operator.name] / received if received > 0 else 1.0
     return ratios

@@ -13,6 +13,7 @@ from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
 from models.policies.window_means import NO_LOAD_PER_S
 from models.scheduling.need import upper_limits
+from models.topology import measure_edge_ratios
 
 
 class Dragster:
@@ -45,7 +46,8 @@ class Dragster:
         limits = upper_limits(graph, situation.slots_max)
         flows = remember_flows(memory.flows, measure_flows(graph, observations), self._options.flows_max)
         memory = replace(memory, flows=flows)
-        net = learn_network(graph, flows, self._options.throughput, situation.models.selectivity)
+        ratios = measure_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+        net = learn_network(graph, flows, self._options.throughput, situation.models.selectivity, ratios)
         slot = observe_slot(net, observations, situation.parallelism, limits)
         wanted, known = advance(self._options, net, slot, memory)
         known = replace(known, last_seen_s=float(observations.window_start_s[-1] + observations.window_s))

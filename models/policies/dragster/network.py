@@ -7,7 +7,7 @@ together.  An operator without successors sends to a virtual sink, and f is what
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,11 +28,13 @@ class Network:
         functions: (operator, successor) -> h; the successor is :data:`SINK` for an operator that feeds no other.
         split: (operator, successor) -> alpha, the share of the operator's capacity that serves that successor; the
             shares of one operator add up to 1.
+        source_ratios: (source, successor) -> records sent per record that the source takes in; 1 where it is missing.
     """
 
     graph: JobGraph
     functions: Mapping[Edge, ThroughputFunction]
     split: Mapping[Edge, float]
+    source_ratios: Mapping[Edge, float] = field(default_factory=dict)
 
     @property
     def tuned(self) -> tuple[str, ...]:
@@ -53,11 +55,13 @@ class Flow:
         offered: operator -> sum over successors of h(e), what it would send with unlimited capacity of its own.
         sent: operator -> sum over successors of Eq. 4, what it sends.
         sink: f, what reaches the virtual sink.
+        over: (operator, successor) -> Eq. 4, what goes over the edge.
     """
 
     offered: Rates
     sent: Rates
     sink: float
+    over: Mapping[Edge, float] = field(default_factory=dict)
 
 
 def network(graph: JobGraph, functions: Mapping[str, ThroughputFunction]) -> Network:
@@ -82,7 +86,7 @@ def flow(net: Network, source_per_s: Rates, capacity_per_s: Rates) -> Flow:
 
     Args:
         net: the network.
-        source_per_s: source -> records/s, the same to each of its successors.
+        source_per_s: source -> records/s that it takes in.
         capacity_per_s: operator -> y in output units; one that is not named is unlimited.
     """
     sent: dict[Edge, float] = {}
@@ -90,7 +94,8 @@ def flow(net: Network, source_per_s: Rates, capacity_per_s: Rates) -> Flow:
     for operator in net.graph.operators:
         name, below = operator.name, net.successors(operator.name)
         if operator.is_source:
-            sent |= {(name, successor): source_per_s[name] for successor in below}
+            ratios = {(name, successor): net.source_ratios.get((name, successor), 1.0) for successor in below}
+            sent |= {edge: ratio * source_per_s[name] for edge, ratio in ratios.items()}
             continue
         received = np.array([sent[upstream, name] for upstream in operator.upstream], float)
         capacity = capacity_per_s.get(name, np.inf)
@@ -98,7 +103,8 @@ def flow(net: Network, source_per_s: Rates, capacity_per_s: Rates) -> Flow:
         passed = {key: min(net.split[name, key] * capacity, value) for key, value in offered.items()}
         sent |= {(name, successor): value for successor, value in passed.items()}
         offered_by[name], sent_by[name] = sum(offered.values()), sum(passed.values())
-    return Flow(offered_by, sent_by, sum(value for (_, successor), value in sent.items() if successor == SINK))
+    sink = sum(value for (_, successor), value in sent.items() if successor == SINK)
+    return Flow(offered_by, sent_by, sink, sent)
 
 
 def demand(net: Network, source_per_s: Rates) -> Flow:

@@ -41,6 +41,23 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """The part of an operator's output that goes over one of its edges.
+
+    Attributes:
+        whole: h of the operator's whole output.
+        share: over the edge per record of the whole output.
+    """
+
+    whole: ThroughputFunction
+    share: float
+
+    def __call__(self, received_per_s: Floats) -> float:
+        """Return records/s out for (P,) records/s in."""
+        return self.share * self.whole(received_per_s)
+
+
+@dataclass(frozen=True, slots=True)
 class Minimum:
     """h(e) = min(k o e), Eq. 2b: a join goes as fast as the slowest of what it joins.
 

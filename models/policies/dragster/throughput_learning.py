@@ -15,8 +15,8 @@ from include.domain.graph import JobGraph
 from models.arrays import Floats
 from models.policies.dragster.dragster_memory import OperatorFlow
 from models.policies.dragster.dragster_options import Form
-from models.policies.dragster.network import Network, network
-from models.policies.dragster.throughput import Linear, Tanh, ThroughputFunction
+from models.policies.dragster.network import SINK, Edge, Network, network
+from models.policies.dragster.throughput import Linear, Share, Tanh, ThroughputFunction
 from models.policies.observations import Observations
 from models.policies.window_means import NO_LOAD_PER_S, mean_per_operator, undisturbed_windows
 
@@ -49,7 +49,11 @@ def remember_flows(
 
 
 def learn_network(
-    graph: JobGraph, flows: Iterable[OperatorFlow], form: Form, selectivity: Mapping[str, float]
+    graph: JobGraph,
+    flows: Iterable[OperatorFlow],
+    form: Form,
+    selectivity: Mapping[str, float],
+    edge_ratios: Mapping[Edge, float],
 ) -> Network:
     """Return a network of learnt functions.
 
@@ -61,6 +65,8 @@ def learn_network(
         flows: observed.
         form: of the functions.
         selectivity: operator -> records out per record in, for one that has no flow; 1 where this has none either.
+        edge_ratios: edge -> records over it per record in; an operator with an edge of which none is known treats all
+            its successors alike, as in the paper.
     """
     feeding = {upstream for operator in graph.operators for upstream in operator.upstream}
     known: dict[str, list[OperatorFlow]] = {}
@@ -70,7 +76,27 @@ def learn_network(
     for name in graph.names:
         if name in feeding:  # what a last operator sends has nowhere to go; it counts by what it takes
             functions[name] = fit_throughput(known.get(name, ()), form, selectivity.get(name, 1.0))
-    return network(graph, functions)
+    return _divide_outputs(network(graph, functions), known, edge_ratios)
+
+
+def _divide_outputs(
+    net: Network, flows: Mapping[str, Sequence[OperatorFlow]], edge_ratios: Mapping[Edge, float]
+) -> Network:
+    """Return the network with each operator's output divided over its edges as measured."""
+    functions, split = dict(net.functions), dict(net.split)
+    for name in net.tuned:
+        edges = [(name, successor) for successor in net.successors(name) if successor != SINK]
+        ratios = [edge_ratios.get(edge, np.nan) for edge in edges]
+        received = sum(flow.received_per_s for flow in flows.get(name, ()))
+        sent = sum(flow.sent_per_s for flow in flows.get(name, ()))
+        if len(edges) < 2 or not np.isfinite(ratios).all() or not min(received, sent, sum(ratios)) > 0:
+            continue
+        for edge, ratio in zip(edges, ratios, strict=True):
+            functions[edge] = Share(net.functions[edge], ratio * received / sent)
+            split[edge] = ratio / sum(ratios)
+    sources = set(net.graph.sources)
+    of_sources = {edge: ratio for edge, ratio in edge_ratios.items() if edge[0] in sources and np.isfinite(ratio)}
+    return Network(net.graph, functions, split, of_sources)
 
 
 def fit_throughput(flows: Sequence[OperatorFlow], form: Form, selectivity: float = 1.0) -> ThroughputFunction:

@@ -20,8 +20,9 @@ from models.policies.observations import MEASURES, Observations
 from models.policies.protocol import Schedule, Situation
 from models.policies.window_means import hides_demand, mean_per_operator
 from models.scheduling.need import upper_limits
+from models.topology import measure_edge_ratios
 
-_LEAST_FREE_SHARE = 1e-3  # a source that is held up all the time emits nothing: its rate is not divided by nothing
+_LEAST_FREE_SHARE = 1e-3  # a source that is held up all the time takes in nothing: its rate is not divided by nothing
 # Windows that overlap a restart are left out; the one after it still holds the catching up.
 DEFAULT = ManagerOptions(warm_up_intervals=1)
 
@@ -43,8 +44,8 @@ class Ds2:
     restart disturbed, or that show another parallelism than the running one, are left out (DS2 clears its metrics at a
     rescale).
 
-    The target of a source that is held up by backpressure, and of which nobody tells what arrives, is its true output
-    rate, as in DS2 without given source rates: what it would emit if nothing held it up.
+    The target of a source that is held up by backpressure, and of which nobody tells what arrives, is its true
+    processing rate, as in DS2 without given source rates: what it would take in if nothing held it up.
 
     Args:
         options: the manager's settings; with shared workers the whole job has one number of workers.
@@ -93,7 +94,7 @@ def interval_of(graph: JobGraph, observations: Observations, row: int, running: 
     parallelism = np.where(
         observations.parallelism[row] > 0, observations.parallelism[row], [running[name] for name in graph.names]
     )
-    target, emitted = observations.target_data_rate_per_s[row], observations.output_rate_per_s[row]
+    target, taken = observations.target_data_rate_per_s[row], observations.processing_rate_per_s[row]
     rates = {
         name: OperatorRates(
             int(parallelism[place]),
@@ -108,23 +109,27 @@ def interval_of(graph: JobGraph, observations: Observations, row: int, running: 
         place = graph.position(name)
         wanted = float(target[place])
         if not math.isfinite(wanted):
-            wanted = _unhindered_per_s(observations, row, place) if hidden else float(emitted[place])
+            wanted = _unhindered_per_s(observations, row, place) if hidden else float(taken[place])
         rates[name] = OperatorRates(rates[name].parallelism, math.nan, wanted)
-        achieved[name] = float(emitted[place])
+        achieved[name] = float(taken[place])
         pending = float(observations.pending_records[row, place])
         backlog[name] = pending if math.isfinite(pending) else 0.0
-    return Interval(float(observations.window_start_s[row] + observations.window_s), rates, achieved, backlog)
+    ratios = measure_edge_ratios(
+        graph, observations.processing_rate_per_s[[row]], observations.output_rate_per_s[[row]]
+    )
+    end_s = float(observations.window_start_s[row] + observations.window_s)
+    return Interval(end_s, rates, achieved, backlog, ratios)
 
 
 def _unhindered_per_s(observations: Observations, row: int, place: int) -> float:
-    """Return what a source would emit if no backpressure held it up, Eq. 2 of DS2.
+    """Return what a source would take in if no backpressure held it up, Eq. 1 of DS2.
 
     Where its useful time is not measured it is taken to be all the time in which it was not held up.
     """
-    true = float(observations.true_output_rate_per_s[row, place])
-    emitted, held_up = observations.output_rate_per_s[row, place], observations.backpressured_share[row, place]
+    true = float(observations.true_processing_rate_per_s[row, place])
+    taken, held_up = observations.processing_rate_per_s[row, place], observations.backpressured_share[row, place]
     free = 1.0 - min(float(held_up), 1.0) if math.isfinite(held_up) else 1.0
-    return true if math.isfinite(true) else float(emitted) / max(free, _LEAST_FREE_SHARE)
+    return true if math.isfinite(true) else float(taken) / max(free, _LEAST_FREE_SHARE)
 
 
 def _divide(fresh: Observations, since_s: float | None, interval_s: float) -> list[Observations]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from include.domain.graph import GraphError, JobGraph
 from models.policies.ds2.adjust import MAX_PARALLELISM, whole
-from models.topology import optimal_parallelism, required_rates, unrounded_parallelism
+from models.topology import Edge, optimal_parallelism, required_rates, spread_selectivity, unrounded_parallelism
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,20 @@ def selectivity(rates: OperatorRates) -> float:
     return rates.true_output_per_s / rates.true_processing_per_s if rates.true_processing_per_s > 0 else math.nan
 
 
-def optimum(graph: JobGraph, rates: Mapping[str, OperatorRates], *, scaling_factor: float = 0.0) -> Optimum:
+def optimum(
+    graph: JobGraph,
+    rates: Mapping[str, OperatorRates],
+    *,
+    scaling_factor: float = 0.0,
+    edge_ratios: Mapping[Edge, float] | None = None,
+) -> Optimum:
     """Return the parallelism at which every operator keeps up with the sources.
 
     Args:
         graph: the job.
         rates: of every operator.
         scaling_factor: headroom, 0.2 for 20% more than needed.
+        edge_ratios: of the edges as measured; None: an operator's whole output goes to every successor (Eq. 8).
 
     Raises:
         GraphError: an operator without rates.
@@ -89,9 +96,10 @@ def optimum(graph: JobGraph, rates: Mapping[str, OperatorRates], *, scaling_fact
         raise GraphError(f"no rates for {missing}; DS2 needs those of every operator")
     sources = {name: rates[name].true_output_per_s for name in graph.sources}
     inner = [name for name in graph.names if name not in sources]
-    selectivities = {name: selectivity(rates[name]) for name in inner}
+    if edge_ratios is None:
+        edge_ratios = spread_selectivity(graph, {name: selectivity(rates[name]) for name in inner})
     with np.errstate(all="ignore"):  # rates that are not known stay NaN all the way
-        required = required_rates(graph, selectivities, sources)
+        required = required_rates(graph, edge_ratios, sources)
         raw = {name: _raw(float(required[name]), rates[name]) for name in inner}
         rounded = {
             name: _to_parallelism(raw[name], float(required[name]), rates[name], scaling_factor) for name in inner

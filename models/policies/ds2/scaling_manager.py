@@ -17,6 +17,7 @@ from models.policies.ds2.adjust import aggregate, is_significant, rate_ratio, sc
 from models.policies.ds2.ds2_memory import Action, ManagerState
 from models.policies.ds2.ds2_options import ManagerOptions
 from models.policies.ds2.optimum import OperatorRates, optimum
+from models.topology import Edge
 
 Outcome = Literal[
     "reconfigure",
@@ -41,12 +42,14 @@ class Interval:
         rates: operator -> its rates; a source's output rate is its target.
         achieved_per_s: source -> rate observed.
         backlog: source -> records that wait at the end; needed for a catch-up only.
+        edge_ratios: of the edges as measured; None: an operator's whole output goes to every successor.
     """
 
     end_s: float
     rates: Mapping[str, OperatorRates]
     achieved_per_s: Mapping[str, float]
     backlog: Mapping[str, float] = field(default_factory=dict)
+    edge_ratios: Mapping[Edge, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,12 @@ def _decision(
     targets: Mapping[str, float],
 ) -> dict[str, int]:
     """Return this interval's decision: the optimum, scaled when the target rate is missed although the optimum runs."""
-    found = optimum(graph, _with_catch_up(options, interval), scaling_factor=options.scaling_factor)
+    found = optimum(
+        graph,
+        _with_catch_up(options, interval),
+        scaling_factor=options.scaling_factor,
+        edge_ratios=interval.edge_ratios,
+    )
     ratio = rate_ratio(targets, interval.achieved_per_s)
     if not options.shared_workers:
         return scale_to_target(current, found.parallelism, ratio, options.target_rate_ratio, fixed=graph.sources)

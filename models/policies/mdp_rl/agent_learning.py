@@ -10,37 +10,52 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
+from models.job_models import JobModels
 from models.policies.mdp_rl.learner import blend
 from models.policies.mdp_rl.mdp_rl_memory import JOB, AgentsMemory, Knowledge
 from models.policies.mdp_rl.mdp_rl_options import PAPER, LearningOptions
 from models.policies.mdp_rl.queueing import longest_path, response_s
 from models.policies.observations import Observations
-from models.topology import required_rates
+from models.topology import Edge, measure_edge_ratios, required_rates, spread_selectivity
 
 LEAST_RATE_PER_S = 1e-9  # below it nothing comes; it keeps the quantum a number
 FIRST_LEVEL = 20  # that of the first rate that is not 0: room for half as much again before the grid is coarsened
 
 
 def measure_input_rates(
-    observations: Observations, graph: JobGraph, selectivity: Mapping[str, float]
+    observations: Observations, graph: JobGraph, edge_ratios: Mapping[Edge, float]
 ) -> dict[str, Floats]:
     """Return operator -> (W,) records/s that it has to process: what arrives at the sources, through the graph.
 
     An overloaded operator processes less than that, and the state must not look better because of it.  A source whose
-    arrivals are not known counts with what it emitted; NaN where that is not known either.
+    arrivals are not known counts with what it took in; NaN where that is not known either.
     """
     arrived = np.where(
         np.isfinite(observations.target_data_rate_per_s),
         observations.target_data_rate_per_s,
         observations.processing_rate_per_s,
     )
-    factors = estimate_selectivity(graph, selectivity)
-    return required_rates(graph, factors, {name: arrived[:, graph.position(name)] for name in graph.sources})
+    return required_rates(graph, edge_ratios, {name: arrived[:, graph.position(name)] for name in graph.sources})
 
 
-def estimate_selectivity(graph: JobGraph, selectivity: Mapping[str, float]) -> dict[str, float]:
-    """Return operator -> selectivity, 1 (as in the paper) where none was ever observed."""
-    return {name: value if math.isfinite(value := selectivity.get(name, 1.0)) else 1.0 for name in graph.names}
+def estimate_ratios(graph: JobGraph, models: JobModels, observations: Observations) -> dict[Edge, float]:
+    """Return the ratio of each edge: as measured in the windows, else as trained.
+
+    Where neither knows it, an operator sends to each successor what it sends in all: one record for one (as in the
+    paper) where that was never observed either.
+    """
+    assumed = spread_selectivity(graph, {name: models.selectivity.get(name, 1.0) for name in graph.names})
+    measured: Mapping[Edge, float] = {}
+    if observations.parallelism.shape[1] == len(graph.names):  # of this graph
+        measured = measure_edge_ratios(graph, observations.processing_rate_per_s, observations.output_rate_per_s)
+    return {
+        edge: _first_finite(measured.get(edge, math.nan), models.edges.get(edge, whole), otherwise=1.0)
+        for edge, whole in assumed.items()
+    }
+
+
+def _first_finite(*values: float, otherwise: float) -> float:
+    return next((value for value in values if math.isfinite(value)), otherwise)
 
 
 def measure_utilisation(observations: Observations, graph: JobGraph, offered: Mapping[str, Floats]) -> Floats:
@@ -84,7 +99,7 @@ def measure_latency_s(observations: Observations) -> Floats:
 def learn_operators(
     observations: Observations,
     graph: JobGraph,
-    selectivity: Mapping[str, float],
+    edge_ratios: Mapping[Edge, float],
     memory: AgentsMemory,
     *,
     target_utilisation: float,
@@ -95,7 +110,7 @@ def learn_operators(
     Args:
         observations: windows, also ones that the memory has read.
         graph: of the job.
-        selectivity: of its operators.
+        edge_ratios: of its edges, of :func:`estimate_ratios`.
         memory: before.
         target_utilisation: U-bar; a window with a busier operator violates.
         options: how agents learn.
@@ -103,7 +118,7 @@ def learn_operators(
     new, joined = _select_new_windows(observations, graph, memory)
     if not len(new):
         return memory
-    rates = measure_input_rates(new, graph, selectivity)
+    rates = measure_input_rates(new, graph, edge_ratios)
     busy = measure_utilisation(new, graph, rates)
     late = np.where(np.isfinite(busy), busy > target_utilisation, np.nan)
     agents = {}
@@ -116,7 +131,7 @@ def learn_operators(
 def learn_job(
     observations: Observations,
     graph: JobGraph,
-    selectivity: Mapping[str, float],
+    edge_ratios: Mapping[Edge, float],
     memory: AgentsMemory,
     *,
     service_per_s: Mapping[str, float],
@@ -129,7 +144,7 @@ def learn_job(
     Args:
         observations: windows, also ones that the memory has read.
         graph: of the job.
-        selectivity: of its operators.
+        edge_ratios: of its edges, of :func:`estimate_ratios`.
         memory: before.
         service_per_s: operator -> rate of an instance alone, of those that the agent decides on and in the order of a
             configuration.
@@ -140,7 +155,7 @@ def learn_job(
     new, joined = _select_new_windows(observations, graph, memory)
     if not len(new):
         return memory
-    rates = measure_input_rates(new, graph, selectivity)
+    rates = measure_input_rates(new, graph, edge_ratios)
     load = np.sum([rates[name] for name in graph.sources], axis=0)
     if measures_latency:
         response = measure_latency_s(new)

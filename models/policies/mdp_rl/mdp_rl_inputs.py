@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import Floats
-from models.policies.mdp_rl.agent_learning import estimate_selectivity, measure_input_rates
+from models.policies.mdp_rl.agent_learning import estimate_ratios, measure_input_rates
 from models.policies.mdp_rl.mdp_rl_memory import AgentsMemory
 from models.policies.protocol import History, Situation
 from models.scheduling.need import CapacityBounds, job_bounds, upper_limits
@@ -36,7 +36,7 @@ def per_record(situation: Situation) -> dict[str, float]:
     totals = {name: float(_drop_unknown(offered.get(name, np.zeros(0))).sum()) for name in graph.sources}
     whole = sum(totals.values())
     mix = {name: total / whole if whole > 0 else 1.0 / len(totals) for name, total in totals.items()}
-    needed = required_rates(graph, estimate_selectivity(graph, situation.models.selectivity), mix)
+    needed = required_rates(graph, estimate_ratios(graph, situation.models, situation.observations), mix)
     return {name: float(rate) for name, rate in needed.items()}
 
 
@@ -52,4 +52,5 @@ def _input_rates(situation: Situation, since_s: float) -> dict[str, Floats]:
     observations, graph = situation.observations, situation.graph
     if observations.parallelism.shape[1] != len(graph.names):  # of another graph
         return {}
-    return measure_input_rates(observations.since(since_s), graph, situation.models.selectivity)
+    ratios = estimate_ratios(graph, situation.models, observations)
+    return measure_input_rates(observations.since(since_s), graph, ratios)

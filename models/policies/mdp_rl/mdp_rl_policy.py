@@ -17,7 +17,7 @@ from include.domain.graph import JobGraph
 from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.policies.immediate_change import hold, rescale_now
-from models.policies.mdp_rl.agent_learning import learn_job, learn_operators
+from models.policies.mdp_rl.agent_learning import estimate_ratios, learn_job, learn_operators
 from models.policies.mdp_rl.job_planning import (
     Plan,
     bound_job,
@@ -120,7 +120,7 @@ class CentralisedRl:
         of_job = learn_job(
             job.observations,
             job.graph,
-            job.models.selectivity,
+            estimate_ratios(job.graph, job.models, job.observations),
             memory,
             service_per_s=service_per_s(bounds),
             objective_s=self._objective_s(bounds, job.graph),
@@ -219,7 +219,7 @@ class DecentralisedRl:
         return learn_operators(
             job.observations,
             job.graph,
-            job.models.selectivity,
+            estimate_ratios(job.graph, job.models, job.observations),
             memory,
             target_utilisation=self.options.target_utilisation,
             options=self.options,

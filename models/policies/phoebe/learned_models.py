@@ -60,7 +60,7 @@ class LearnedModels:
         graph, slots = situation.graph, situation.slots_max
         limits = upper_limits(graph, slots)
         bounds = job_bounds(graph, situation.models.capacity, limits, situation.options)
-        required = demand(graph, situation.models.selectivity, situation.forecast)
+        required = demand(graph, situation.models.edge_ratios(graph), situation.forecast)
         load = float(required.load_per_s[MEDIAN].mean())
         sustained = np.full(slots, np.inf)
         for row, name in enumerate(required.operators):

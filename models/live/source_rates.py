@@ -1,0 +1,93 @@
+"""What a source takes in, and what it could take in: the rules for quantities of sources.
+
+A source's rate is counted where records enter it, so that backlog, topic offsets, forecast and rate are of the same
+records; what leaves its chain is another quantity wherever a filter or a sink is chained to it.  The same rules stand
+in ``spark_jobs/job_history/source_rates.py``; ``tests/spark/test_live_windows.py`` compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Bools, Floats, Ints
+
+BATCH_FACTOR = 10.0
+"""A source operator that sends so many records for each it counts as taken in counts batches."""
+IDLE_BELOW = 0.01
+"""A task with a smaller busy share does nothing."""
+SATURATED_ABOVE = 0.95
+"""A source that is busy for a larger share of its time is at its limit, if busy time tells it."""
+GROWTH_ABOVE = 0.01
+"""A backlog grows when it gains a larger share of what is taken in."""
+CATCH_UP_LAG_S = 30.0
+"""A source works a backlog off while it is so many seconds of input behind: Flink's autoscaler, rule 5."""
+SWITCH_ABOVE = 0.15
+"""How much more than observed busy time may claim while a backlog is worked off, by the same rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """Records per second of G windows of vertices, all (G,), NaN where nothing is counted.
+
+    Attributes:
+        task_in, task_out: that the task counts.
+        operator_in, operator_out: that the source operators of its chain count, summed.
+        has_counted: whether the task has counted any record in since it runs.
+        is_chained: whether operators are chained to the source.
+        busy: its busy share.
+    """
+
+    task_in: Floats
+    task_out: Floats
+    operator_in: Floats
+    operator_out: Floats
+    has_counted: Bools
+    is_chained: Bools
+    busy: Floats
+
+
+def choose_taken(counts: SourceCounts) -> Floats:
+    """Return (G,) records/s that sources take in; NaN where none of the counters tells.
+
+    In this order: what the task counts in; the source operator in; the source operator out, which is also taken where
+    in counts batches.  A task's own output is the source operator's where nothing is chained to it.  Counters that
+    stand still tell 0, but not that of a task which never counts while it is busy.
+    """
+    out = np.where(np.isnan(counts.operator_out) & ~counts.is_chained, counts.task_out, counts.operator_out)
+    with np.errstate(invalid="ignore"):
+        into = np.where(counts.task_in > 0, counts.task_in, counts.operator_in)
+        counts_batches = (into > 0) & (out > BATCH_FACTOR * into)
+        is_idle = counts.has_counted | (counts.busy < IDLE_BELOW)
+        stands_still = np.isfinite(counts.operator_in) | np.isfinite(out) | (np.isfinite(counts.task_in) & is_idle)
+        taken = np.where((into > 0) & ~counts_batches, into, np.where(out > 0, out, np.nan))
+    return np.where(np.isnan(taken) & stands_still, 0.0, taken)
+
+
+def choose_capacity(
+    *, taken: Floats, busy: Floats, backpressured: Floats, pending: Floats, growth: Floats, window_s: Floats | Ints
+) -> tuple[Floats, Bools]:
+    """Return (G,) records/s that sources could take in, and where busy time alone claims a limit.
+
+    While a backlog is worked off, what is taken in shows the capacity, and replaces a larger one from busy time.  A
+    source that waits inside its reader is busy at any rate: without a backlog that grows, or lasts, its being busy is
+    no measurement.
+
+    Args:
+        taken: (G,) records/s.
+        busy: (G,) busy share.
+        backpressured: (G,) share of its time in which it waits for what comes after it.
+        pending: (G,) records that wait at the end of the window.
+        growth: (G,) records/s by which they grew.
+        window_s: (G,) length of the window.
+    """
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        by_busy = np.where((busy > 0) & (taken > 0), taken / busy, np.nan)
+        lag_s, lag_before_s = pending / taken, (pending - growth * window_s) / taken
+        observed = np.where((taken > 0) & (backpressured < 1.0), taken / (1.0 - np.nan_to_num(backpressured)), np.nan)
+        is_behind = lag_s >= CATCH_UP_LAG_S
+        works_off = is_behind & (lag_before_s >= CATCH_UP_LAG_S)
+        replaced = works_off & np.isfinite(observed) & ~(by_busy <= (1.0 + SWITCH_ABOVE) * observed)
+        unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~(growth > GROWTH_ABOVE * taken)
+    return np.where(unexplained, np.nan, np.where(replaced, observed, by_busy)), np.asarray(unexplained)

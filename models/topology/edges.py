@@ -1,0 +1,170 @@
+"""Records that flow over the edges of a job graph, which Flink does not count, and their ratio to what goes in.
+
+Flink counts what a vertex takes and what it sends, each summed over its edges; where one output is copied to several
+successors, or several operators of a chain send, the sum tells nothing of one edge.  So an edge is measured by what its
+successor takes, as Flink's own autoscaler does (rule 3 of its vertices' target rates).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from include.domain.graph import GraphError, JobGraph
+from models.arrays import Floats
+
+Edge = tuple[str, str]
+"""Names of the operator that sends and of the one that takes."""
+
+# By so much of its input may the other edges of an operator seem to carry more than it takes: records are under way.
+_UNDER_WAY = 0.02
+
+
+def list_edges(graph: JobGraph) -> tuple[Edge, ...]:
+    """Return the edges, each once, in the topological order of the operators that take."""
+    pairs = ((up, operator.name) for operator in graph.operators for up in operator.upstream)
+    return tuple(dict.fromkeys(pairs))
+
+
+def measure_edge_rates(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, Floats]:
+    """Return the rate over each edge, NaN where it is not known.
+
+    What an operator with one input takes; what an operator with one successor sends; what an operator takes less the
+    other edges into it where those are known.  Nothing else settles an edge.
+
+    Args:
+        graph: the job.
+        taken_per_s: (..., O) records that each operator takes, a source from outside; in the order of the graph.
+        sent_per_s: (..., O) records that leave each operator.
+
+    Returns:
+        edge -> (...) records/s.
+    """
+    edges = list_edges(graph)
+    inputs, outputs = Counter(down for _, down in edges), Counter(up for up, _ in edges)
+    taken = {name: np.asarray(taken_per_s[..., graph.position(name)], float) for name in graph.names}
+    sent = {name: np.asarray(sent_per_s[..., graph.position(name)], float) for name in graph.names}
+    rates: dict[Edge, Floats] = {}
+    for up, down in edges:
+        rate = np.full(taken[up].shape, np.nan)
+        if outputs[up] == 1:
+            rate = sent[up]
+        if inputs[down] == 1:
+            rate = np.where(np.isfinite(taken[down]), taken[down], rate)
+        rates[up, down] = rate
+    for down in graph.names:  # an edge into an operator is settled by its other edges, never by those of another
+        into = [edge for edge in edges if edge[1] == down]
+        for edge in into if len(into) > 1 else ():
+            others = np.sum([rates[other] for other in into if other != edge], axis=0)
+            rates[edge] = np.where(np.isfinite(rates[edge]), rates[edge], _subtract(taken[down], others))
+    return rates
+
+
+def _subtract(whole: Floats, others: Floats) -> Floats:
+    """Return what is left of a rate, NaN where the others are plainly more."""
+    left = whole - others
+    with np.errstate(invalid="ignore"):
+        return np.where(left >= -_UNDER_WAY * whole, np.maximum(left, 0.0), np.nan)
+
+
+def measure_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, float]:
+    """Return the records over each edge per record that the operator before it takes, over W windows.
+
+    Args:
+        graph: the job.
+        taken_per_s: (W, O) as for :func:`measure_edge_rates`.
+        sent_per_s: (W, O) the same.
+
+    Returns:
+        edge -> ratio; NaN where no window tells it.
+    """
+    found = {}
+    for (up, down), rate in measure_edge_rates(graph, taken_per_s, sent_per_s).items():
+        into = taken_per_s[..., graph.position(up)]
+        known = np.isfinite(rate) & np.isfinite(into)
+        total = float(into[known].sum())
+        found[up, down] = float(rate[known].sum()) / total if total > 0 else float("nan")
+    return found
+
+
+def learn_edge_ratios(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> dict[Edge, float]:
+    """Return the ratios that a history of W windows tells, for ``JobModels.edges``.
+
+    One record for one is assumed behind an operator that never took any, until it is measured.  An edge that is not
+    settled is NaN; it is left out where it is its operator's only one, since the operator's selectivity says the same.
+
+    Args:
+        graph: the job.
+        taken_per_s: (W, O) as for :func:`measure_edge_rates`.
+        sent_per_s: (W, O) the same.
+    """
+    outputs = Counter(up for up, _ in list_edges(graph))
+    found = {}
+    for edge, ratio in measure_edge_ratios(graph, taken_per_s, sent_per_s).items():
+        into = taken_per_s[..., graph.position(edge[0])]
+        never_took = np.isfinite(into).any() and not np.nansum(into) > 0
+        if np.isfinite(ratio) or never_took or outputs[edge[0]] > 1:
+            found[edge] = 1.0 if never_took else ratio
+    return found
+
+
+def spread_selectivity(graph: JobGraph, selectivity: Mapping[str, float]) -> dict[Edge, float]:
+    """Return ratios by which an operator's whole output goes to EVERY successor, as Eq. 8 of DS2 has it.
+
+    Args:
+        graph: the job.
+        selectivity: operator -> records out per record in; 1 for a source that is not named.
+
+    Raises:
+        GraphError: an operator that feeds others has none.
+    """
+    sources = set(graph.sources)
+    ratios = {}
+    for up, down in list_edges(graph):
+        if up not in selectivity and up not in sources:
+            raise _never_observed(up)
+        ratios[up, down] = float(selectivity.get(up, 1.0))
+    return ratios
+
+
+def complete_ratios(
+    graph: JobGraph, known: Mapping[Edge, float], selectivity: Mapping[str, float]
+) -> dict[Edge, float]:
+    """Return the ratio of each edge of a graph, NaN where it is not known.
+
+    Args:
+        graph: the job.
+        known: edge -> ratio; where an edge is missing, its operator's selectivity stands for its only edge.
+        selectivity: operator -> records out per record in; 1 for a source that is not named.
+
+    Raises:
+        GraphError: nothing is known of an operator that feeds others.
+    """
+    edges = list_edges(graph)
+    outputs = Counter(up for up, _ in edges)
+    assumed = {**dict.fromkeys(graph.sources, 1.0), **selectivity}
+    return {edge: _complete(edge, known, assumed, outputs[edge[0]] == 1) for edge in edges}
+
+
+def _complete(edge: Edge, known: Mapping[Edge, float], selectivity: Mapping[str, float], is_only: bool) -> float:
+    if edge in known:
+        return float(known[edge])
+    if edge[0] not in selectivity:
+        raise _never_observed(edge[0])
+    return float(selectivity[edge[0]]) if is_only else float("nan")
+
+
+def find_unknown(graph: JobGraph, ratios: Mapping[Edge, float]) -> tuple[Edge, ...]:
+    """Return the edges whose ratio is not known."""
+    return tuple(edge for edge in list_edges(graph) if not np.isfinite(ratios.get(edge, np.nan)))
+
+
+def describe_edges(edges: Iterable[Edge]) -> str:
+    """Return edges for a sentence."""
+    return ", ".join(f"{up} to {down}" for up, down in edges)
+
+
+def _never_observed(name: str) -> GraphError:
+    return GraphError(f"no selectivity for {name!r}, which feeds others; was it ever observed?")
