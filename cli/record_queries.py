@@ -86,7 +86,7 @@ def record(args: argparse.Namespace, work_dir: Path, console: Console) -> Record
     options = ClusterOptions(slots=8, task_managers=2, checkpoint_every_s=CHECKPOINT_EVERY_S)
     console.print("starting Flink (about 20 s) ...")
     with LocalCluster(work_dir, options) as cluster:
-        client = cluster.client
+        client = FlinkClient(cluster.rest_url, read_timeout_s=60.0)  # a query is planned while its submission waits
         jar, job_ids = client.upload_jar(build_nexmark()), dict[str, str]()
         for name in RECORDED:
             query = QUERIES[name]

@@ -131,9 +131,7 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     write_json(args.out / "nexmark.json", found)
     say(f"all processors were {busy:.0%} busy on average")
     if busy > args.cpu_max:
-        say(
-            f"discarded: above {args.cpu_max:.0%} the jobs compete for processors, and nothing measured is a measurement"
-        )
+        say(f"discarded: above {args.cpu_max:.0%} the jobs compete for processors, which is no measurement")
         return 1
     tables = print_tables(truths, trials)
     say(tables)

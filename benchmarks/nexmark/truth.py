@@ -69,6 +69,10 @@ def _rescale_all(client: FlinkClient, ids: Mapping[str, str], queries: list[Quer
     for query in queries:
         for prefix in query.costly:
             rescale(client, ids[query.name], prefix, parallelism)
+    for job_id in ids.values():
+        bounds = client.upper_bounds(job_id)
+        names = {vertex["id"]: vertex["name"] for vertex in client.job(job_id)["vertices"]}
+        client.wait_for_parallelism(job_id, {names[vertex]: bound for vertex, bound in bounds.items()}, timeout_s=120)
 
 
 def _measure(client: FlinkClient, ids: Mapping[str, str], seconds: float) -> dict[str, dict[str, Flow]]:
