@@ -103,6 +103,10 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 chaos: setup  ## a real Flink cluster under the controller while faults go on; ARGS="--faults 60 --seed 1"
 	@$(PY) -m benchmarks.chaos $(ARGS)
 
+.PHONY: nexmark
+nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted beside the truth; ARGS="--queries q2 q3 --minutes 50"
+	@$(PY) -m benchmarks.nexmark $(ARGS)
+
 ##@ Work on it
 # Two cores: with a third worker the live tests, which follow a cluster in real time, wait too long for their turn.
 WORKERS ?= 2
