@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.nexmark.autoscaler_process import AUTOSCALER_SETTINGS, start_autoscaler
 from benchmarks.nexmark.controller_settings import write_settings
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.experiment import MOST, RIVALS, JobTrial, Truth
@@ -72,13 +73,16 @@ class Progress:
 
 
 def measure(
-    out: Path, queries: list[str], minutes: float, progress: Progress
+    out: Path, queries: list[str], minutes: float, progress: Progress, autoscaler_jar: Path | None
 ) -> tuple[dict[str, Truth], dict[str, dict[str, JobTrial]]]:
     """Run everything; returns query -> truth, and query -> policy -> what happened."""
     seconds, chosen = minutes * 60, [QUERIES[name] for name in queries]
     slots = MOST * (len(RIVALS) + 1) // 2
-    options = ClusterOptions(slots=slots, task_managers=2, checkpoint_every_s=_CHECKPOINT_EVERY_S)
-    trials = dict[str, dict[str, JobTrial]]()
+    options = ClusterOptions(
+        slots=slots, task_managers=2, checkpoint_every_s=_CHECKPOINT_EVERY_S, settings=AUTOSCALER_SETTINGS
+    )
+    trials, advice = dict[str, dict[str, JobTrial]](), out / "autoscaler.log"
+    advice.unlink(missing_ok=True)
     with LocalCluster(out / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
         client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         jar = client.upload_jar(build_nexmark())
@@ -89,12 +93,15 @@ def measure(
             truths |= find_truth(client, cluster.work_dir, jar, some, seconds=share, say=progress.say)
         environment = write_settings(out, cluster.rest_url, queries)
         controller = start_process([sys.executable, "-m", "controller"], out / "controller.log", environment)
+        autoscaler = None if autoscaler_jar is None else start_autoscaler(autoscaler_jar, cluster.rest_url, advice)
         try:
             for query in chosen:
                 trial = Trial(client, query, truths[query.name], (1 - _TRUTH_SHARE) * seconds / len(chosen))
-                trials[query.name] = trial.run(cluster.work_dir, jar, out / "lake", progress.say)
+                trials[query.name] = trial.run(cluster.work_dir, jar, out / "lake", advice, progress.say)
         finally:
             end_process(controller, grace_s=20)
+            if autoscaler is not None:
+                end_process(autoscaler)
     return truths, trials
 
 
@@ -103,6 +110,9 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     parser = CommandParser(prog="nexmark", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--queries", nargs="+", choices=sorted(QUERIES), default=list(DEFAULT_QUERIES))
     parser.add_argument("--minutes", type=number(5, 600), default=50.0, help="of measuring, all queries together")
+    parser.add_argument(
+        "--autoscaler-jar", type=Path, help="flink-autoscaler-standalone; its process then gives advice on all jobs"
+    )
     parser.add_argument("--cpu-max", type=number(0, 1), default=0.70, help="share of all processors; above: discarded")
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="the page whose tables are written")
@@ -112,7 +122,7 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     try:
         with hold_folder(args.out, "make nexmark", ".nexmark.lock"), progress.running():
             _remove_lake(folder)
-            truths, trials = measure(folder, args.queries, args.minutes, progress)
+            truths, trials = measure(folder, args.queries, args.minutes, progress, args.autoscaler_jar)
     except UsageError as error:
         print(f"nexmark: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.nexmark.experiment import DECIDE_EVERY_S, MOST, POLL_EVERY_S, TIDEWISE, WINDOW_S, job_name
+from benchmarks.nexmark.experiment import DECIDE_EVERY_S, MOST, POLL_EVERY_S, RIVALS, WINDOW_S, job_name
 from cli.embedded import below
 from include.atomic_write import write_text
 from include.settings import SETTINGS_FILE_VARIABLE
@@ -15,7 +15,8 @@ CLUSTER = "nexmark"
 def write_settings(out: Path, rest_url: str, queries: list[str]) -> dict[str, str]:
     """Write the settings file; returns the variables under which a controller works with it."""
     path = out / "tidewise.toml"
-    jobs = "".join(f'\n[limits.jobs."{CLUSTER}/{job_name(query, TIDEWISE)}"]\nmode = "auto"\n' for query in queries)
+    others = [job_name(query, policy) for query in queries for policy in RIVALS]
+    jobs = "".join(f'\n[limits.jobs."{CLUSTER}/{job}"]\nmode = "dry-run"\n' for job in others)
     text = f"""
 [clusters.{CLUSTER}]
 rest_url = "{rest_url}"
@@ -24,7 +25,7 @@ poll_every_s = {POLL_EVERY_S}
 slots_max = {MOST}
 
 [clusters.{CLUSTER}.limits]
-mode = "dry-run"
+mode = "auto"
 
 [limits]
 cooldown_s = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LOW, HIGH = 0.9, 4.0
@@ -16,12 +17,21 @@ SETTLES_S = 30.0
 """After a step of the load or a rescale: what is measured in it belongs to neither."""
 BUSY_ENOUGH = 0.4
 TIDEWISE = "tidewise"
-RIVALS = {
+RIVALS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "ds2": ("ds2", {"policy_interval_s": 30.0}),
     "conttune": ("conttune_a3", {}),
-    "autoscaler": ("flink_autoscaler", {}),
+    "autoscaler": (
+        "flink_autoscaler",
+        {
+            "metrics_window_s": 60.0,
+            "stabilization_interval_s": 20.0,
+            "scale_down_interval_s": 60.0,
+            "restart_time_s": 30.0,
+            "catch_up_duration_s": 300.0,
+        },
+    ),
 }
-"""Name of the job's end -> policy and parameters other than its defaults."""
+"""Name of the job's end -> policy and parameters other than its defaults: its times are those of the load steps."""
 
 
 def job_name(query: str, policy: str) -> str:
@@ -55,7 +65,8 @@ class Truth:
     Attributes:
         names: of the vertices.
         costly: the vertex that limits the job.
-        capacity_per_s: parallelism of the costly vertex -> its records/s in when it is saturated.
+        capacity_per_s: parallelism of the costly vertex -> its records/s in when it is saturated; where it was not,
+            they are divided by its busy share.
         saturated: parallelism -> whether it was: busy, or its source held up.
         job_per_s: parallelism -> events/s of the job then.
         inflow_per_s: multiple of the unit load -> vertex id -> records/s in while the job keeps up.
@@ -73,7 +84,7 @@ class Truth:
     def least(self, load: float) -> int | None:
         """Return the least parallelism of the costly vertex that sustains a load; None when none measured does."""
         need = self.inflow_per_s[load].get(self.costly, float("nan"))
-        enough = [p for p, capacity in sorted(self.capacity_per_s.items()) if capacity >= need or not self.saturated[p]]
+        enough = [p for p, capacity in sorted(self.capacity_per_s.items()) if capacity >= need]
         return enough[0] if enough and math.isfinite(need) else None
 
 
@@ -85,6 +96,7 @@ class JobTrial:
         wanted: (load step, parallelism of the costly vertex, most of any vertex) of each change sent.
         ends: parallelism of the costly vertex at the end of each step.
         pending: backlog at the end of each step, records.
+        advised: (load step, parallelism of the costly vertex) of the advice of Flink's autoscaler's own process.
         said: reasons in the control log, for Tidewise.
         rates: (load step, vertex id, measured records/s in) of each settled window.
         arrivals: (load step, source's measured arrivals/s).
@@ -94,6 +106,7 @@ class JobTrial:
     wanted: list[tuple[int, int, int]] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     pending: list[float] = field(default_factory=list)
+    advised: list[tuple[int, int]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     rates: list[tuple[int, str, float]] = field(default_factory=list)
     arrivals: list[tuple[int, float]] = field(default_factory=list)

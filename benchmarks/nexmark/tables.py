@@ -153,6 +153,11 @@ def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTr
             )
             ends, others = ", ".join(map(str, job.ends)), len(job.wanted) - len(changes)
             lines.append(f"| {query} | {policy} | {paths} | {ends} | {least} | {late} | {len(changes)} | {others} |")
+        if advised := jobs[TIDEWISE].advised:
+            paths = "; ".join(
+                ", ".join(str(to) for step, to in advised if step == number) or "-" for number in range(len(STEPS))
+            )
+            lines.append(f"| {query} | its own process, on Tidewise's job | {paths} | | {least} | | | |")
     return "\n".join(lines)
 
 

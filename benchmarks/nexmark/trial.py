@@ -11,6 +11,7 @@ import numpy as np
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from benchmarks.nexmark.autoscaler_process import read_advice
 from benchmarks.nexmark.controller_settings import CLUSTER
 from benchmarks.nexmark.experiment import (
     DECIDE_EVERY_S,
@@ -69,8 +70,18 @@ class Trial:
         self._began_s = self._step_began_s = 0.0
         self._step = 0
 
-    def run(self, folder: Path, jar_id: str, lake: Path, say: Callable[[str], None]) -> dict[str, JobTrial]:
-        """Run all load steps; returns policy -> what happened to its job."""
+    def run(
+        self, folder: Path, jar_id: str, lake: Path, advice: Path, say: Callable[[str], None]
+    ) -> dict[str, JobTrial]:
+        """Run all load steps; returns policy -> what happened to its job.
+
+        Args:
+            folder: that the JobManager sees, for traces.
+            jar_id: of the runner, uploaded.
+            lake: of the controller.
+            advice: log of the autoscaler's own process; it need not be there.
+            say: prints a line.
+        """
         trace = make_trace(self._query.unit_per_s, self._seconds)
         for name, job in self._jobs.items():
             job.job_id = submit_query(self._client, folder, self._query.options(trace, name), jar_id=jar_id)
@@ -79,6 +90,11 @@ class Trial:
         self._observe(say)
         for name, job in self._jobs.items():
             job.trial.said = _read_reasons(lake, name)
+            job.trial.advised = [
+                (find_step(one.at_s - self._began_s, self._seconds), one.parallelism)
+                for one in read_advice(advice)
+                if (one.job_id, one.vertex_id) == (job.job_id, self._truth.costly)
+            ]
             self._client.cancel(job.job_id)
         return {job.policy: job.trial for job in self._jobs.values()}
 

@@ -90,9 +90,9 @@ def _note_capacity(truth: Truth, flows: Mapping[str, Flow], query: Query, parall
         truth.costly = max(costly, key=lambda vertex: flows[vertex].busy)
     flow = flows[truth.costly]
     source = next(one for one in flows.values() if one.name.startswith("Source"))
-    truth.capacity_per_s[parallelism] = flow.in_per_s
+    truth.saturated[parallelism] = flow.busy > _SATURATED
+    truth.capacity_per_s[parallelism] = flow.in_per_s / (1.0 if truth.saturated[parallelism] else flow.busy)
     truth.job_per_s[parallelism] = source.in_per_s
-    truth.saturated[parallelism] = bool(max(flow.busy, source.busy + source.backpressured) > _SATURATED)
 
 
 def _cancel(client: FlinkClient, ids: Mapping[str, str]) -> None:
