@@ -103,6 +103,10 @@ replay: setup  ## every policy on real traces from a cold start, what each costs
 chaos: setup  ## a real Flink cluster under the controller while faults go on; ARGS="--faults 60 --seed 1"
 	@$(PY) -m benchmarks.chaos $(ARGS)
 
+.PHONY: nexmark
+nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted beside the truth; ARGS="--queries q2 q3 --minutes 50"
+	@$(PY) -m benchmarks.nexmark $(ARGS)
+
 ##@ Work on it
 # Two cores: with a third worker the live tests, which follow a cluster in real time, wait too long for their turn.
 WORKERS ?= 2
@@ -119,7 +123,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 .PHONY: test-long
 test-long: setup  ## 100,000 transitions of the controller, kills at random moments, real parts for hours (4 hours)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/spark/test_stages_survive_kills.py tests/spark/test_stages_start.py -m long --durations=20 $(ARGS)
+	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/live/test_chaos_short.py tests/spark/test_stages_survive_kills.py tests/spark/test_stages_start.py -m long --durations=20 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit

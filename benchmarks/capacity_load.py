@@ -99,7 +99,7 @@ def _threshold(course: Course, enough: float, of_busiest: float) -> float:
 
 def _the_rule(course: Course) -> float:
     none = np.zeros(len(course.busy), np.int64)
-    times = np.arange(len(none)) * float(WINDOW_S)
+    times = np.arange(len(none), dtype=np.float64) * WINDOW_S
     return _mean_of_recent(course, find_busy_enough(none, times, course.busy, course.capacity))
 
 

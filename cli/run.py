@@ -33,9 +33,10 @@ from include.stages import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
 
 RECORDING = PROJECT / "data" / "recording"
+RECORDINGS = (RECORDING, PROJECT / "data" / "recording_sql")  # of a DataStream job, and of SQL jobs
 MOST_DAYS = 366
 PARTS = {
-    "data": "the recording, and a simulated history",
+    "data": "the recordings, and a simulated history",
     "ingest": "raw files become observations of every operator",
     "train": "capacity, recovery and latency models of every job",
     "forecast": "the rate of every source",
@@ -62,10 +63,11 @@ def end_of_recording(recording: Path = RECORDING) -> datetime:
 
 
 def place_data(settings: Settings, as_of: datetime, days: int) -> None:
-    """Put the recording and the history below the raw root (what is there already is kept)."""
+    """Put the recordings and the history below the raw root (what is there already is kept)."""
     raw = Path(settings.paths.raw)
-    if RECORDING.is_dir():
-        FileSource(RECORDING).deliver(raw)
+    for recording in RECORDINGS:
+        if recording.is_dir():
+            FileSource(recording).deliver(raw)
     write_history(HistoryRequest(hours=24 * days, end=ceil_hour(as_of), raw=raw, recovery_s=RECOVERY_S))
 
 

@@ -15,6 +15,7 @@ FIRST = (
     "live/test_flink_cluster.py",
     "live/test_live_control.py",
     "live/test_chaos_short.py",
+    "live/test_nexmark_short.py",
     "live/test_flink_actuator.py",
     "live/test_doctor.py",
     "live/test_prometheus_source.py",

@@ -1,4 +1,4 @@
-"""Find the JDK and Flink's libraries, and compile the project's own load job against them."""
+"""Find the JDK and Flink's libraries, and compile the project's own jobs against them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from include.flink.versions import Version, read_version
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 FLINK_HOME = PROJECT_ROOT / ".cache" / "flink" / "pyflink"
 JOB_SOURCES = PROJECT_ROOT / "flink_job" / "src"
+NEXMARK_SOURCES = PROJECT_ROOT / "flink_job" / "nexmark" / "src"
 API_SOURCES = {1: PROJECT_ROOT / "flink_job" / "src-flink-1", 2: PROJECT_ROOT / "flink_job" / "src-flink-2"}
 BUILD_DIR = PROJECT_ROOT / "flink_job" / "build"
 ENTRY_CLASS = "io.tidewise.load.LoadJob"
@@ -91,26 +92,57 @@ def build_job(flink_home: Path = FLINK_HOME, sources: Sequence[Path] | None = No
     Raises:
         FlinkSetupError: a prerequisite is missing or the compiler refuses the sources.
     """
-    dist, major = find_dist(flink_home), flink_version(flink_home)[0]
-    folders = [JOB_SOURCES, API_SOURCES[min(major, max(API_SOURCES))]] if sources is None else sources
-    files = [(file.relative_to(folder).as_posix(), file) for folder in folders for file in folder.rglob("*.java")]
-    digest = hashlib.sha256(f"{dist.name} {JAVA_RELEASE}".encode())
-    for name, file in sorted(files):
-        digest.update(name.encode() + file.read_bytes())
-    jar = target / f"tidewise-load-{digest.hexdigest()[:12]}.jar"
+    return _build("load", [find_dist(flink_home)], _load_sources(flink_home) if sources is None else sources, target)
+
+
+def build_nexmark(flink_home: Path = FLINK_HOME, target: Path = BUILD_DIR) -> Path:
+    """Compile the runner of Nexmark's queries, which shares the source of the load job; returns the jar.
+
+    Raises:
+        FlinkSetupError: a prerequisite is missing, Flink is older than 2, or the compiler refuses the sources.
+    """
+    if flink_version(flink_home)[0] < max(API_SOURCES):
+        raise FlinkSetupError("Nexmark's queries need Flink 2 or later")
+    tables = [jar for jar in flink_jars(flink_home) if jar.name.startswith("flink-table-api-java-uber-")]
+    return _build("nexmark", [find_dist(flink_home), *tables], [*_load_sources(flink_home), NEXMARK_SOURCES], target)
+
+
+def _load_sources(flink_home: Path) -> list[Path]:
+    return [JOB_SOURCES, API_SOURCES[min(flink_version(flink_home)[0], max(API_SOURCES))]]
+
+
+def _build(name: str, libraries: Sequence[Path], folders: Sequence[Path], target: Path) -> Path:
+    """Compile the Java files of folders and pack them with the other files beside them, unless that jar is there."""
+    files = sorted(
+        (file.relative_to(folder).as_posix(), file)
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file()
+    )
+    digest = hashlib.sha256(f"{libraries[0].name} {JAVA_RELEASE}".encode())
+    for place, file in files:
+        digest.update(place.encode() + file.read_bytes())
+    jar = target / f"tidewise-{name}-{digest.hexdigest()[:12]}.jar"
     if jar.is_file():
         return jar
+    java = [file for place, file in files if place.endswith(".java")]
     with tempfile.TemporaryDirectory(prefix="tidewise-javac-") as classes:
-        _compile([file for _, file in sorted(files)], dist, Path(classes), is_strict=major >= 2)
+        version = read_version(libraries[0].name.removeprefix("flink-dist-"))
+        _compile(java, libraries, Path(classes), is_strict=version is not None and version[0] >= max(API_SOURCES))
+        for place, file in files:
+            if file not in java:
+                copy = Path(classes) / place
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
         _pack(Path(classes), jar)
     return jar
 
 
-def _compile(files: Iterable[Path], dist: Path, classes: Path, *, is_strict: bool) -> None:
+def _compile(files: Iterable[Path], libraries: Iterable[Path], classes: Path, *, is_strict: bool) -> None:
     """Compile; what works in all versions of Flink 1 is deprecated in its last ones."""
     warnings = ["-Xlint:all,-path,-classfile", "-Werror"] if is_strict else ["-nowarn"]
     command = [java_tool("javac"), "--release", JAVA_RELEASE, *warnings]
-    command += ["-cp", str(dist), "-d", str(classes), *map(str, files)]
+    command += ["-cp", ":".join(map(str, libraries)), "-d", str(classes), *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise FlinkSetupError(f"javac failed (is it a JDK {JAVA_RELEASE} or later?):\n{done.stderr.strip()}")
@@ -119,7 +151,7 @@ def _compile(files: Iterable[Path], dist: Path, classes: Path, *, is_strict: boo
 def _pack(classes: Path, jar: Path) -> None:
     with replace_atomically(jar) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _ZIP_EPOCH), "Manifest-Version: 1.0\r\n\r\n")
-        for file in sorted(classes.rglob("*.class")):
+        for file in sorted(one for one in classes.rglob("*") if one.is_file()):
             entry = zipfile.ZipInfo(file.relative_to(classes).as_posix(), _ZIP_EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())

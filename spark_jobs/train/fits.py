@@ -81,7 +81,7 @@ def capacity_rows(rows: pd.DataFrame, *, leaves_out: bool = True) -> pd.DataFram
     )
     top = operators["top"].to_numpy(np.int64)
     busiest = ordered["busiest"].to_numpy(float)
-    shared, doubt = split_doubt(number, busiest)
+    shared, doubt = split_doubt(number.astype(np.int64), busiest)
     curves = fit_operator_curves(
         pack(owner, parallelism, count, mean_per_s, squares, doubt=doubt),
         operators["largest"].to_numpy(float),

@@ -153,8 +153,9 @@ def test_plans_steps_ahead_for_at_least_twelve_jobs(main_run):
         assert row["expected_capacity_per_s"] > 0
 
 
-def test_both_the_recorded_and_the_simulated_cluster_are_planned(main_run):
-    assert {row["cluster"] for row in main_run.plans} == {"recorded", "simulated"}
+def test_the_recorded_clusters_and_the_simulated_one_are_planned(main_run):
+    assert {row["cluster"] for row in main_run.plans} == {"nexmark", "recorded", "simulated"}
+    assert {row["job"] for row in main_run.plans if row["cluster"] == "nexmark"} == {"q2", "q3", "q5", "q8"}
 
 
 def test_every_planned_step_is_in_the_printed_table(main_run):

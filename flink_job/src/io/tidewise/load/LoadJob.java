@@ -51,8 +51,12 @@ public final class LoadJob {
         // everything since it was submitted.
         int customers = number(given, "customers", 1000);
         boolean countsIn = oneOf(given, "counts", "out", "in").equals("in");
-        OwedSource source =
-                new OwedSource(trace, System.currentTimeMillis(), number(given, "splits", 12), customers, countsIn);
+        OwedSource<Order> source = new OwedSource<>(
+                trace,
+                System.currentTimeMillis(),
+                number(given, "splits", 12),
+                sequence -> new Order(sequence, customers),
+                new ReaderOptions(true, countsIn, false));
         DataStream<Order> orders = env.fromSource(
                         source, WatermarkStrategy.noWatermarks(), "orders", TypeInformation.of(Order.class))
                 .uid("orders");

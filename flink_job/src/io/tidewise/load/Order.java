@@ -16,7 +16,7 @@ public final class Order {
     }
 
     /** The finaliser of SplitMix64: spreads a sequence evenly, and the same sequence always gives the same order. */
-    static long mix(long value) {
+    public static long mix(long value) {
         long z = value + 0x9E3779B97F4A7C15L;
         z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
         z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;

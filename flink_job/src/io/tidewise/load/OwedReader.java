@@ -6,23 +6,24 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.flink.api.connector.source.ReaderOutput;
 import org.apache.flink.api.connector.source.SourceReader;
 import org.apache.flink.api.connector.source.SourceReaderContext;
 import org.apache.flink.core.io.InputStatus;
 import org.apache.flink.metrics.Counter;
-import org.apache.flink.metrics.SimpleCounter;
 
-/** Emits what its shares owe, one record per call, and sleeps (idle for Flink) while nothing is due. */
-final class OwedReader implements SourceReader<Order, OwedSplit> {
+/** Emits what its shares owe, one record per call; while nothing is due it sleeps (idle for Flink) or, if so told, waits. */
+final class OwedReader<T> implements SourceReader<T, OwedSplit> {
     private static final long CLOCK_STEP_NS = 1_000_000; // the clock and the trace are looked up at most once per ms
     private static final long NAP_MS = 2;
 
     private final SourceReaderContext context;
     private final RateTrace trace;
     private final long startMs;
-    private final int customers;
-    private final Counter taken;
+    private final RecordMaker<T> maker;
+    private final ReaderOptions options;
+    private final Counter in;
     private final List<OwedSplit> shares = new CopyOnWriteArrayList<>();
     private final ScheduledExecutorService alarm = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "owed-source-alarm");
@@ -34,19 +35,25 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
     private long lookedUpNs = System.nanoTime() - CLOCK_STEP_NS;
     private int cursor;
 
-    OwedReader(SourceReaderContext context, RateTrace trace, long startMs, int customers, boolean countsIn) {
+    OwedReader(
+            SourceReaderContext context,
+            RateTrace trace,
+            long startMs,
+            RecordMaker<T> maker,
+            ReaderOptions options) {
         this.context = context;
         this.trace = trace;
         this.startMs = startMs;
-        this.customers = customers;
-        this.taken = countsIn
-                ? context.metricGroup().getIOMetricGroup().getNumRecordsInCounter()
-                : new SimpleCounter();
+        this.maker = maker;
+        this.options = options;
+        this.in = context.metricGroup().getIOMetricGroup().getNumRecordsInCounter();
     }
 
     @Override
     public void start() {
-        context.metricGroup().setPendingRecordsGauge(this::backlog);
+        if (options.showsPending) {
+            context.metricGroup().setPendingRecordsGauge(this::backlog);
+        }
         context.metricGroup().gauge("emittedInAll", this::emittedInAll);
     }
 
@@ -66,7 +73,7 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
     }
 
     @Override
-    public InputStatus pollNext(ReaderOutput<Order> output) {
+    public InputStatus pollNext(ReaderOutput<T> output) {
         long nowNs = System.nanoTime();
         if (nowNs - lookedUpNs >= CLOCK_STEP_NS) {
             dueInAll = dueNow();
@@ -76,11 +83,17 @@ final class OwedReader implements SourceReader<Order, OwedSplit> {
             cursor = (cursor + 1) % shares.size();
             OwedSplit share = shares.get(cursor);
             if (share.emitted < share.due(dueInAll)) {
-                output.collect(new Order(share.sequenceOfNext(), customers));
+                if (options.countsIn) {
+                    in.inc();
+                }
+                output.collect(maker.make(share.sequenceOfNext()));
                 share.emitted = share.emitted + 1;
-                taken.inc();
                 return InputStatus.MORE_AVAILABLE;
             }
+        }
+        if (options.waitsInPoll) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(NAP_MS));
+            return InputStatus.MORE_AVAILABLE;
         }
         return InputStatus.NOTHING_AVAILABLE;
     }

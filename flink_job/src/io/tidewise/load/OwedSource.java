@@ -16,21 +16,21 @@ import org.apache.flink.core.io.SimpleVersionedSerializer;
  * yet emitted is the backlog, shown as Flink's standard metric pendingRecords. It stands for a broker's topic with
  * lag.
  */
-final class OwedSource implements Source<Order, OwedSplit, List<OwedSplit>> {
+public final class OwedSource<T> implements Source<T, OwedSplit, List<OwedSplit>> {
     private static final long serialVersionUID = 1L;
 
     private final RateTrace trace;
     private final long startMs;
     private final int splits;
-    private final int customers;
-    private final boolean countsIn;
+    private final RecordMaker<T> maker;
+    private final ReaderOptions options;
 
-    OwedSource(RateTrace trace, long startMs, int splits, int customers, boolean countsIn) {
+    public OwedSource(RateTrace trace, long startMs, int splits, RecordMaker<T> maker, ReaderOptions options) {
         this.trace = trace;
         this.startMs = startMs;
         this.splits = splits;
-        this.customers = customers;
-        this.countsIn = countsIn;
+        this.maker = maker;
+        this.options = options;
     }
 
     @Override
@@ -39,8 +39,8 @@ final class OwedSource implements Source<Order, OwedSplit, List<OwedSplit>> {
     }
 
     @Override
-    public SourceReader<Order, OwedSplit> createReader(SourceReaderContext context) {
-        return new OwedReader(context, trace, startMs, customers, countsIn);
+    public SourceReader<T, OwedSplit> createReader(SourceReaderContext context) {
+        return new OwedReader<>(context, trace, startMs, maker, options);
     }
 
     @Override

@@ -15,7 +15,7 @@ import org.apache.flink.core.io.SimpleVersionedSerializer;
  * when divided by {@code splits}. {@code emitted} is the state that a checkpoint keeps, so records after it are
  * emitted again.
  */
-final class OwedSplit implements SourceSplit {
+public final class OwedSplit implements SourceSplit {
     final int index;
     final int splits;
     volatile long emitted; // written by the task thread, read by the thread that serves metrics

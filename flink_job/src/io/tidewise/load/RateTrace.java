@@ -14,7 +14,7 @@ import java.util.List;
  * the cycle. Time compression c runs through c trace seconds per wall second; the rates themselves stay per wall
  * second.
  */
-final class RateTrace implements Serializable {
+public final class RateTrace implements Serializable {
     private static final long serialVersionUID = 1L;
 
     private final double[] seconds;
@@ -43,7 +43,7 @@ final class RateTrace implements Serializable {
     }
 
     /** Reads a trace; lines that start with a letter or # are headers. */
-    static RateTrace read(Path file, double compression) throws IOException {
+    public static RateTrace read(Path file, double compression) throws IOException {
         List<double[]> points = Files.readAllLines(file).stream()
                 .map(String::strip)
                 .filter(line -> !line.isEmpty() && (Character.isDigit(line.charAt(0)) || line.charAt(0) == '-'))
@@ -61,11 +61,27 @@ final class RateTrace implements Serializable {
     }
 
     /** Records due after that many wall-clock seconds. */
-    double dueAfter(double elapsedS) {
+    public double dueAfter(double elapsedS) {
         double position = Math.max(0.0, elapsedS) * compression;
         double period = seconds[seconds.length - 1];
         double cycles = Math.floor(position / period);
         return (cycles * cumulative[seconds.length - 1] + withinCycle(position - cycles * period)) / compression;
+    }
+
+    /** Wall-clock seconds after which that many records are due: the inverse of {@link #dueAfter}. */
+    public double secondsUntil(double records) {
+        double inAll = Math.max(0.0, records) * compression;
+        double perCycle = cumulative[seconds.length - 1];
+        double cycles = perCycle > 0 ? Math.floor(inAll / perCycle) : 0;
+        double rest = inAll - cycles * perCycle;
+        int found = Arrays.binarySearch(cumulative, rest);
+        int left = Math.min(found >= 0 ? found : -found - 2, seconds.length - 2);
+        double step = seconds[left + 1] - seconds[left];
+        double slope = (ratesPerS[left + 1] - ratesPerS[left]) / step;
+        double missing = rest - cumulative[left];
+        double root = ratesPerS[left] + Math.sqrt(Math.max(0.0, ratesPerS[left] * ratesPerS[left] + 2 * slope * missing));
+        double into = root > 0 ? Math.min(step, 2 * missing / root) : 0;
+        return (cycles * seconds[seconds.length - 1] + seconds[left] + into) / compression;
     }
 
     private double withinCycle(double position) {

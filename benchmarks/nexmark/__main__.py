@@ -1,0 +1,165 @@
+"""``make nexmark``: Nexmark's queries as SQL on a real Flink cluster, what Tidewise makes of them beside the truth.
+
+First the truth: more load than the jobs can process. Then each query under load steps, as four jobs at the same time:
+one that Tidewise's controller rescales, and one each for DS2, ContTune and the rules of Flink's autoscaler.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.nexmark.autoscaler_process import AUTOSCALER_SETTINGS, start_autoscaler
+from benchmarks.nexmark.controller_settings import write_settings
+from benchmarks.nexmark.cpu import CpuMeter
+from benchmarks.nexmark.experiment import MOST, RIVALS, JobTrial, Truth
+from benchmarks.nexmark.tables import judge, print_tables
+from benchmarks.nexmark.trial import Trial
+from benchmarks.nexmark.truth import find_truth
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
+from cli.local_flink.build import build_nexmark
+from cli.local_flink.cluster import ClusterOptions, LocalCluster
+from cli.local_flink.nexmark import QUERIES
+from cli.local_flink.processes import end_process, start_process
+from cli.marked_page import put_between_marks
+from cli.out_lock import hold_folder
+from include.atomic_write import write_json, write_text
+from include.flink.client import FlinkClient
+from include.flink.faults import FlinkError
+from include.settings import PROJECT
+
+DOCUMENT = PROJECT / "docs" / "nexmark.md"
+MARKS = ("<!-- nexmark: begin -->", "<!-- nexmark: end -->")
+DEFAULT_QUERIES = ("q2", "q3", "q5", "q8")
+_TRUTH_SHARE = 0.25
+_SAY_EVERY_S = 30.0
+_STARTS_S = 180.0
+_REPLIES_S = 60.0  # a query is planned while its submission waits
+_CHECKPOINT_EVERY_S = 10.0
+
+
+class Progress:
+    """Lines with the time since the start; every half minute one that says how far it is."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._began_s, self._ended, self.cpu = seconds, time.monotonic(), threading.Event(), CpuMeter()
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        print(f"{time.monotonic() - self._began_s:6.0f} s  {text}", flush=True)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Print how far it is until the end of the block."""
+        thread = threading.Thread(target=self._tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _tell(self) -> None:
+        while not self._ended.wait(_SAY_EVERY_S):
+            done = min(1.0, (time.monotonic() - self._began_s) / self._seconds)
+            bar = "#" * round(20 * done)
+            self.say(f"[{bar:<20}] {done:4.0%}  all processors {self.cpu.take():.0%} busy")
+
+
+def measure(
+    out: Path, queries: list[str], minutes: float, progress: Progress, autoscaler_jar: Path | None
+) -> tuple[dict[str, Truth], dict[str, dict[str, JobTrial]]]:
+    """Run everything; returns query -> truth, and query -> policy -> what happened."""
+    seconds, chosen = minutes * 60, [QUERIES[name] for name in queries]
+    slots = MOST * (len(RIVALS) + 1) // 2
+    options = ClusterOptions(
+        slots=slots, task_managers=2, checkpoint_every_s=_CHECKPOINT_EVERY_S, settings=AUTOSCALER_SETTINGS
+    )
+    trials, advice = dict[str, dict[str, JobTrial]](), out / "autoscaler.log"
+    advice.unlink(missing_ok=True)
+    with LocalCluster(out / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
+        client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
+        jar = client.upload_jar(build_nexmark())
+        truths = dict[str, Truth]()
+        for first in range(0, len(chosen), len(RIVALS) + 1):  # as many at once as there are slots
+            some = chosen[first : first + len(RIVALS) + 1]
+            share = _TRUTH_SHARE * seconds * len(some) / len(chosen)
+            truths |= find_truth(client, cluster.work_dir, jar, some, seconds=share, say=progress.say)
+        environment = write_settings(out, cluster.rest_url, queries)
+        controller = start_process([sys.executable, "-m", "controller"], out / "controller.log", environment)
+        autoscaler = None if autoscaler_jar is None else start_autoscaler(autoscaler_jar, cluster.rest_url, advice)
+        try:
+            for query in chosen:
+                trial = Trial(client, query, truths[query.name], (1 - _TRUTH_SHARE) * seconds / len(chosen))
+                trials[query.name] = trial.run(cluster.work_dir, jar, out / "lake", advice, progress.say)
+        finally:
+            end_process(controller, grace_s=20)
+            if autoscaler is not None:
+                end_process(autoscaler)
+    return truths, trials
+
+
+def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> int:
+    """Entry point."""
+    parser = CommandParser(prog="nexmark", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--queries", nargs="+", choices=sorted(QUERIES), default=list(DEFAULT_QUERIES))
+    parser.add_argument("--minutes", type=number(5, 600), default=50.0, help="of measuring, all queries together")
+    parser.add_argument(
+        "--autoscaler-jar", type=Path, help="flink-autoscaler-standalone; its process then gives advice on all jobs"
+    )
+    parser.add_argument("--cpu-max", type=number(0, 1), default=0.70, help="share of all processors; above: discarded")
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--document", type=Path, default=DOCUMENT, help="the page whose tables are written")
+    args = parser.parse_args(argv)
+    progress = Progress(args.minutes * 60)
+    folder = (args.out / "nexmark").resolve()
+    try:
+        with hold_folder(args.out, "make nexmark", ".nexmark.lock"), progress.running():
+            _remove_lake(folder)
+            truths, trials = measure(folder, args.queries, args.minutes, progress, args.autoscaler_jar)
+    except UsageError as error:
+        print(f"nexmark: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except FlinkError as error:
+        print(f"tidewise: nexmark failed: {error}", file=sys.stderr)
+        return 1
+    busy = progress.cpu.in_all()
+    wrong = judge(truths, trials)
+    found = {
+        "minutes": args.minutes,
+        "cpu_share": busy,
+        "truths": {name: asdict(one) for name, one in truths.items()},
+        "trials": {name: {policy: asdict(one) for policy, one in jobs.items()} for name, jobs in trials.items()},
+        "falls_short": wrong,
+    }
+    write_json(args.out / "nexmark.json", found)
+    say(f"all processors were {busy:.0%} busy on average")
+    if busy > args.cpu_max:
+        say(f"discarded: above {args.cpu_max:.0%} the jobs compete for processors, which is no measurement")
+        return 1
+    tables = print_tables(truths, trials)
+    say(tables)
+    for one in wrong:
+        say(f"falls short: {one}")
+    command = f'make nexmark ARGS="--queries {" ".join(args.queries)} --minutes {args.minutes:g}"'
+    head = f"`{command}`; all processors of the machine were {busy:.0%} busy on average."
+    short = ["### What falls short", "", *(f"- {one}" for one in wrong or ["nothing"])]
+    part = "\n\n".join([head, tables, "\n".join(short)])
+    write_text(args.document, put_between_marks(args.document.read_text(encoding="utf-8"), MARKS, part))
+    say(f"written: {args.out / 'nexmark.json'} and {args.document}")
+    return 0
+
+
+def _remove_lake(folder: Path) -> None:
+    shutil.rmtree(folder / "lake", ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
