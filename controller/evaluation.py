@@ -171,9 +171,13 @@ def _limit_single(
 ) -> tuple[dict[str, int], str]:
     """Return what is wanted within the share for a single window, and what to say of it: nothing where two agree."""
     graph, seen = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
-    if graph is not None and seen is not None and seen.parallelism.shape[1] == len(graph.operators):
-        if agree(seen, [graph.position(name) for name in graph.sources]):
-            return wanted, ""
+    if (
+        graph is not None
+        and seen is not None
+        and seen.parallelism.shape[1] == len(graph.operators)
+        and agree(seen, [graph.position(name) for name in graph.sources])
+    ):
+        return wanted, ""
     levels = (settings.limits, settings.cluster(view.cluster).limits, settings.job_limits(view.cluster, view.job))
     shares = [level.steps.up_max_share for level in levels if level.steps.up_max_share is not None]
     share = min(shares, default=SINGLE_WINDOW_UP_SHARE)
