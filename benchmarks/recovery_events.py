@@ -164,7 +164,7 @@ class EventReader:
         fleet, job = self.fleet, self.polls.job
         wide = np.zeros(fleet.shape[1])
         wide[fleet.is_source[job]] = rates / rates.sum()
-        need = fleet.network.gain[job] @ wide
+        need = fleet.mean_gain[job] @ wide
         return min(
             (
                 float(curve[restart.after[operator] - 1] / need[operator])

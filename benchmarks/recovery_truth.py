@@ -111,7 +111,7 @@ class Simulator:
         """Return (K,) records/s that all sources can emit at the mix of some rates (K, O)."""
         p = np.maximum(parallelism, 0)
         capacity = self._fleet.curves[job, np.arange(len(p)), p] * noise
-        need = (rates / rates.sum(axis=1, keepdims=True)) @ self._fleet.network.gain[job].T
+        need = (rates / rates.sum(axis=1, keepdims=True)) @ self._fleet.mean_gain[job].T
         with np.errstate(divide="ignore", invalid="ignore"):
             limit = np.where(self._fleet.present[job] & (need > 0), capacity / need, np.inf)
         return np.asarray(limit.min(axis=1))

@@ -32,13 +32,14 @@ from cli.run_table import WIDTH
 from cli.spark_application import ApplicationError, run_application
 from cli.workers import exit_on_sigterm
 from include.atomic_write import replace_atomically
-from include.metric_sources.prometheus.backfill import backfill_cluster
+from include.metric_sources.prometheus.backfill import backfill_cluster, name_empty
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
+from include.raw_files import LAYOUT, list_file_hours
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.settings.advise import Advise
 from include.stages import Stage, StageRequest
-from include.utc import Interval, IntervalError, floor_hour, format_utc, parse_utc
+from include.utc import HOUR, Interval, IntervalError, floor_hour, format_utc, parse_utc
 
 FOLDER = "advise"
 SERVER = "prometheus"  # name of the cluster that --prometheus stands for
@@ -96,11 +97,10 @@ def list_hours(raw: Path) -> tuple[datetime, datetime]:
     Raises:
         RunError: it has none.
     """
-    end = end_of_recording(raw)
-    days = sorted(path.name for path in raw.glob("cluster=*/date=*") if any(path.glob("hour=*/*.jsonl.gz")))
-    hours = sorted(path.name for path in raw.glob(f"cluster=*/{days[0]}/hour=*") if any(path.glob("*.jsonl.gz")))
-    first = f"{days[0].removeprefix('date=')}T{hours[0].removeprefix('hour=')}:00:00Z"
-    return parse_utc(first), end
+    hours = list_file_hours(raw)
+    if not hours:
+        raise RunError(f"{raw} holds no raw files at {LAYOUT}: pass the folder that holds the folders cluster=<name>")
+    return hours[0], hours[-1] + HOUR
 
 
 def set_up_folder(work: Path, source: Source) -> None:
@@ -124,7 +124,9 @@ def fetch_history(source: Source, settings: Settings) -> None:
     hours = Interval(source.first, source.end)
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("history", total=(source.end - source.first) / timedelta(hours=1))
-        backfill_cluster(settings, SERVER, hours, lambda: progress.advance(bar))
+        made = backfill_cluster(settings, SERVER, hours, lambda: progress.advance(bar))
+    if made.empty:
+        print(f"advise: {name_empty(SERVER, made.empty)}", file=sys.stderr)
 
 
 def set_environment(options: argparse.Namespace, work: Path, source: Source) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, require_writable
-from include.metric_sources.prometheus.backfill import backfill_cluster, servers
+from include.metric_sources.prometheus.backfill import backfill_cluster, name_empty, servers
 from include.metric_sources.prometheus.client import PrometheusError
 from include.metric_sources.prometheus.graphs import SavedGraphError
 from include.settings import Settings, SettingsError, load_settings
@@ -92,11 +92,15 @@ def _show(settings: Settings, clusters: Sequence[str], hours: Interval) -> int:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         for name in clusters:
             bar = progress.add_task(f"{name}, hours", total=total)
-            counts = backfill_cluster(settings, name, hours, lambda bar=bar: progress.advance(bar))  # type: ignore[misc]
+            made = backfill_cluster(settings, name, hours, lambda bar=bar: progress.advance(bar))  # type: ignore[misc]
+            counts = made.counts
             print(
                 f"backfill: {name}: {counts['written']} hours written ({counts['records']} lines), "
-                f"{counts['there']} there already, {counts['collected']} left as collected"
+                f"{counts['there']} there already, {counts['collected']} left as collected, "
+                f"{counts['empty']} without a sample"
             )
+            if made.empty:
+                print(f"backfill: {name_empty(name, made.empty)}")
     start, end = format_utc(hours.start), format_utc(hours.end)
     print(f"backfill: now ingest {start} to {end}: see docs/sources.md")
     return 0

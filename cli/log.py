@@ -8,9 +8,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +22,7 @@ from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number
 from cli.embedded import below
 from controller.log_reading import plain_row, read_log, read_logged_jobs
 from include.settings import PROJECT, SettingsError, load_settings
+from include.short_names import shorten_names, shorten_names_in
 from include.spark.submission import anchor_paths
 from models.control.log_lines import LogLine, log_lines
 
@@ -38,6 +41,17 @@ def history_table(name: str, lines: Sequence[LogLine]) -> Table:
         style = "dim" if line.is_dry_run else ""
         table.add_row(*(Text(cell) for cell in _cells(line)), style=style)
     return table
+
+
+def logged_operators(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the names of the operators in a job's rows."""
+    return {name for row in rows for key in ("parallelism_from", "parallelism_to") for name in dict(row[key] or {})}
+
+
+def shorten_line(line: LogLine, short: Mapping[str, str]) -> LogLine:
+    """Return a line with short names of operators in the places of the whole ones."""
+    desired, why, came_of = (shorten_names_in(text, short) for text in (line.desired, line.why, line.came_of))
+    return replace(line, desired=desired, why=why, came_of=came_of)
 
 
 def plain_text(lines: Sequence[LogLine]) -> str:
@@ -76,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps([plain_row(row) for row in rows], ensure_ascii=False, indent=2))
         return 0
     lines = log_lines(rows)
+    short = {} if options.full_names else shorten_names(logged_operators(rows))
+    lines = [shorten_line(line, short) for line in lines]
     if not lines:
         print(f"no decision on {_visible(options.job)} in the last {options.hours:g} h: it was left as it is")
     elif sys.stdout.isatty():
@@ -111,6 +127,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--hours", type=number(0, 24 * 400, above=True), default=24.0, help="how far back (24)")
     parser.add_argument("--until", type=moment, help="end of the time shown; default: now")
     parser.add_argument("--json", action="store_true", help="every column of every row as JSON")
+    parser.add_argument("--full-names", action="store_true", help="names of operators whole, however long")
     parser.add_argument("--out", type=Path, help=f"folder of make run, such as {PROJECT / 'out'}; default: settings")
     return parser.parse_args(argv)
 

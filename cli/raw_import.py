@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -12,13 +11,14 @@ from pathlib import Path
 from include.atomic_write import write_bytes
 from include.flink.poller import Delivery
 from include.flink.raw_format import RawRecord
+from include.raw_files import LAYOUT, open_raw
 
-_LAYOUT = re.compile(r"cluster=([\w.-]+)/date=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/[^/.][^/]*\.jsonl\.gz")
+_LAYOUT = re.compile(r"cluster=([\w.-]+)/date=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/[^/._][^/]*\.jsonl(\.gz)?")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class FileSource:
-    """A folder in the layout of ``include/flink/raw_format.py`` (``cluster=/date=/hour=/*.jsonl.gz``).
+    """A folder in the layout of ``include/flink/raw_format.py`` (``cluster=/date=/hour=/*.jsonl[.gz]``).
 
     Files are copied byte for byte, so that a corrupt line reaches the quarantine as it is; only what ingestion could
     never find or open (wrong place or name, empty, not gzip) is refused here, by name. A README.md is passed over.
@@ -32,7 +32,7 @@ class FileSource:
         for path in self._files():
             if refusal(path, self._folder) is not None:
                 continue
-            with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+            with open_raw(path) as lines:
                 for line in lines:
                     try:
                         yield RawRecord(**json.loads(line))
@@ -69,7 +69,7 @@ def refusal(path: Path, folder: Path) -> str | None:
     relative = path.relative_to(folder).as_posix()
     found = _LAYOUT.fullmatch(relative)
     if found is None:
-        return "not at cluster=<name>/date=YYYY-MM-DD/hour=HH/<name>.jsonl.gz"
+        return f"not at {LAYOUT}"
     try:
         datetime.strptime(f"{found[2]} {found[3]}", "%Y-%m-%d %H")
     except ValueError:
@@ -78,4 +78,6 @@ def refusal(path: Path, folder: Path) -> str | None:
         start = binary.read(2)
     if not start:
         return "empty file"
-    return None if start == _GZIP_MAGIC else "not compressed with gzip"
+    if path.name.endswith(".gz"):
+        return None if start == _GZIP_MAGIC else "not compressed with gzip"
+    return "compressed with gzip, and not named .gz" if start == _GZIP_MAGIC else None

@@ -27,6 +27,7 @@ from cli.raw_import import FileSource
 from cli.run_table import WIDTH, plan_table
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_json
+from include.raw_files import list_file_hours
 from include.settings import PROJECT, Settings, SettingsError, load_settings
 from include.stages import Stage
 from include.utc import IntervalError, ceil_hour, floor_hour, format_utc, parse_utc
@@ -55,16 +56,10 @@ def end_of_recording(recording: Path = RECORDING) -> datetime:
     Raises:
         RunError: there is no recording.
     """
-    hours = [
-        datetime.fromisoformat(
-            f"{path.parent.name.removeprefix('date=')}T{path.name.removeprefix('hour=')}:00:00+00:00"
-        )
-        for path in recording.glob("cluster=*/date=*/hour=*")
-        if any(path.glob("*.jsonl.gz"))
-    ]
+    hours = list_file_hours(recording)
     if not hours:
         raise RunError(f"{recording} holds no recording: make one with `make record`, or pass --as-of")
-    return max(hours) + timedelta(hours=1)
+    return hours[-1] + timedelta(hours=1)
 
 
 def place_data(settings: Settings, as_of: datetime, days: int) -> None:

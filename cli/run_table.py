@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
@@ -11,12 +10,17 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from include.short_names import shorten_name, shorten_names, shorten_names_in
+
 WIDTH = 160  # where the output is no terminal
 
 
 def changes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
     """Return what a step changes, such as ``parse 2->4, sink 1->2``."""
-    moved = [f"{name} {before.get(name, '?')}->{after[name]}" for name in after if after[name] != before.get(name)]
+    short = shorten_names([*before, *after])
+    moved = [
+        f"{short[name]} {before.get(name, '?')}->{after[name]}" for name in after if after[name] != before.get(name)
+    ]
     return ", ".join(moved) or "unchanged"
 
 
@@ -41,7 +45,7 @@ def plan_table(rows: Iterable[Mapping[str, Any]]) -> Group:
     planned = [row for row in listed if row["status"] == "planned"]
     for (cluster, job), steps in groupby(planned, key=lambda row: (row["cluster"], row["job"])):
         table.add_section()
-        table.add_row(Text(f"{job}", style="bold", overflow="ellipsis"), Text(f"on {cluster}", style="dim"))
+        table.add_row(Text(shorten_name(job), style="bold", overflow="ellipsis"), Text(f"on {cluster}", style="dim"))
         for step in steps:
             table.add_row(*map(Text, _cells(step)))  # a name in brackets is no markup
     return Group(table, _others(listed))
@@ -55,14 +59,17 @@ def _cells(step: Mapping[str, Any]) -> tuple[str, ...]:
         rate(step["expected_capacity_per_s"]),
         f"{step['slots_from']} -> {step['slots']}",
         f"{step['slot_hours_saved']:+.1f}",
-        step["reason"],
+        shorten_names_in(step["reason"], shorten_names([*step["parallelism_from"], *step["parallelism_to"]])),
     )
 
 
 def _others(rows: list[Mapping[str, Any]]) -> Text:
-    held = [row["job"] for row in rows if row["status"] == "hold"]
-    refused = Counter(row["refusal"] for row in rows if row["status"] == "refused")
+    held = [shorten_name(row["job"]) for row in rows if row["status"] == "hold"]
+    refused: dict[str, list[str]] = {}
+    for row in rows:
+        if row["status"] == "refused":
+            refused.setdefault(str(row["refusal"]), []).append(shorten_name(row["job"]))
     parts = [f"{len(held)} jobs stay as they are: {', '.join(sorted(held))}"] if held else []
-    parts += [f"{count} refused: {name}" for name, count in sorted(refused.items())]
+    parts += [f"{len(jobs)} refused: {name} ({', '.join(sorted(jobs))})" for name, jobs in sorted(refused.items())]
     parts += sorted({f"warning: {row['warning']}" for row in rows if row.get("warning")})
     return Text("; ".join(parts))

@@ -10,7 +10,7 @@ from typing import Any
 from models.simulation.catalogue import CatalogueJob, Draft, build_job
 from models.simulation.control import CpuRuleOptions, Slot, Timetable
 from models.simulation.source_load import SourceLoad, TracePart
-from models.simulation.spec import Ship, SpecError
+from models.simulation.spec import Ship, SourceCounts, SpecError
 
 SIMULATED_JOBS = Path(__file__).resolve().parents[1] / "data" / "simulated_jobs"
 
@@ -57,7 +57,8 @@ def _parse_job(entry: Mapping[str, Any]) -> CatalogueJob:
 
 def _parse_operator(entry: Mapping[str, Any]) -> Draft:
     upstream, ship = tuple(entry.get("upstream", ())), Ship(entry.get("ship", Ship.REBALANCE))
-    return Draft(**{**entry, "upstream": upstream, "ship": ship})
+    counts = SourceCounts(entry.get("counts", SourceCounts.OPERATOR))
+    return Draft(**{**entry, "upstream": upstream, "ship": ship, "counts": counts})
 
 
 def _parse_load(entry: Mapping[str, Any]) -> SourceLoad:

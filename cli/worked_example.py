@@ -180,7 +180,7 @@ def describe_decision(tables: Tables, settings: Settings, operator: str) -> dict
     step = tables.first(decided_on.orderBy("apply_at", "cluster", "job"), "planned step that was decided on")
     entries = logged.where(F.col("step_id") == step["step_id"])
     decided = tables.first(entries.orderBy("lease_number", "entry"), "decision on the first step")
-    curve = load_bundle(settings).for_job(**RECORDED).capacity[operator]
+    curve = load_bundle(settings).for_job(RECORDED["cluster"], RECORDED["job"]).capacity[operator]
     quantiles = {name: format_number(forecast[f"{name}_per_s"]) for name in ("q10", "q50", "q90", "q95")}
     return {
         "curve": describe_curve(curve),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
+from include.domain.operator_matching import PlacedOperator
 from include.settings import Mlflow
 from models.bundle import BundleError, FleetBundle
 from models.job_models import JobModels
@@ -44,12 +46,18 @@ class ChampionReader:
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
 
-    def models_of(self, cluster: str, job: str) -> JobModels | None:
-        """Return a job's models; None without a champion, and for a job that no training saw."""
+    def models_of(self, cluster: str, job: str, present: Sequence[PlacedOperator] = ()) -> JobModels | None:
+        """Return a job's models; None without a champion, and for a job that no training saw.
+
+        Args:
+            cluster: its cluster.
+            job: its name.
+            present: its operators as they are now, by whose names the models are given.
+        """
         if self.bundle is None:
             return None
         try:
-            return self.bundle.for_job(cluster, job)
+            return self.bundle.for_job(cluster, job, present)
         except BundleError:
             return None
 

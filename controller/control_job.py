@@ -222,6 +222,7 @@ class Controller:
         case, why = self._observe(task, entry.case.history)
         if case is None:
             return f"{why.reason}: {why.detail}"
+        case = replace(case, observed=_keep_reserved(case.observed, entry.case.observed))
         if case.now_s - request.sent_at_s > _LATEST_SHARE * (request.deadline_s - request.sent_at_s):
             return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
         again = reconcile(case)
@@ -233,6 +234,16 @@ class Controller:
 
 
 _NOTHING = Action(Verb.WAIT, "")
+
+
+def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:
+    """Return what is observed with no more free slots than the decision found: other jobs of the tick have the rest."""
+    free, used = observed.free_slots, observed.cluster_slots_used
+    if free is not None and judged.free_slots is not None:
+        free = min(free, judged.free_slots)
+    if used is not None and judged.cluster_slots_used is not None:
+        used = max(used, judged.cluster_slots_used)
+    return replace(observed, free_slots=free, cluster_slots_used=used)
 
 
 def _asks_the_same(one: Request | None, other: Request) -> bool:

@@ -16,10 +16,14 @@ import numpy as np
 from controller.job_view import JobView, Kept, NotSeenError, Standing, name_step, take_snapshot
 from controller.plan_rows import LoadBand
 from controller.policy_evaluation import decide, decides_at_evaluations
+from controller.present_names import follow_kept, match_kept
 from include.domain.graph import JobGraph
 from include.settings import Settings
+from include.settings.limits import SINGLE_WINDOW_UP_SHARE
 from include.utc import HOUR_S
 from models.control.state import Intention, Origin
+from models.live.job_replies import BATCH
+from models.plausibility import agree, limit_rise
 from models.policies.observations import Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.reactive_controller import accept_plan, decide_without_windows, drop_plan, evaluate_job
@@ -39,9 +43,18 @@ def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
 
     One job's trouble is one job's: where its evaluation fails, the plan's due step stands as planned.
     """
+    present = view.seen.placed if view.seen is not None else ()
+    renamed = match_kept(kept, present)
+    kept = follow_kept(kept, present)
+    return replace(_evaluate(view, kept, settings, now_s, renamed), operators=kept.operators)
+
+
+def _evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int, renamed: Mapping[str, str] | None) -> Kept:
+    if view.seen is not None and view.seen.job_type == BATCH:
+        return Kept(kept.memory, _plan_as_of_s(view), None, kept.remembered)  # it chooses its parallelism itself
     chosen = settings.planner.policy_of(view.cluster, view.job)
     if decides_at_evaluations(chosen):
-        return _let_policy_decide(chosen, view, kept, settings, now_s)
+        return _let_policy_decide(chosen, view, kept, settings, now_s, renamed=renamed)
     if chosen != EVALUATED:
         return _follow_plan(view, kept, now_s)
     memory = _meet_plan(view, kept, settings, now_s)
@@ -57,6 +70,7 @@ def evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
         log.exception("evaluation of %s/%s", view.cluster, view.job)
         told, after = decide_without_windows(memory, now_s)
         told, running = replace(told, reason=f"the evaluation failed ({type(error).__name__}); {told.reason}"), {}
+    told = _limit_unconfirmed(told, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
     return Kept(_leave_due(told, after), _plan_as_of_s(view), _stand(view, told, running, valid_until_s))
 
@@ -81,6 +95,7 @@ def form_intention(
     wanted = {vertex_ids.get(name, name): count for name, count in standing.wanted.items()}
     for name in view.seen.finished:
         wanted.pop(vertex_ids[name], None)
+    wanted |= {vertex_ids[name]: count for name, count in view.seen.idle.items()}
     objection, detail = "", ""
     if standing.origin is Origin.PLAN:
         objection, detail = _object_to_step(view, settings, now_s, band)
@@ -141,25 +156,55 @@ def _stand(view: JobView, told: ReactiveDecision, running: Mapping[str, int], va
     return Standing(dict(told.wanted), Origin.REACTIVE, step_id, told.reason, valid_until_s)
 
 
-def _let_policy_decide(name: str, view: JobView, kept: Kept, settings: Settings, now_s: int) -> Kept:
+def _limit_unconfirmed(
+    told: ReactiveDecision, view: JobView, running: Mapping[str, int], settings: Settings
+) -> ReactiveDecision:
+    """Return a decision of which a single window's figures move the job by no more than a share of what runs."""
+    if told.wanted is None or told.due is not None or not running:
+        return told
+    wanted, why = _limit_single(dict(told.wanted), view, running, settings)
+    return replace(told, wanted=wanted, reason=told.reason + why)
+
+
+def _limit_single(
+    wanted: dict[str, int], view: JobView, running: Mapping[str, int], settings: Settings
+) -> tuple[dict[str, int], str]:
+    """Return what is wanted within the share for a single window, and what to say of it: nothing where two agree."""
+    graph, seen = (view.seen.graph if view.seen is not None else None) or view.graph, view.observations
+    if graph is not None and seen is not None and seen.parallelism.shape[1] == len(graph.operators):
+        if agree(seen, [graph.position(name) for name in graph.sources]):
+            return wanted, ""
+    levels = (settings.limits, settings.cluster(view.cluster).limits, settings.job_limits(view.cluster, view.job))
+    shares = [level.steps.up_max_share for level in levels if level.steps.up_max_share is not None]
+    share = min(shares, default=SINGLE_WINDOW_UP_SHARE)
+    limited = limit_rise(wanted, running, share)
+    return limited, "" if limited == wanted else f"; at most {share:g} x what runs more until two windows agree"
+
+
+def _let_policy_decide(
+    name: str, view: JobView, kept: Kept, settings: Settings, now_s: int, *, renamed: Mapping[str, str] | None
+) -> Kept:
     """Return what a policy that reacts wants now; nothing of a job that is not seen or where the policy fails."""
     remembered = kept.remembered if kept.remembered is not None else view.left
     unchanged = replace(kept, plan_as_of_s=_plan_as_of_s(view), standing=None, remembered=remembered)
     try:
         snapshot = take_snapshot(view, settings, now_s)
         of_job = f"{view.cluster}/{view.job}"
-        wanted, reason, after = decide(name, snapshot, remembered, settings, models=view.models, job=of_job)
+        wanted, reason, after = decide(
+            name, snapshot, remembered, settings, models=view.models, job=of_job, renamed=renamed
+        )
     except NotSeenError as error:
         log.info("%s/%s is not seen: %s", view.cluster, view.job, error)
         return unchanged
     except Exception:
         log.exception("policy %s of %s/%s", name, view.cluster, view.job)
         return unchanged
+    wanted, why = _limit_single(dict(wanted), view, snapshot.running, settings)
     standing = None
     if wanted != dict(snapshot.running):
         step_id = name_step(view, snapshot.running, wanted)
         valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
-        standing = Standing(wanted, Origin.REACTIVE, step_id, reason, valid_until_s)
+        standing = Standing(wanted, Origin.REACTIVE, step_id, reason + why, valid_until_s)
     return replace(unchanged, standing=standing, remembered=after)
 
 

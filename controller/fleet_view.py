@@ -13,7 +13,8 @@ from controller.job_view import JobView
 from controller.plan_rows import JobGraphRow, PlanMemory
 from controller.plan_tables import PlanTables
 from controller.policy_evaluation import Remembered
-from include.domain.graph import GraphError, JobGraph, Operator
+from controller.present_names import follow_memory, follow_plan
+from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.flink.endpoints import TERMINAL_STATES
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
@@ -73,6 +74,7 @@ class FleetViewer:
         """
         plans = self._plans.read_plans(now_s)
         memories, graphs = self._read_memories(now_s), self._read_graphs(now_s)
+        versions = self._plans.read_versions(now_s)
         listed, windows = self._history.jobs(), self._history.windows(now_s)
         unended: dict[JobName, list[int]] = defaultdict(list)
         for number, job in enumerate(listed):
@@ -83,15 +85,18 @@ class FleetViewer:
         for name in sorted({*numbers, *plans}):
             if name[0] not in self._poll_every_s:
                 continue
-            found, models = numbers.get(name, []), self._champion.models_of(*name)
+            found = numbers.get(name, [])
             one = found[0] if len(found) == 1 else None
+            present, before = () if one is None else listed[one].placed, versions.get(name, ())
+            models = self._champion.models_of(*name, present or (before[-1] if before else ()))
+            plan, memory = plans.get(name), memories.get(name)
             views[name] = JobView(
                 *name,
                 seen=None if one is None else listed[one],
                 observations=None if one is None else windows.observations(one),
                 graph=graphs.get(name),
-                plan=plans.get(name),
-                plan_memory=memories.get(name),
+                plan=None if plan is None else follow_plan(plan, before, present),
+                plan_memory=None if memory is None else follow_memory(memory, before, present),
                 recovery=UNTRAINED if models is None else models.recovery,
                 models=models,
                 left=self._left.get(name),
@@ -135,5 +140,14 @@ class FleetViewer:
 
 def _graph_of(row: JobGraphRow) -> JobGraph:
     return JobGraph.from_operators(
-        [Operator(one.name, one.upstream, one.max_parallelism or KEY_GROUPS) for one in row.operators]
+        [
+            Operator(
+                one.name,
+                one.upstream,
+                one.max_parallelism or KEY_GROUPS,
+                partitions=one.partitions,
+                is_keyed=BY_KEY in one.ship_strategies,
+            )
+            for one in row.operators
+        ]
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from controller.plan_rows import JobPlan
 from controller.policy_evaluation import Remembered
 from include.domain.graph import JobGraph
+from include.domain.operator_matching import PlacedOperator
 from include.settings import Settings
 from models.control.state import Origin
 from models.job_models import JobModels, RecoveryModel
@@ -50,12 +51,14 @@ class Kept:
         plan_as_of_s: the newest plan that the memory knows.
         standing: None to leave the job as it is.
         remembered: of a policy that reacts; None before its first evaluation.
+        operators: of the job, by whose names all of this is kept; empty while they are not known.
     """
 
     memory: ControllerMemory | None = None
     plan_as_of_s: float | None = None
     standing: Standing | None = None
     remembered: Remembered | None = None
+    operators: tuple[PlacedOperator, ...] = ()
 
     def is_changed_from(self, before: Kept) -> bool:
         """Whether something differs that a controller which starts again cannot find out from windows and plans."""
@@ -111,6 +114,7 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         raise NotSeenError("its graph is not known")
     if (seen.is_up or seen.restarting) and set(seen.running) != set(graph.names):
         raise NotSeenError("its operators are not those of its graph")
+    graph = _limit_sources(graph, view, settings)
     observations = view.observations
     if observations is None or observations.parallelism.shape[1] != len(graph.operators):
         observations = Observations.nothing(len(graph.operators), settings.cluster(view.cluster).window_s)
@@ -125,6 +129,15 @@ def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
         options=settings.planner,
         recovery=view.recovery,
     )
+
+
+def _limit_sources(graph: JobGraph, view: JobView, settings: Settings) -> JobGraph:
+    """Return the graph with the partitions of its sources: of the settings, else as last ingested."""
+    told = {} if view.graph is None else {one.name: one.partitions for one in view.graph.operators}
+    ingested = {name: partitions for name, partitions in told.items() if partitions is not None}
+    vertex_ids = {} if view.seen is None else view.seen.vertex_ids
+    names = dict.fromkeys(graph.names, "") | dict(vertex_ids)
+    return graph.with_partitions(ingested | settings.cluster(view.cluster).partitions_of(view.job, names))
 
 
 def name_step(view: JobView, running: Mapping[str, int], wanted: Mapping[str, int]) -> str:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from controller.fleet_view import JobName
 from controller.job_view import Kept, Standing
 from controller.memory_store import JobMemory, MemoryStore
 from controller.policy_evaluation import Remembered
+from include.domain.operator_matching import PlacedOperator
 from models.policies.memory import dump, load
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOperators:
+    """The operators of a job, as :mod:`models.policies.memory` writes them."""
+
+    operators: tuple[PlacedOperator, ...]
 
 
 class KeptMemories:
@@ -31,11 +40,12 @@ class KeptMemories:
             row = found[name]
             try:
                 standing = None if row.standing is None else load(Standing, row.standing)
+                placed = () if row.operators is None else load(PlacedOperators, row.operators).operators
                 remembered = load(Remembered, row.memory)
                 if remembered.policy:
-                    kept[name] = Kept(None, row.plan_as_of_s, standing, remembered)
+                    kept[name] = Kept(None, row.plan_as_of_s, standing, remembered, placed)
                 else:
-                    kept[name] = Kept(load(ControllerMemory, row.memory), row.plan_as_of_s, standing)
+                    kept[name] = Kept(load(ControllerMemory, row.memory), row.plan_as_of_s, standing, operators=placed)
             except ValueError as error:  # written by another release: the job starts from its plan
                 log.warning("%s/%s: what was kept of it cannot be read: %s", *name, error)
         return kept
@@ -49,6 +59,7 @@ class KeptMemories:
                 plan_as_of_s=kept.plan_as_of_s,
                 memory=dump(kept.remembered or kept.memory or ControllerMemory()),
                 standing=None if kept.standing is None else dump(kept.standing),
+                operators=dump(PlacedOperators(kept.operators)) if kept.operators else None,
             )
             for name, kept in changed.items()
         ]

@@ -25,6 +25,7 @@ class JobMemory:
         plan_as_of_s: the newest plan that was known then.
         memory: of the reactive controller, or of a policy that reacts with its name, JSON.
         standing: the standing intention, JSON; None without one.
+        operators: of the job, by whose names both are, JSON; None where they are not known.
     """
 
     cluster: str
@@ -33,6 +34,7 @@ class JobMemory:
     plan_as_of_s: float | None
     memory: str
     standing: str | None = None
+    operators: str | None = None
 
 
 class MemoryStore:
@@ -55,6 +57,7 @@ class MemoryStore:
                 "plan_as_of": maybe_timestamp(one.plan_as_of_s),
                 "memory": one.memory,
                 "standing": one.standing,
+                "operators": one.operators,
                 "date": date_of(one.at_s),
             }
             for one in memories
@@ -76,6 +79,7 @@ class MemoryStore:
                 plan_as_of_s=None if row["plan_as_of"] is None else row["plan_as_of"].timestamp(),
                 memory=row["memory"],
                 standing=row["standing"],
+                operators=row["operators"],
             )
             for row in rows.take(places).to_pylist()
         }

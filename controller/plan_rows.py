@@ -75,6 +75,7 @@ class GraphOperator:
     ship_strategies: tuple[str, ...]
     parallelism: int | None
     max_parallelism: int | None
+    partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

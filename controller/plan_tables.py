@@ -16,14 +16,17 @@ import pyarrow.compute as pc
 from controller.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.load_forecasts import LoadForecasts, forecasts_of
 from controller.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory, PlanStep
+from include.domain.operator_matching import PlacedOperator
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.stages import Stage
-from include.tables import FORECASTS, JOB_GRAPHS, PLANS, POLICY_MEMORY
+from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
 
 T = TypeVar("T")
 LOOKBACK = timedelta(days=2)
 """What is older is not read: a job that was neither seen nor planned since then has left."""
 _JOB = ["cluster", "job"]
+_TABLES = (PLANS, POLICY_MEMORY, JOB_GRAPHS, OPERATOR_KEYS, FORECASTS)
+_KEYS = (*_JOB, "operator", "vertex_id", "position", "upstream", "observed_at")
 _PLAN = (
     *("cluster", "job", "job_id", "as_of", "step_id", "step_index", "status", "apply_at", "effective_at"),
     *("valid_until", "parallelism_from", "parallelism_to", "slots_from", "slots", "expected_load_q50_per_s"),
@@ -32,7 +35,7 @@ _PLAN = (
 )
 _GRAPH = (
     *("cluster", "job", "job_id", "observed_at", "operator", "vertex_id", "position", "upstream", "ship_strategies"),
-    *("parallelism", "max_parallelism"),
+    *("parallelism", "max_parallelism", "partitions"),
 )
 
 
@@ -54,7 +57,7 @@ class PlanTables:
     """
 
     def __init__(self, lake: str) -> None:
-        self._tables = {table.name: LakeTable(lake, table) for table in (PLANS, POLICY_MEMORY, JOB_GRAPHS, FORECASTS)}
+        self._tables = {table.name: LakeTable(lake, table) for table in _TABLES}
         self._cache: dict[str, _Cached] = {}
 
     def read_plans(self, now_s: float) -> dict[JobKey, JobPlan]:
@@ -75,6 +78,10 @@ class PlanTables:
         return self._read_once(
             JOB_GRAPHS.name, now_s, lambda table: _read_newest(table, _GRAPH, "observed_at", now_s, _graphs_of)
         )
+
+    def read_versions(self, now_s: float) -> dict[JobKey, list[tuple[PlacedOperator, ...]]]:
+        """Return the graphs of every job as ingested, in the order in which they were seen."""
+        return self._read_once(OPERATOR_KEYS.name, now_s, lambda table: _read_versions(table, now_s))
 
     def read_forecasts(self, now_s: float) -> LoadForecasts:
         """Return the forecasts behind the newest plans."""
@@ -210,11 +217,26 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
                 ship_strategies=tuple(row["ship_strategies"] or ()),
                 parallelism=row["parallelism"],
                 max_parallelism=row["max_parallelism"],
+                partitions=row["partitions"],
             )
             for row in rows
             if row["job_id"] == job_id
         ),
     )
+
+
+def _read_versions(table: LakeTable, now_s: float) -> tuple[dict[JobKey, list[tuple[PlacedOperator, ...]]], float]:
+    found: dict[JobKey, dict[Any, list[PlacedOperator]]] = {}
+    for row in table.read(_KEYS, *_dates(now_s)).to_pylist():
+        one = PlacedOperator(
+            row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"] or ())
+        )
+        found.setdefault((row["cluster"], row["job"]), {}).setdefault(row["observed_at"], []).append(one)
+    versions = {
+        job: [tuple(sorted(seen[at], key=lambda one: one.position)) for at in sorted(seen)]
+        for job, seen in found.items()
+    }
+    return versions, float("inf")
 
 
 def _read_forecasts(table: LakeTable, versions: Sequence[str], now_s: float) -> tuple[LoadForecasts, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from models.job_models import JobModels
 from models.policies.live_situation import build_live_situation
 from models.policies.protocol import Policy, Schedule
 from models.policies.registry import memory_codec, policy
+from models.policies.renamed_memory import rename_operators
 from models.policies.tidewise.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ def decide(
     *,
     models: JobModels | None,
     job: str,
+    renamed: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, int], str, Remembered | None]:
     """Return operator -> parallelism that a policy wants, why, and what it remembers.
 
@@ -53,6 +56,7 @@ def decide(
         settings: of the run.
         models: of the job; None when there are none.
         job: ``cluster/job``.
+        renamed: names before -> present names, of a job that was deployed again since the last evaluation.
     """
     running = dict(snapshot.running)
     if not snapshot.up:
@@ -71,7 +75,10 @@ def decide(
         options=settings.planner,
         seed=zlib.crc32(f"{job}/{snapshot.now_s}".encode()),
     )
-    schedule, memory = chosen.decide(situation, _recall(chosen, name, remembered))
+    recalled = _recall(chosen, name, remembered)
+    if renamed is not None:
+        recalled = rename_operators(recalled, renamed, renamed)
+    schedule, memory = chosen.decide(situation, recalled)
     text = "" if memory is None else memory_codec(name).dump(memory)
     return _first_step(schedule), schedule.decisions[0].reason, Remembered(name, text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import math
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from controller.policy_evaluation import decides_at_evaluations
 from include.flink.raw_format import RawRecord, hour_directory
+from include.raw_files import is_raw_name, open_raw
 from include.settings import Cluster, Settings
 from include.utc import HOUR, HOUR_S, floor_hour
 
@@ -67,14 +67,14 @@ def read_recent(settings: Settings, cluster: str, as_of: datetime) -> list[RawRe
 
 def _list_files(directory: Path) -> list[Path]:
     try:
-        return sorted(path for path in directory.iterdir() if path.name.endswith(".jsonl.gz") and path.name[0] != ".")
+        return sorted(path for path in directory.iterdir() if is_raw_name(path.name))
     except OSError:  # no polls in that hour, or nobody may list them
         return []
 
 
 def _read_file(path: Path, cluster: str) -> Iterator[RawRecord]:
     try:
-        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as text:
+        with open_raw(path) as text:
             for line in text:
                 record = _read_line(line)
                 if record is not None and record.cluster == cluster:

@@ -5,6 +5,7 @@ The layout is that of :mod:`include.flink.raw_format`.
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import stat
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 LARGEST_BYTES = 2**30
 """A file that Hadoop reads passes from Spark to Python as one value, of which Spark takes less than 2 GiB."""
@@ -20,6 +21,8 @@ _CLUSTER = re.compile(r"cluster=(.+)", re.DOTALL)
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})")
 _HOUR = re.compile(r"hour=([01]\d|2[0-3])")
 _FILE = re.compile(r".+\.jsonl(\.gz)?", re.DOTALL)
+LAYOUT = "cluster=<name>/date=YYYY-MM-DD/hour=HH/<name>.jsonl or .jsonl.gz"
+"""Where raw files lie below their root, for messages."""
 MISPLACED, EMPTY, TOO_LARGE = "misplaced_file", "empty_file", "file_too_large"
 UNREADABLE, UNREADABLE_FOLDER, CORRUPT = "unreadable_file", "unreadable_folder", "corrupt_file"
 FILE_FAULTS = frozenset({MISPLACED, EMPTY, TOO_LARGE, UNREADABLE, UNREADABLE_FOLDER, CORRUPT})
@@ -64,6 +67,30 @@ class RawFile:
     def is_misplaced(self) -> bool:
         """Whether it lies where no raw file can be."""
         return self.fault is not None and self.fault[0] == MISPLACED
+
+
+def is_raw_name(name: str) -> bool:
+    """Whether ingestion reads a file of this name in the folder of an hour."""
+    return not name.startswith((".", "_")) and _FILE.fullmatch(name) is not None
+
+
+def open_raw(path: Path) -> IO[str]:
+    """Open a raw file, compressed or not, as text; bytes that are none are replaced."""
+    if path.name.endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+    return path.open(encoding="utf-8", errors="replace")
+
+
+def list_file_hours(root: Path) -> list[datetime]:
+    """Return the hours of which a folder has raw files with something in them, in order."""
+    found = set()
+    for folder in root.glob("cluster=*/date=*/hour=*"):
+        day, hour = _DATE.fullmatch(folder.parent.name), _HOUR.fullmatch(folder.name)
+        if day is None or hour is None or not _is_day(day[1]) or not folder.is_dir():
+            continue
+        if any(is_raw_name(path.name) and path.is_file() and path.stat().st_size for path in folder.iterdir()):
+            found.add(datetime.fromisoformat(f"{day[1]}T{hour[1]}:00:00+00:00"))
+    return sorted(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from include.settings import Settings, Training
+from include.short_names import shorten_name
 from include.tables import MODEL_JOBS, MODEL_VERSIONS, OBSERVATIONS
 
 JobKey = tuple[str, str]
@@ -57,7 +58,9 @@ def judge_need(
     unknown = sorted(ready - last.jobs)
     if not unknown:
         return None
-    return f"{len(unknown)} jobs are in no model yet: {', '.join('/'.join(job)[:80] for job in unknown[:5])}"
+    return (
+        f"{len(unknown)} jobs are in no model yet: {', '.join(shorten_name('/'.join(job), 80) for job in unknown[:5])}"
+    )
 
 
 def find_training_need(settings: Settings, as_of: datetime) -> str | None:

@@ -23,11 +23,12 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from include.domain.operator_matching import PlacedOperator, match_operators
 from models.arrays import Floats, Ints
 from models.capacity.interval_calibration import Place, find_places, find_places_of
 from models.conformal import LEVELS
@@ -56,11 +57,14 @@ class FleetBundle:
         model_version: of the training that made it.
         index: (cluster, job) and the names of the job's operators, in the order of the arrays.
         arrays: see the table of the module.
+        placed: the operators of jobs as of training, by which they are found under other names; without those of jobs
+            whose graph was not known, and empty in a bundle of an earlier release.
     """
 
     model_version: str
     index: tuple[tuple[str, str, tuple[str, ...]], ...]
     arrays: Mapping[str, np.ndarray]
+    placed: Mapping[JobKey, tuple[PlacedOperator, ...]] = field(default_factory=dict)
     _position: dict[JobKey, int] = field(init=False, repr=False, compare=False)
     _begin: dict[str, Ints] = field(init=False, repr=False, compare=False)
 
@@ -82,8 +86,31 @@ class FleetBundle:
         """Return (cluster, job, operator) of every operator, in the order of the operator arrays."""
         return [(cluster, job, operator) for cluster, job, names in self.index for operator in names]
 
-    def for_job(self, cluster: str, job: str) -> JobModels:
+    def with_names_of(self, present: Mapping[JobKey, Sequence[PlacedOperator]]) -> FleetBundle:
+        """Return the bundle with the operators of jobs under their present names; one that has gone has its id."""
+        index = tuple(
+            (cluster, job, self._present_names(cluster, job, names, present.get((cluster, job), ())))
+            for cluster, job, names in self.index
+        )
+        return replace(self, index=index, placed={**self.placed, **{job: tuple(one) for job, one in present.items()}})
+
+    def _present_names(
+        self, cluster: str, job: str, names: tuple[str, ...], present: Sequence[PlacedOperator]
+    ) -> tuple[str, ...]:
+        placed = self.placed.get((cluster, job), ())
+        if not placed or not present or tuple(placed) == tuple(present):
+            return names
+        found, ids = match_operators(placed, present), {one.name: one.vertex_id for one in placed}
+        return tuple(found.get(name, f"{name} ({ids[name]})" if name in ids else name) for name in names)
+
+    def for_job(self, cluster: str, job: str, present: Sequence[PlacedOperator] = ()) -> JobModels:
         """Return the models of one job.
+
+        Args:
+            cluster: its cluster.
+            job: its name.
+            present: its operators as they are now, by whose names the models are given; without them, and in a bundle
+                of an earlier release, by the names as of training.
 
         Raises:
             BundleError: the job was not there, or had no usable observation, when the bundle was trained.
@@ -91,7 +118,8 @@ class FleetBundle:
         at = self._position.get((cluster, job))
         if at is None:
             raise BundleError(f"job {job!r} of cluster {cluster!r} is not in model {self.model_version}; train again")
-        begin, names = int(self._begin["operator_count"][at]), self.index[at][2]
+        begin = int(self._begin["operator_count"][at])
+        names = self._present_names(cluster, job, self.index[at][2], present)
         rows = range(begin, begin + len(names))
         curves = {name: self._curve(row) for name, row in zip(names, rows, strict=True) if self._has_curve(row)}
         selectivity = {name: float(self.arrays["scalars"][row, 4]) for name, row in zip(names, rows, strict=True)}
@@ -141,7 +169,7 @@ class FleetBundle:
 
     def with_interval_scale(self, scale: Floats) -> FleetBundle:
         """Return the bundle with calibrated intervals."""
-        return FleetBundle(self.model_version, self.index, {**self.arrays, "interval_scale": scale})
+        return replace(self, arrays={**self.arrays, "interval_scale": scale})
 
     def grid_places(self) -> Ints:
         """Return (all grid points,) the :class:`Place` of each among the observed points of its operator."""
@@ -158,7 +186,8 @@ class FleetBundle:
 
     def to_bytes(self) -> bytes:
         """Return the bundle as an npz archive; the same models give the same bytes."""
-        header = json.dumps({"model_version": self.model_version, "index": self.index})
+        placed = [[*job, [astuple(one) for one in operators]] for job, operators in sorted(self.placed.items())]
+        header = json.dumps({"model_version": self.model_version, "index": self.index, "placed": placed})
         buffer = io.BytesIO()
         content: dict[str, Any] = {**self.arrays, "header": np.frombuffer(header.encode(), np.uint8)}
         np.savez_compressed(buffer, **content)
@@ -178,7 +207,11 @@ class FleetBundle:
         except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise BundleError(f"not a bundle of models: {error}; train again") from error
         index = tuple((cluster, job, tuple(names)) for cluster, job, names in header["index"])
-        return cls(header["model_version"], index, arrays)
+        placed = {
+            (cluster, job): tuple(PlacedOperator(name, vertex, at, tuple(fed)) for name, vertex, at, fed in operators)
+            for cluster, job, operators in header.get("placed", ())
+        }
+        return cls(header["model_version"], index, arrays, placed)
 
     @classmethod
     def from_models(cls, model_version: str, models: Mapping[JobKey, JobModels]) -> FleetBundle:

@@ -19,8 +19,8 @@ _NOTHING_LEARNT = LatencyModel(np.zeros(0), np.zeros(0))
 
 def nothing_learnt(spec: JobSpec) -> JobModels:
     """Return the models of a job of which nothing is known but its operators' selectivities."""
-    selectivity = {operator.name: operator.selectivity for operator in spec.operators}
-    return JobModels({}, selectivity, RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0), _NOTHING_LEARNT)
+    nothing = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+    return JobModels({}, spec.output_ratios, nothing, _NOTHING_LEARNT, spec.edge_ratios)
 
 
 def situation_after(

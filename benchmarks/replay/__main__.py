@@ -19,7 +19,7 @@ from benchmarks.replay.best_forms import read_forms
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
-from benchmarks.replay.replay_traces import DAY_BINS, TraceError, read_trace
+from benchmarks.replay.replay_traces import DAY_BINS, ColumnChoice, TraceError, read_trace
 from benchmarks.replay.scenarios import SCENARIOS, Scenario
 from cli.arguments import CommandParser, number, require_writable_file, whole_number
 from cli.workers import exit_on_sigterm
@@ -56,6 +56,9 @@ def build_parser() -> CommandParser:
         metavar="FILE",
         help="CSV of times and rates (default: data/traces)",
     )
+    found.add_argument("--time-column", metavar="NAME", help="header or number of the column of times")
+    found.add_argument("--rate-column", metavar="NAME", help="header or number of the column of rates")
+    found.add_argument("--time-format", metavar="FORMAT", help="of dates: %%d/%%m/%%Y %%H:%%M, say (default: ISO 8601)")
     found.add_argument(
         "--policy",
         nargs="+",
@@ -158,7 +161,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         jobs = list(dict.fromkeys(options.job or ["wordcount"]))
         for job in jobs:
             read_job(job)
-        traces = [read_trace(path).cut_days(options.days) for path in options.trace or list_traces()]
+        columns = ColumnChoice(options.time_column, options.rate_column, options.time_format)
+        if columns != ColumnChoice() and not options.trace:
+            command.error("--time-column, --rate-column and --time-format say what is in the files of --trace")
+        traces = [read_trace(path, columns).cut_days(options.days) for path in options.trace or list_traces()]
         for path, option in ((options.json, "--json"), (options.plot, "--plot")):
             if path is not None:
                 require_writable_file(path, option)

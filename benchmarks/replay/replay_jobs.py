@@ -15,7 +15,7 @@ from benchmarks.replay.replay_traces import BIN_S, Trace
 from models.arrays import Floats
 from models.evaluation.rate_series import interpolate_steps
 from models.evaluation.workload import Workload, compute_curves, compute_source_gains
-from models.simulation.spec import JobSpec, OperatorSpec, SpecError
+from models.simulation.spec import JobSpec, OperatorSpec, SourceCounts, SpecError
 
 SLOTS = 32
 # The trace's peak needs so much of the maximum parallelism.
@@ -26,8 +26,9 @@ FILE_HELP = """A job file is JSON:
    "operators": [{"name": "source", "upstream": [], "per_subtask_per_s": 20000, "contention": 0.02,
                   "selectivity": 1.0}, ...],
    "sources": {"source": {"weight": 1.0, "lag_h": 0}}}
-operators stand in topological order and may have curvature, max_parallelism and measured_per_s (capacity at 1, 2, ...)
-too, see models/simulation/spec.py.  A source gets weight x the trace, lag_h hours later; 1 and 0 unless given."""
+operators stand in topological order and may have curvature, max_parallelism, measured_per_s (capacity at 1, 2, ...) and
+output_shares (records to a successor per record in, of side outputs) too, see models/simulation/spec.py.  A source gets
+weight x the trace, lag_h hours later; 1 and 0 unless given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,46 @@ _EIGHT: tuple[tuple[str, tuple[str, ...], float, float, float], ...] = (
 _CLICKS_PER_S, _PURCHASE_SHARE, _PURCHASE_LAG_H = 100_000.0, 0.15, 3
 
 
+# Chained as by default: the source filters in its chain, and three operators have side outputs.
+_ORDERS_PER_S, _KEPT, _EXPRESS = 50_000.0, 0.3, 0.1
+_SIDE_SOURCE, _RETURNS, _ROUTE = "Source: orders -> parse -> keep paid", "Source: returns -> parse", "route"
+_SIDE_OUTPUTS: tuple[tuple[str, tuple[str, ...], float, dict[str, float]], ...] = (
+    (_SIDE_SOURCE, (), 9.0, {_ROUTE: 0.9 * _KEPT, "rejects -> Sink: dead letters": 0.1 * _KEPT}),
+    (_RETURNS, (), 3.0, {"match": 1.0}),
+    (_ROUTE, (_SIDE_SOURCE,), 12.0, {"standard": 1.0 - _EXPRESS, "express": _EXPRESS}),
+    ("standard", (_ROUTE,), PEAK_SHARE * SLOTS, {"match": 1.0}),
+    ("express", (_ROUTE,), 4.0, {"Sink: express": 1.0}),
+    ("match", ("standard", _RETURNS), 16.0, {"Sink: matched": 0.4}),
+    ("rejects -> Sink: dead letters", (_SIDE_SOURCE,), 2.0, {}),
+    ("Sink: express", ("express",), 1.5, {}),
+    ("Sink: matched", ("match",), 6.0, {}),
+)
+_RETURNS_SHARE, _SIDE_CONTENTION = 0.05, 0.02
+
+
+def _build_side_outputs() -> ReplayJob:
+    """Return a job whose vertices send different records over each of their edges."""
+    loads = dict.fromkeys((name for name, *_ in _SIDE_OUTPUTS), 0.0)
+    loads |= {_SIDE_SOURCE: _ORDERS_PER_S, _RETURNS: _ORDERS_PER_S * _RETURNS_SHARE}
+    operators = []
+    for name, upstream, need, shares in _SIDE_OUTPUTS:
+        for successor, share in shares.items():
+            loads[successor] += loads[name] * share
+        operators.append(
+            OperatorSpec(
+                name,
+                upstream,
+                loads[name] * (1.0 + _SIDE_CONTENTION * (need - 1.0)) / need,
+                _SIDE_CONTENTION,
+                selectivity=0.0,
+                output_shares=shares,
+                counts=SourceCounts.OPERATOR if upstream else SourceCounts.TASK,
+            )
+        )
+    spec = JobSpec("side_outputs", tuple(operators), slots_max=SLOTS)
+    return ReplayJob(spec, (SourceShare(1.0), SourceShare(_RETURNS_SHARE)))
+
+
 def _build_eight() -> ReplayJob:
     loads: dict[str, float] = {}
     sent: dict[str, float] = {}
@@ -125,6 +166,7 @@ JOBS: dict[str, Callable[[], ReplayJob]] = {
     "wordcount": _build_query("WordCount"),
     **{f"nexmark-{number}": _build_query(number.upper()) for number in ("q1", "q2", "q3", "q5", "q8")},
     "eight": _build_eight,
+    "side_outputs": _build_side_outputs,
 }
 
 
@@ -152,6 +194,7 @@ def _parse_job(read: dict[str, Any]) -> ReplayJob:
                 **entry,
                 "upstream": tuple(entry.get("upstream", ())),
                 "measured_per_s": tuple(entry.get("measured_per_s", ())),
+                "counts": SourceCounts(entry.get("counts", SourceCounts.OPERATOR)),
             }
         )
         for entry in read["operators"]

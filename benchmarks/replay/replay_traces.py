@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.replay.trace_columns import ColumnChoice, TraceError, read_columns
 from models.arrays import Bools, Floats
 from models.evaluation.rate_series import SHORT_GAP_S, fill_gaps, find_gaps
+
+__all__ = ["ColumnChoice", "Trace", "TraceError", "read_trace"]
 
 BIN_S = 300
 DAY_BINS = 86_400 // BIN_S
 STEP_LEAST_S, STEP_MOST_S = 1.0, 3600.0
-_READABLE_SHARE = 0.9
-# Numbers above these are nano-, micro- and milliseconds since 1970.
-_UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
-
-
-class TraceError(ValueError):
-    """A file that holds no trace; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +41,18 @@ class Trace:
         return Trace(self.name, self.start_s, self.values[:bins], self.notes)
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path, choice: ColumnChoice | None = None) -> Trace:
     """Read a CSV file, gzipped or not, with a time and a rate column under any header or none.
 
+    Args:
+        path: of the file.
+        choice: what a person says of its columns.
+
     Raises:
-        TraceError: no such columns, too short, or a step outside 1 s .. 1 h.
+        TraceError: no such columns, or which are meant is not certain; too short, or a step outside 1 s .. 1 h.
     """
-    times_s, values, columns = _read_columns(path)
+    found = read_columns(path, choice or ColumnChoice())
+    times_s, values, columns = found.times_s, found.rates, found.text
     kept = np.isfinite(times_s) & np.isfinite(values) & (values >= 0)
     notes = [columns]
     if not kept.all():
@@ -77,62 +77,6 @@ def read_trace(path: Path) -> Trace:
     if not filled.max() > 0:
         raise TraceError(f"{path}: no rate is above 0")
     return Trace(path.name.split(".")[0], start_s, filled, tuple(notes))
-
-
-def _read_columns(path: Path) -> tuple[Floats, Floats, str]:
-    """Return times in epoch seconds and rates, NaN where they cannot be read, and which columns they are."""
-    try:
-        table = pd.read_csv(path, header=None, dtype=str, skipinitialspace=True, comment="#")
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path}: {error}") from error
-    if _parse_numbers(table.iloc[:1]).isna().to_numpy().all() and _parse_times(table.iloc[0]).isna().all():
-        header, table = table.iloc[0].astype(str).tolist(), table.iloc[1:]
-    else:
-        header = [f"column {number}" for number in range(1, table.shape[1] + 1)]
-    numbers = _parse_numbers(table)
-    times = _find_times(table, numbers)
-    rates = [place for place in table if place != times and numbers[place].notna().mean() >= _READABLE_SHARE / 2]
-    if times is None or not rates:
-        raise TraceError(f"{path}: needs a column of times and one of rates; found {header}")
-    rate = rates[0]
-    places = {place: number for number, place in enumerate(table)}
-    text = f"time: {header[places[times]]}, rate: {header[places[rate]]}"
-    at = numbers[times].to_numpy(float) if _is_number(numbers[times]) else _seconds(_parse_times(table[times]))
-    return _to_seconds(at), numbers[rate].to_numpy(float), text
-
-
-def _find_times(table: pd.DataFrame, numbers: pd.DataFrame) -> Any:
-    """Return the first column that holds dates, else the first whose numbers only rise; None without any."""
-    for place in table:
-        if not _is_number(numbers[place]) and _parse_times(table[place]).notna().mean() >= _READABLE_SHARE:
-            return place
-    for place in table:
-        values = numbers[place].dropna().to_numpy(float)
-        if _is_number(numbers[place]) and len(values) > 1 and (np.diff(values) >= 0).mean() >= _READABLE_SHARE:
-            return place
-    return None
-
-
-def _parse_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame({place: pd.to_numeric(table[place], errors="coerce") for place in table})
-
-
-def _is_number(column: pd.Series[Any]) -> bool:
-    return bool(column.notna().mean() >= _READABLE_SHARE)
-
-
-def _parse_times(column: pd.Series[Any]) -> pd.Series[Any]:
-    return pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
-
-
-def _seconds(times: pd.Series[Any]) -> Floats:
-    since = (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.array(since, float)
-
-
-def _to_seconds(at: Floats) -> Floats:
-    largest = float(np.nanmax(np.abs(at), initial=0.0))
-    return at * next((factor for above, factor in _UNITS if largest > above), 1.0)
 
 
 def _average_bins(at: Floats, rates: Floats, step_s: float) -> tuple[int, Floats, Bools]:

@@ -14,7 +14,7 @@ from cli.doctor.connecting import open_probe
 from cli.doctor.findings import Finding, error
 from cli.doctor.kubernetes import check_operator
 from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
-from cli.doctor.probe import Probe
+from cli.doctor.probe import PROMETHEUS, Probe
 from cli.doctor.series import SeriesNames, check_series
 from cli.doctor.settings_file import read_settings
 from cli.doctor.storage import check_lake, check_mlflow, describe
@@ -82,7 +82,7 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
         for kafka in cluster.kafka.values():
             yield f"Kafka of {name}", partial(check_brokers, kafka.bootstrap_servers)
     if extent.prometheus is not None:
-        yield "Prometheus", partial(check_series, Probe(extent.prometheus))
+        yield "Prometheus", partial(check_series, Probe(extent.prometheus, server=PROMETHEUS))
     if extent.kafka is not None:
         yield "Kafka", partial(check_brokers, extent.kafka)
     if extent.with_airflow:
@@ -94,7 +94,7 @@ def check_server(name: str, cluster: Cluster) -> list[Finding]:
     server = cluster.prometheus
     tenant = {} if server.tenant is None else {"X-Scope-OrgID": server.tenant}
     try:
-        probe = open_probe(f"{str(server.url).rstrip('/')}{server.prefix}", server.connection, tenant)
+        probe = open_probe(f"{str(server.url).rstrip('/')}{server.prefix}", server.connection, tenant, PROMETHEUS)
     except SecretError as problem:
         return [error("Prometheus", "secret", str(problem), f"correct [clusters.{name}.prometheus.connection]")]
     return check_series(probe, SeriesNames(server.names, server.matchers))

@@ -17,10 +17,12 @@ from cli.doctor.cluster_access import (
 from cli.doctor.cluster_jobs import (
     SeenJob,
     check_checkpoints,
+    check_job_keys,
     check_max_parallelism,
     check_metrics,
     check_names,
     check_slot_sharing,
+    check_topic_keys,
     read_jobs,
 )
 from cli.doctor.cluster_setup import (
@@ -87,6 +89,8 @@ def _check_inside(
         check_clock(part, skew_s, settings.ingest),
         check_latency(part, probe, count_requests(jobs), cluster),
         check_names(part, jobs),
+        *check_topic_keys(part, jobs, cluster),
+        *check_job_keys(part, part.removeprefix("cluster "), jobs, settings),
         *[finding for job in jobs for finding in check_job(part, job, cluster)],
     ]
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
+from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
-from include.settings import Cluster
+from include.settings import Cluster, Settings
+from include.short_names import shorten_name
+from models.scheduling.shortage import SINGLETON_HELP
 
 INTERVAL_NOTED_S = 600.0
 _CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
@@ -76,6 +80,43 @@ def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
     return ok(part, "jobs", f"{len(jobs)} run: {list_names(job.name for job in jobs)}")
 
 
+def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> list[Finding]:
+    """Check that the keys of Kafka's topics mean sources of jobs that run."""
+    known = group_operators(
+        (job.name, str(vertex["name"]), str(vertex["id"])) for job in jobs for vertex in job.vertices
+    )
+    keys = {key: name for name, brokers in cluster.kafka.items() for key in brokers.topics}
+    unknown = [key for key in keys if find_source(key, known) is None] if known else []
+    found = [
+        warning(
+            part,
+            f"topics of {keys[key]}",
+            f'"{key}" is no source of a job that runs: what arrives there is not counted',
+            f"{name_nearest(key, known)} under [clusters.<name>.kafka.{keys[key]}] topics, or start the job",
+        )
+        for key in unknown
+    ]
+    if keys and not unknown:
+        found.append(ok(part, "topics", f"{len(keys)} sources of Kafka are known"))
+    return found
+
+
+def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Settings) -> list[Finding]:
+    """Name keys of the settings for jobs of a cluster that do not run, with the nearest of those that do."""
+    running = {f"{name}/{job.name}": job.name for job in jobs}
+    if not running:
+        return []
+    found = []
+    for section, keys in settings.job_keys.items():
+        for key in keys:
+            if not key.startswith(f"{name}/") or key in running:
+                continue
+            near = get_close_matches(key, running, n=1, cutoff=0.5)
+            meant = f'write "{near[0]}", or ' if near else ""
+            found.append(warning(part, f'{section}."{key}"', "no such job runs here", f"{meant}start the job"))
+    return found
+
+
 def check_checkpoints(part: str, job: SeenJob) -> Finding:
     """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start."""
     check = f"checkpoints of {job.name}"
@@ -95,24 +136,44 @@ def check_checkpoints(part: str, job: SeenJob) -> Finding:
 def check_metrics(part: str, job: SeenJob) -> list[Finding]:
     """Check that every vertex has the metrics from which rates and capacity come, and sources a backlog."""
     check, lacking, silent = f"metrics of {job.name}", [], []
+    read_by: list[str] = []
     sources = endpoints.sources_of(job.details)
     for vertex in job.vertices:
         names = set(job.metrics.get(str(vertex["name"]), ()))
         missing = [one for one in _NEEDED if one not in names]
         missing += [] if names.intersection(_CPU) else [_CPU[0]]
         if missing:
-            lacking.append(f"{vertex['name']} lacks {', '.join(missing)}")
+            lacking.append(f"{shorten_name(str(vertex['name']))} lacks {', '.join(missing)}")
         if vertex["id"] in sources and not endpoints.available(endpoints.SOURCE_METRICS, names):
-            silent.append(str(vertex["name"]))
+            silent.append(shorten_name(str(vertex["name"])))
+        if vertex["id"] in sources:
+            read_by.append(f"{shorten_name(str(vertex['name']))} by {_describe_counters(names)}")
     if lacking:
         remedy = "are all TaskManagers up, and is metrics.fetcher.update-interval above 0? Then run the doctor again"
         return [error(part, check, "; ".join(lacking[:3]), remedy)]
-    found = [ok(part, check, f"all needed of {len(job.vertices)} vertices")]
+    found = [ok(part, check, f"all needed of {len(job.vertices)} vertices{_describe_sources(read_by)}")]
     if silent:
-        text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it emits"
+        text = f"{list_names(silent)} reports no pendingRecords: its backlog is not seen, its load is what it takes in"
         remedy = "use a connector that reports it (Kafka: from the first record on), or name the topic's brokers"
         found.append(warning(part, f"backlog of {job.name}", text, remedy))
     return found
+
+
+def _describe_counters(names: set[str]) -> str:
+    """Return which counters tell what a source takes in: the task's counts with some connectors only."""
+    own = [
+        name
+        for leaf in ("numRecordsIn", "numRecordsOut")
+        for name in sorted(names)
+        if name.startswith("Source__") and name.endswith(f".{leaf}")
+    ]
+    if not own:
+        return "numRecordsIn of its task alone: where that stands still, its load is not known"
+    return f"numRecordsIn of its task, or {shorten_name(own[0], 80)} where that stands still"
+
+
+def _describe_sources(read_by: Sequence[str]) -> str:
+    return f"; the load of {list_names(read_by, 3)}" if read_by else ""
 
 
 def check_slot_sharing(part: str, job: SeenJob) -> Finding:
@@ -130,10 +191,19 @@ def check_max_parallelism(part: str, job: SeenJob, cluster: Cluster) -> Finding:
     """Check that vertices can grow to the most slots that a plan may give."""
     check = f"maximum parallelism of {job.name}"
     limits = {str(one["name"]): int(one.get("maxParallelism", 0)) for one in job.vertices}
-    full = [one["name"] for one in job.vertices if 0 < int(one.get("maxParallelism", 0)) <= int(one["parallelism"])]
+    full = [
+        str(one["name"]) for one in job.vertices if 1 < int(one.get("maxParallelism", 0)) <= int(one["parallelism"])
+    ]
+    singles = [name for name, limit in limits.items() if limit == 1]
     if full:
         remedy = "raise pipeline.max-parallelism; this needs a new start from a savepoint that allows it"
         return warning(part, check, f"{list_names(full)} cannot grow any more", remedy)
+    if singles and len(singles) < len(limits):
+        text = f"{list_names(singles)} has one subtask for good: {SINGLETON_HELP}"
+        return ok(part, check, text)
+    if singles:
+        remedy = "give the records a key to group or join by, and leave setMaxParallelism(1) out"
+        return warning(part, check, f"no vertex can grow beyond one subtask: {SINGLETON_HELP}", remedy)
     low = [name for name, limit in limits.items() if 0 < limit < cluster.slots_max]
     if low:
         text = f"{list_names(low)} cannot grow to slots_max = {cluster.slots_max}"

@@ -6,18 +6,21 @@ import ssl
 from collections.abc import Mapping
 from typing import Any
 
-from cli.doctor.probe import Probe
+from cli.doctor.probe import FLINK, Probe, Server
 from include.flink.credentials import Credentials, SecretError
 from include.settings.connection import Connection
 
 
-def open_probe(url: str, connection: Connection, headers: Mapping[str, str] | None = None) -> Probe:
+def open_probe(
+    url: str, connection: Connection, headers: Mapping[str, str] | None = None, server: Server = FLINK
+) -> Probe:
     """Return a probe.
 
     Args:
         url: of the server.
         connection: how it is reached.
         headers: further ones.
+        server: what it is, for remedies.
 
     Raises:
         SecretError: a secret or a certificate's file cannot be read.
@@ -27,7 +30,7 @@ def open_probe(url: str, connection: Connection, headers: Mapping[str, str] | No
     if url.startswith("https:"):
         options["ssl_context"] = open_tls(connection, credentials)
     proxy = None if connection.proxy is None else (connection.proxy, credentials.proxy_headers())
-    return Probe(url, options, proxy)
+    return Probe(url, options, proxy, server)
 
 
 def open_tls(connection: Connection, credentials: Credentials) -> ssl.SSLContext:

@@ -18,6 +18,27 @@ from urllib3.util import Timeout
 TIMEOUT_S = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a remedy calls a server.
+
+    Attributes:
+        name: of the program.
+        address: the setting or flag in which its address stands.
+        port: what is known of its port.
+        process: what has to be up.
+    """
+
+    name: str
+    address: str
+    port: str
+    process: str
+
+
+FLINK = Server("Flink's REST API", "rest_url", "rest.port of Flink, 8081 by default", "the JobManager")
+PROMETHEUS = Server("Prometheus", "the url of prometheus", "9090 by default", "the server")
+
+
 class ProbeError(RuntimeError):
     """No reply came; the message says why, ``remedy`` what to do."""
 
@@ -58,11 +79,17 @@ class Probe:
         url: such as ``http://jobmanager:8081``.
         options: of urllib3's pool, for TLS and authentication.
         proxy: address and headers of a proxy; None for none, also where the environment names one.
+        server: what it is, for remedies.
     """
 
     def __init__(
-        self, url: str, options: Mapping[str, Any] | None = None, proxy: tuple[str, Mapping[str, str]] | None = None
+        self,
+        url: str,
+        options: Mapping[str, Any] | None = None,
+        proxy: tuple[str, Mapping[str, str]] | None = None,
+        server: Server = FLINK,
     ) -> None:
+        self._server = server
         self.url = url.rstrip("/")
         self.latencies_s: list[float] = []
         common: dict[str, Any] = {"retries": False, "timeout": Timeout(TIMEOUT_S), **(options or {})}
@@ -97,7 +124,7 @@ class Probe:
         try:
             found = self._pool.request("GET", f"{self.url}{path}", redirect=False)
         except HTTPError as problem:
-            raise name_cause(self.url, problem) from problem
+            raise name_cause(self.url, problem, self._server) from problem
         seconds = time.monotonic() - began
         self.latencies_s.append(seconds)
         try:
@@ -108,53 +135,54 @@ class Probe:
         return ProbeReply(found.status, headers, payload, seconds, started_s + seconds / 2)
 
 
-def name_cause(url: str, problem: HTTPError) -> ProbeError:
+def name_cause(url: str, problem: HTTPError, server: Server = FLINK) -> ProbeError:
     """Return why a server did not answer, and what to do."""
     found = urlsplit(url)
     where = f"{found.hostname}:{found.port or (443 if found.scheme == 'https' else 80)}"
     causes = list(_causes(problem))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return _name_certificate_fault(where, cause)
+            return _name_certificate_fault(where, cause, server)
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
             text = f"{where} does not speak TLS as asked for ({cause.reason or cause})"
             return ProbeError(
-                "TLS", text, "is it plain HTTP? Then write http:// in rest_url; else look at the TLS setup"
+                "TLS", text, f"is it plain HTTP? Then write http:// in {server.address}; else look at the TLS setup"
             )
         if isinstance(cause, socket.gaierror):
-            return ProbeError("address", f"the name {found.hostname} is not known here", "correct the host in rest_url")
+            text = f"the name {found.hostname} is not known here"
+            return ProbeError("address", text, f"correct the host in {server.address}")
         if isinstance(cause, ConnectionRefusedError):
             text = f"nothing listens at {where}"
             return ProbeError(
                 "address",
                 text,
-                "correct host and port (rest.port of Flink, 8081 by default), and is the JobManager up?",
+                f"correct host and port ({server.port}), and is {server.process} up?",
             )
-    return _name_failure(where, causes)
+    return _name_failure(where, causes, server)
 
 
-def _name_failure(where: str, causes: list[BaseException]) -> ProbeError:
+def _name_failure(where: str, causes: list[BaseException], server: Server) -> ProbeError:
     """Name what ended a connection that had been made, or was waited for in vain."""
     if any("407" in str(cause) for cause in causes if isinstance(cause, OSError)):
         text = f"the proxy before {where} wants to know who asks (407)"
         return ProbeError("rights", text, "write proxy_basic in the cluster's connection")
     if any("Timeout" in type(cause).__name__ for cause in causes) or isinstance(causes[-1], TimeoutError):
         text = f"{where} does not answer within {TIMEOUT_S:g} s"
-        remedy = "is there a firewall or a NetworkPolicy between, is the JobManager overloaded?"
+        remedy = f"is there a firewall or a NetworkPolicy between, is {server.process} overloaded?"
         return ProbeError("address", text, remedy)
     text = f"{where} ends the connection without a reply of HTTP ({type(causes[-1]).__name__})"
-    remedy = "is this port Flink's REST API, and does it want https:// in rest_url?"
+    remedy = f"is this port {server.name}, and does it want https:// in {server.address}?"
     return ProbeError("address", text, remedy)
 
 
-def _name_certificate_fault(where: str, cause: ssl.SSLCertVerificationError) -> ProbeError:
+def _name_certificate_fault(where: str, cause: ssl.SSLCertVerificationError, server: Server) -> ProbeError:
     """Name what is wrong with a certificate; OpenSSL's code 10: expired, 9: not yet valid, 62: another host's."""
     reasons = {
         10: ("has expired", "renew the server's certificate"),
         9: ("is not valid yet", "is this machine's clock right? Else the certificate's"),
-        62: ("is for another host", "write the name in rest_url that the certificate is for"),
-        64: ("is for another host", "write the name in rest_url that the certificate is for"),
+        62: ("is for another host", f"write the name in {server.address} that the certificate is for"),
+        64: ("is for another host", f"write the name in {server.address} that the certificate is for"),
         18: ("is signed by itself", "name the CA's file in the cluster's connection settings (ca_file)"),
     }
     unknown = ("is signed by a CA that is not trusted here", "name the CA's file in the cluster's connection (ca_file)")

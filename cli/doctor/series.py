@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe, ProbeError
+from include.metric_sources.prometheus.client import WHOLE_ONLY, find_partial
 from include.settings.sources import MetricNames
 
 PART = "Prometheus"
@@ -88,8 +89,13 @@ def check_series(probe: Probe, wanted_names: SeriesNames | None = None, jobs: Co
 
 def check_retention(probe: Probe) -> Finding:
     """Say for how long the server keeps samples, where it tells."""
-    reply = probe.get("/api/v1/status/runtimeinfo")
-    told = reply.payload.get("data", {}).get("storageRetention") if reply.is_ok else None
+    try:
+        reply = probe.get("/api/v1/status/runtimeinfo")
+    except ProbeError as problem:  # a gateway may drop what is no query
+        return warning(PART, "retention", f"not told: {problem}", "nothing, if queries are all that it lets through")
+    told = None
+    if reply.is_ok and isinstance(reply.payload, dict) and isinstance(reply.payload.get("data"), dict):
+        told = reply.payload["data"].get("storageRetention")
     if not told:
         return ok(PART, "retention", "not told by this server")
     days = re.fullmatch(r"(\d+)d.*", str(told))
@@ -114,14 +120,17 @@ def query(probe: Probe, expression: str) -> list[dict[str, Any]]:
         ProbeError: no reply.
         SeriesError: the server refuses, or is no Prometheus.
     """
-    reply = probe.get(f"/api/v1/query?{urlencode({'query': expression})}")
+    reply = probe.get(f"/api/v1/query?{urlencode({'query': expression} | WHOLE_ONLY)}")
     if reply.status in {401, 403}:
         raise SeriesError(f"{probe.url} refuses with {reply.status}", "give its user or tenant the right to query")
-    if not reply.is_ok or reply.payload.get("status") != "success":
+    if not reply.is_ok or not isinstance(reply.payload, dict) or reply.payload.get("status") != "success":
         raise SeriesError(
             f"{probe.url}/api/v1/query replies with {reply.status}, and not as Prometheus does",
             "write the address with the prefix (/prometheus for Mimir)",
         )
+    partial = find_partial(reply.payload)
+    if partial is not None:
+        raise SeriesError(f"{probe.url} gives partial answers ({partial})", "bring back what it names")
     return list(reply.payload["data"]["result"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from cli.local_flink.build import ENTRY_CLASS, FLINK_HOME, build_job
@@ -12,6 +13,18 @@ from include.flink.client import FlinkClient
 from include.utc import DAY_S
 
 SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink: Writer"  # names of its vertices
+# Those of the other forms: chains as Flink joins them by default.
+CHAINED = f"{SOURCE} -> keep -> {ENRICH} -> {SINK}"
+ROUTED = f"{SOURCE} -> keep -> route"
+ENRICHED, EXPRESS = f"{ENRICH} -> {SINK}", f"express -> express {SINK}"
+
+
+class Form(StrEnum):
+    """What the load job is made of: four vertices in a row, all in one vertex, or a source with a side output."""
+
+    PLAIN = "plain"
+    CHAINED = "chained"
+    SIDE_OUTPUTS = "side-outputs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,11 @@ class LoadOptions:
         emit_every: ``aggregate`` emits one record per this many of a key (its selectivity is the inverse).
         parallelism: of every vertex at the start.
         warm_up_sources: sources that finish soon, all of one name, as a job has that reads history first.
+        form: of the job graph.
+        chaining: whether Flink may chain operators, as it does by default.
+        keep_one_in: of the chained forms, one order in so many passes the filter in the source's chain.
+        express_one_in: of the kept orders, one in so many goes over the side output.
+        counts_in: whether the source counts numRecordsIn, as Kafka's does.
     """
 
     job_name: str = "orders"
@@ -41,6 +59,11 @@ class LoadOptions:
     max_parallelism: int = 128
     parallelism: int = 1
     warm_up_sources: int = 0
+    form: Form = Form.PLAIN
+    chaining: bool = True
+    keep_one_in: int = 1
+    express_one_in: int = 10
+    counts_in: bool = False
 
     def arguments(self, trace: Path) -> list[str]:
         """Return the program arguments of ``io.tidewise.load.LoadJob``."""
@@ -55,6 +78,11 @@ class LoadOptions:
             "parallelism": self.parallelism,
             "job-name": self.job_name,
             "warm-up-sources": self.warm_up_sources,
+            "form": self.form,
+            "chaining": "on" if self.chaining else "off",
+            "keep-one-in": self.keep_one_in,
+            "express-one-in": self.express_one_in,
+            "counts": "in" if self.counts_in else "out",
         }
         return [part for key, value in values.items() for part in (f"--{key}", str(value))]
 

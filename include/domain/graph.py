@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+BY_KEY = "HASH"
+"""How Flink names an edge whose records go by key."""
 
 
 class GraphError(ValueError):
@@ -18,16 +21,25 @@ class Operator:
         name: the operator's name, stable over restarts and resubmissions; the key in every table.
         upstream: names of the operators that feed it, empty for a source.
         max_parallelism: number of key groups, the hard upper bound of its parallelism.
+        partitions: of a source that reads a partitioned topic: subtasks beyond them read nothing. None: not known.
+        is_keyed: whether records come to it by key (HASH), so that its subtasks share its key groups.
     """
 
     name: str
     upstream: tuple[str, ...] = ()
     max_parallelism: int = 128
+    partitions: int | None = None
+    is_keyed: bool = False
 
     @property
     def is_source(self) -> bool:
         """Whether nothing feeds the operator."""
         return not self.upstream
+
+    @property
+    def most_subtasks(self) -> int:
+        """Highest parallelism at which every subtask has something to do: key groups, and partitions of a source."""
+        return self.max_parallelism if self.partitions is None else min(self.max_parallelism, self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,17 @@ class JobGraph:
     def sources(self) -> tuple[str, ...]:
         """Names of the sources in topological order."""
         return tuple(operator.name for operator in self.operators if operator.is_source)
+
+    def with_partitions(self, partitions: Mapping[str, int]) -> JobGraph:
+        """Return the graph with source -> number of partitions; what is no source of it is left out."""
+        if not any(operator.is_source and operator.name in partitions for operator in self.operators):
+            return self
+        return JobGraph(
+            tuple(
+                replace(one, partitions=partitions.get(one.name, one.partitions)) if one.is_source else one
+                for one in self.operators
+            )
+        )
 
     def position(self, name: str) -> int:
         """Return the topological position of an operator.

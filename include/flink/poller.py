@@ -28,6 +28,7 @@ _HEX_ID = re.compile(r"[0-9a-f]{32}")
 _RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
 _MOST_RESCALES = 20  # in one poll, the newest
 _ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
+_LISTED_WHILE_STARTING = 20  # a list that lacks a metric is asked for at so many polls, then once an hour
 _MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
@@ -72,7 +73,8 @@ class Poll:
 class RestSource:
     """Polls one cluster; the replies are kept as received, errors included.
 
-    The plan of a job is requested at the first poll of each hour and when the job's start changed; its rescales, where
+    The plan of a job is requested at the first poll of each hour and when the job's start changed, until a reply has
+    one: a job that initialises has none yet. The last state of a job that has ended is kept once. Its rescales, where
     Flink keeps them (from 2.3 on), at the first poll of each hour and at two after it came to run again; everything
     else at every poll.  Only metrics that a vertex has are requested, because Flink answers ``[]`` when one name is
     unknown.  A reply that does not come is named among the poll's faults; all others are kept.
@@ -106,10 +108,14 @@ class RestSource:
         self._settle_s = settle_s
         self._sleep = sleep
         self._at_once = at_once
+        self._alive: list[str] = []  # jobs that had not ended at the last poll
         self._planned: dict[str, tuple[int, int]] = {}  # job id -> (hour, start) of the last plan
         # job id -> (hour, RUNNING time), how often asked since, ids of the rescales that were listed
         self._rescales: dict[str, tuple[tuple[int, int], int, frozenset[str]]] = {}
         self._names: dict[tuple[str, str], list[str]] = {}  # (job id, vertex id) -> metrics to ask for
+        self._partial: dict[
+            tuple[str, str], tuple[int, int]
+        ] = {}  # how often a list lacked a metric, last in which hour
         self._keeps_rescales = False
 
     def poll(self) -> Poll:
@@ -124,8 +130,12 @@ class RestSource:
         overview = _object(_parse(cluster_wide.keep(Kind.OVERVIEW, "/overview"), "", []))
         version = read_version(overview.get("flink-version"))
         self._keeps_rescales = version is not None and version >= RESCALE_HISTORY_SINCE
-        job_ids = list(dict.fromkeys(_job_ids(cluster_wide.ask("/jobs/overview"), cluster_wide.faults)))
+        listed = dict(_listed_jobs(cluster_wide.ask("/jobs/overview"), cluster_wide.faults))
+        job_ids = [job_id for job_id, has_ended in listed.items() if not has_ended]
+        for job_id in [one for one in self._alive if listed.get(one)]:
+            self._keep_end(job_id, cluster_wide)
         if not cluster_wide.faults:
+            self._alive = job_ids
             self._forget(job_ids)
         parts = [_Requests(self._client, self._cluster, self._clock, cluster_wide.silent) for _ in job_ids]
         if len(job_ids) > 1:
@@ -154,7 +164,7 @@ class RestSource:
         period = (int(self._clock() // 3600), start if isinstance(start, int) else -1)
         if self._planned.get(job_id) != period:
             plan = requests.keep(Kind.PLAN, endpoints.job_path(job_id, "plan"), job_id)
-            if plan is not None and plan.ok:
+            if _has_nodes(plan):
                 self._planned[job_id] = period
         requests.keep(Kind.JOB_METRICS, endpoints.job_metrics_path(job_id), job_id)
         requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
@@ -169,6 +179,11 @@ class RestSource:
             names = self._metric_names(requests, job_id, vertex_id, is_source=vertex_id in sources)
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
+
+    def _keep_end(self, job_id: str, requests: _Requests) -> None:
+        """Keep how a job ended, and its last savepoint, while the cluster still knows."""
+        requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
+        requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
 
     def _keep_rescales(self, requests: _Requests, job_id: str, job: dict[str, Any]) -> None:
         """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
@@ -187,16 +202,19 @@ class RestSource:
 
     def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
-        if key in self._names:
+        hour = int(self._clock() // 3600)
+        times, listed_in = self._partial.get(key, (0, hour))
+        if key in self._names and (times == 0 or listed_in == hour):
             return self._names[key]
         wanted = endpoints.VERTEX_METRICS + (endpoints.SOURCE_METRICS if is_source else ())
         listing = requests.ask(endpoints.vertex_metric_names_path(job_id, vertex_id))
         listed = [entry.get("id") for entry in _objects(_parse(listing, "", []))]
         named = [name for name in listed if isinstance(name, str)]
-        found = endpoints.available(wanted, named)
-        if is_source:
-            found += list_source_counters(named)
-        if all(endpoints.available([want], named) for want in wanted):  # else a task may still be starting
+        found = endpoints.available(wanted, named) + (list_source_counters(named) if is_source else [])
+        is_whole = all(endpoints.available([want], named) for want in wanted)
+        times = 0 if is_whole else times + 1
+        self._partial[key] = (times, hour)
+        if found and (times == 0 or times >= _LISTED_WHILE_STARTING):  # a source may never report pendingRecords
             self._names[key] = found
         return found or list(endpoints.VERTEX_METRICS)
 
@@ -207,8 +225,9 @@ class RestSource:
             del self._planned[job_id]
         for job_id in [one for one in self._rescales if one not in known]:
             del self._rescales[job_id]
-        for key in [one for one in self._names if one[0] not in known]:
-            del self._names[key]
+        for key in [one for one in self._partial if one[0] not in known]:
+            del self._partial[key]
+            self._names.pop(key, None)
 
 
 class _Requests:
@@ -266,8 +285,15 @@ def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: s
     return Delivery(written=(path,), records=count)
 
 
-def _job_ids(reply: Reply | None, faults: list[str]) -> Iterator[str]:
-    """Yield the ids of the jobs that have not ended."""
+def _has_nodes(plan: Reply | None) -> bool:
+    """Whether a plan reply has a graph."""
+    if plan is None or not plan.ok:
+        return False
+    return bool(_objects(_object(_object(_parse(plan, "", [])).get("plan")).get("nodes")))
+
+
+def _listed_jobs(reply: Reply | None, faults: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the id of each job, and whether it has ended."""
     found = _parse(reply, "/jobs/overview", faults)
     jobs = _object(found).get("jobs")
     if found is not None and not isinstance(jobs, list):
@@ -276,8 +302,8 @@ def _job_ids(reply: Reply | None, faults: list[str]) -> Iterator[str]:
         job_id = job.get("jid")
         if not isinstance(job_id, str) or not _HEX_ID.fullmatch(job_id):
             faults.append(f"/jobs/overview names a job without an id: {str(job_id)[:80]!r}")
-        elif str(job.get("state")) not in endpoints.TERMINAL_STATES:
-            yield job_id
+        else:
+            yield job_id, str(job.get("state")) in endpoints.TERMINAL_STATES
 
 
 def _parse(reply: Reply | None, what: str, faults: list[str]) -> Any:

@@ -33,10 +33,11 @@ _BRONZE_AND_SILVER = (
     tables.QUALITY,
     tables.OBSERVATIONS,
     tables.JOB_GRAPHS,
+    tables.JOBS,
     tables.OPERATOR_KEYS,
     tables.RESCALES,
 )
-_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS, tables.RESCALES)
+_SILVER = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.JOBS, tables.OPERATOR_KEYS, tables.RESCALES)
 _SHOWN = (tables.PLANS, tables.CONTROL_LOG, tables.FORECASTS, tables.RESCALES, tables.QUALITY, tables.BACKTESTS)
 _PROFILED = (tables.OBSERVATIONS, tables.JOB_GRAPHS)
 
@@ -62,7 +63,9 @@ def inlets(stage: Stage) -> list[Asset]:
         Stage.INGEST: [RAW],
         Stage.TRAIN: [asset_of(table) for table in _SILVER],
         Stage.LEARN: [asset_of(tables.OBSERVATIONS), asset_of(tables.JOB_GRAPHS), MODELS],
-        Stage.FORECAST: [asset_of(table) for table in (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.OPERATOR_KEYS)],
+        Stage.FORECAST: [
+            asset_of(table) for table in (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.JOBS, tables.OPERATOR_KEYS)
+        ],
         Stage.PROFILE: [*(asset_of(table) for table in (*_PROFILED, tables.POLICY_MEMORY)), MODELS],
         Stage.PLAN: [*(asset_of(table) for table in (*_SILVER, tables.FORECASTS, tables.POLICY_MEMORY)), MODELS],
         Stage.BACKTEST: [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -10,7 +11,7 @@ from include.settings.connection import Connection, check_http_url
 from include.settings.kubernetes import Kubernetes
 from include.settings.limits import ClusterLimits
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
-from include.settings.sources import Kafka, Prometheus
+from include.settings.sources import Kafka, Prometheus, SourceKey
 
 
 class Cluster(Section):
@@ -38,6 +39,23 @@ class Cluster(Section):
     connection: Connection = Connection()
     prometheus: Prometheus = Prometheus()
     kafka: dict[str, Kafka] = Field(default_factory=dict)
+    partitions: dict[SourceKey, Annotated[int, Field(ge=1, le=SLOTS_MAX)]] = Field(
+        default_factory=dict,
+        description='`"job/operator"` of a source, operator or vertex id -> partitions that it reads, its most '
+        "subtasks; unset: as Kafka's brokers tell, else not limited",
+    )
+
+    def partitions_of(self, job: str, vertex_ids: Mapping[str, str]) -> dict[str, int]:
+        """Return operator -> partitions that the settings give it, of a job's operators and their vertex ids.
+
+        A key is looked up as a whole, so that a slash in the name of a job or operator cannot be misread.
+        """
+        keys = {name: (f"{job}/{name}", f"{job}/{vertex_id}") for name, vertex_id in vertex_ids.items()}
+        return {
+            name: next(self.partitions[key] for key in both if key in self.partitions)
+            for name, both in keys.items()
+            if any(key in self.partitions for key in both)
+        }
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Cluster:

@@ -13,6 +13,9 @@ from include.settings.names import BlackoutName, JobKey
 from include.settings.section import DAY_S, SLOTS_MAX, Section, Text
 from include.settings.time_zone import TimeZone
 
+SINGLE_WINDOW_UP_SHARE = 1.0
+"""Largest rise for which one observation window is enough, where no ``steps.up_max_share`` is set."""
+
 Mode = Literal["off", "dry-run", "approve", "auto"]
 MODES: tuple[Mode, ...] = ("off", "dry-run", "approve", "auto")
 """From the strictest to the loosest."""
@@ -67,7 +70,11 @@ class Steps(Section):
 
     up_max_slots: int | None = Field(None, ge=1, le=SLOTS_MAX, description="slots that one rescale may add")
     up_max_share: float | None = Field(
-        None, gt=0, le=1000, description="the same as a share of what runs; one slot is always allowed"
+        None,
+        gt=0,
+        le=1000,
+        description="the same as a share of what runs; one slot is always allowed; unset: 1 for a rise that a single "
+        "observation window asks for, without limit once two in a row agree",
     )
     down_max_slots: int | None = Field(None, ge=1, le=SLOTS_MAX, description="slots that one rescale may take away")
     down_max_share: float | None = Field(

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from include.settings.clusters import Cluster
 from include.settings.limits import FleetLimits, JobLimits
 
+_NEAR = 0.75
+
 
 def find_contradiction(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> str | None:
     """Return the first contradiction in one line, with what to write; None when all levels agree."""
     return next(_contradictions(fleet, clusters), None)
+
+
+def find_misspelt_cluster(keys: Mapping[str, Iterable[str]], clusters: Iterable[str]) -> str | None:
+    """Return the first key for a cluster that the settings do not have and that is nearly one of them, in one line.
+
+    Other clusters may be known from their raw files alone.
+
+    Args:
+        keys: key of the settings -> clusters or ``cluster/job`` below it.
+        clusters: those of the settings.
+    """
+    known = {name.lower(): name for name in clusters}
+    for key, written in keys.items():
+        for one in written:
+            cluster = one.partition("/")[0]
+            near = get_close_matches(cluster.lower(), known, n=1, cutoff=_NEAR)
+            if near and cluster not in known.values():
+                right = known[near[0]] + one.removeprefix(cluster)
+                return (
+                    f'{key}."{one}": there is no cluster "{cluster}"; write {key}."{right}", or [clusters.{cluster}] '
+                    "as well"
+                )
+    return None
 
 
 def _contradictions(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> Iterator[str]:

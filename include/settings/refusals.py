@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
+from difflib import get_close_matches
 from enum import Enum
 from typing import Any, get_args
 
@@ -24,6 +25,7 @@ _MOVED = {  # how keys are written now
     "step_down_max_slots": "steps.down_max_slots",
     "step_down_max_share": "steps.down_max_share",
 }
+_SLIP = 0.8  # so alike is a slip of the same section, before a key of another one
 _SECRET = re.compile(r"//.*@")
 _NEVER_SHOWN = "connection"  # a section in whose place somebody may have written a secret
 
@@ -139,6 +141,8 @@ def nearest_key(key: str, section: Sequence[Any], siblings: Sequence[str], root:
     above = [section[:depth] for depth in range(len(section) - 1, 0, -1)]
     if (place := next((one for one in above if root and key in keys_at(one, root)), None)) is not None:
         return ".".join([*map(_write_part, place), key])
+    if near := get_close_matches(key, siblings, n=1, cutoff=_SLIP):
+        return ".".join([*where, near[0]])
     elsewhere = [] if root is None else [path for path in key_paths(root) if path.rpartition(".")[2] == key]
     if elsewhere:
         return min(elsewhere, key=lambda path: path.count("<"))

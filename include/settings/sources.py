@@ -112,13 +112,13 @@ def _topic(text: str) -> str:
 
 
 def _source(text: str) -> str:
-    job, slash, operator = text.partition("/")
-    if not slash or not job.strip() or not operator.strip():
+    if not re.fullmatch(r".*\S.*/.*\S.*", text):  # which slash it is only the names of the known jobs tell
         raise ValueError('must be "job/operator"; write "orders/Source: orders", say')
     return text
 
 
 Topic = Annotated[str, AfterValidator(_topic)]
+SourceKey = Annotated[str, AfterValidator(_source)]
 
 
 class Kafka(Section):

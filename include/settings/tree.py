@@ -14,7 +14,7 @@ from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
-from include.settings.limits_agree import find_contradiction
+from include.settings.limits_agree import find_contradiction, find_misspelt_cluster
 from include.settings.names import ClusterName
 from include.settings.planner import Planner
 from include.settings.profiling import Profiling
@@ -131,11 +131,30 @@ class Settings(Section):
                 raise ValueError(f'planner.parameters."{job}": {faults}') from error
         return self
 
+    @property
+    def job_keys(self) -> Mapping[str, Sequence[str]]:
+        """Key of the settings -> clusters or ``cluster/job`` that are named below it."""
+        return {
+            "limits.jobs": list(self.limits.jobs),
+            "planner.policies": list(self.planner.policies),
+            "planner.parameters": list(self.planner.parameters),
+            "profiling.jobs": list(self.profiling.jobs),
+            "forecast.time_zones": list(self.forecast.time_zones),
+            "forecast.holidays": list(self.forecast.holidays),
+        }
+
     @model_validator(mode="after")
     def _limits_agree(self) -> Settings:
         contradiction = find_contradiction(self.limits, self.clusters)
         if contradiction:
             raise ValueError(contradiction)
+        return self
+
+    @model_validator(mode="after")
+    def _clusters_are_known(self) -> Settings:
+        misspelt = find_misspelt_cluster(self.job_keys, self.clusters)
+        if misspelt:
+            raise ValueError(misspelt)
         return self
 
     @model_validator(mode="after")

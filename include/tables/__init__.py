@@ -21,7 +21,7 @@ from include.tables.gold import (
 )
 from include.tables.ops import CONTROL_LOG, CONTROLLER_MEMORY, FILES, QUALITY, QUARANTINE
 from include.tables.schema import AGGREGATES, PARALLELISM, Table
-from include.tables.silver import JOB_GRAPHS, OBSERVATIONS, OPERATOR_KEYS, RESCALES
+from include.tables.silver import JOB_GRAPHS, JOBS, OBSERVATIONS, OPERATOR_KEYS, RESCALES
 
 __all__ = [
     "AGGREGATES",
@@ -35,6 +35,7 @@ __all__ = [
     "FORECASTS",
     "FORECAST_SCORES",
     "INGESTED",
+    "JOBS",
     "JOB_GRAPHS",
     "MODEL_JOBS",
     "MODEL_VERSIONS",
@@ -60,6 +61,7 @@ INGESTED: tuple[Table, ...] = (
     QUALITY,
     OBSERVATIONS,
     JOB_GRAPHS,
+    JOBS,
     OPERATOR_KEYS,
     RESCALES,
 )

@@ -119,6 +119,7 @@ CONTROLLER_MEMORY = Table(
         "plan_as_of": "TIMESTAMP",  # newest plan that it knew
         "memory": "STRING",  # JSON
         "standing": "STRING",  # JSON of the standing intention; null without one
+        "operators": "STRING",  # JSON of the operators by whose names both are; null in rows of an earlier release
         "date": "DATE",  # of at
     },
     keys=("at", "cluster", "job"),

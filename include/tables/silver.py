@@ -56,6 +56,8 @@ JOB_GRAPHS = Table(
         "ship_strategies": "ARRAY<STRING>",  # of those edges, same order
         "parallelism": "INT",
         "max_parallelism": "INT",
+        "partitions": "INT",  # of the topics that a source reads, by Kafka's brokers; null where they do not tell
+        "status": "STRING",  # of its tasks, as Flink words it: FINISHED, a bounded source has come to its end
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },
@@ -63,8 +65,24 @@ JOB_GRAPHS = Table(
     partition_by=("date", "hour"),
 )
 
+JOBS = Table(
+    "silver.jobs",  # each job as last seen in each hour, with a graph or without one
+    {
+        "cluster": "STRING",
+        "job": "STRING",
+        "job_id": "STRING",
+        "state": "STRING",  # Flink's
+        "job_type": "STRING",  # STREAMING or BATCH; null where Flink does not tell
+        "ended_at": "TIMESTAMP",  # of a job that finished, was cancelled, or failed for good
+        "observed_at": "TIMESTAMP",
+        **DATE_HOUR,
+    },
+    keys=("cluster", "job", "date", "hour"),
+    partition_by=("date", "hour"),
+)
+
 OPERATOR_KEYS = Table(
-    "silver.operator_keys",  # a job's operators in the first hour of a day, and in every hour in which they changed
+    "silver.operator_keys",  # a job's operators in the first hour of a day, and whenever they changed
     {
         "cluster": "STRING",
         "job": "STRING",
@@ -75,7 +93,7 @@ OPERATOR_KEYS = Table(
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },
-    keys=("cluster", "job", "operator", "date", "hour"),
+    keys=("cluster", "job", "operator", "observed_at"),
     partition_by=("date", "hour"),
 )
 

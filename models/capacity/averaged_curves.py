@@ -8,7 +8,9 @@
 | l | length scale of the residual, in units of parallelism: one of LENGTHS, up to half of the largest seen | (B,) |
 | r | residual variance / noise variance, one of RATIOS | (B,) |
 | v | error that all windows of one stay at a parallelism share: placement, neighbours, slow change | |
-| t^2 | noise variance of the mean of n windows is t^2 (V + 1 / n) | (B, S) |
+| t^2 | noise variance of the mean of n windows is t^2 (V + 1 / n + (d / t_0)^2) | (B, S) |
+| d | doubt of a point at which the operator was used less than elsewhere: models/capacity/busy_windows.py | (B, m) |
+| t_0^2 | variance of single windows, :func:`window_noise` | (B,) |
 
 Of l and r the best are taken (type II maximum likelihood); shapes are averaged by their posterior probability (Bayesian
 model averaging; Hoeting et al. 1999), so that an operator whose data cannot tell one shape from another has a wide
@@ -38,7 +40,7 @@ SHARED_VARIANCE: Final = 0.5  # V
 NOISE_PRIOR_WEIGHT: Final = 2.0  # samples of the standard deviation NOISE_PRIOR_SHARE
 NOISE_PRIOR_SHARE: Final = 0.03
 BETWEEN_PRIOR_WEIGHT: Final = 2.0  # points for which the scatter of single windows stands
-_MAX_LOG_SD: Final = 0.8
+MAX_LOG_SD: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def fit_averaged(samples: Samples, lengths: Floats, ratios: Floats, *, key_group
     best: tuple[_Whitened, _Scores] | None = None
     length, evidence = lengths[:, 0], np.full(len(samples), -np.inf)
     for column in lengths.T:
-        tried = _whiten(samples, at, away, column)
+        tried = _whiten(samples, at, away, column, noise)
         scores = _score(samples, tried, ratios, noise)
         value = _log_mean(scores.log_likelihood).max(axis=1)
         wins = value > evidence
@@ -130,7 +132,7 @@ def fit_averaged(samples: Samples, lengths: Floats, ratios: Floats, *, key_group
     found = _predict(*best, ratios, cross, _look_up(tables, table, query))
     return Averaged(
         median_per_s=np.exp(found.mean + centre[:, None]),
-        log_sd=np.minimum(np.sqrt(found.variance), _MAX_LOG_SD),
+        log_sd=np.minimum(np.sqrt(found.variance), MAX_LOG_SD),
         noise_share=np.sqrt(noise),
         length_scale=length,
         signal_ratio=found.ratio,
@@ -150,9 +152,15 @@ def _look_up(tables: Floats, table: Ints, at: Ints) -> Floats:
     return np.asarray(tables[table[:, None], :, at - 1].transpose(0, 2, 1), float)
 
 
-def _whiten(samples: Samples, at: Floats, away: Floats, length_scale: Floats) -> _Whitened:
+def _usual_variance(samples: Samples) -> Floats:
+    """Return (B, m) the noise of a point without doubt, in units of t^2."""
+    return np.asarray(SHARED_VARIANCE + 1.0 / np.maximum(samples.count, 1.0), float)
+
+
+def _whiten(samples: Samples, at: Floats, away: Floats, length_scale: Floats, noise: Floats) -> _Whitened:
     present = samples.present
-    weight = np.where(present, 1.0 / np.sqrt(SHARED_VARIANCE + 1.0 / np.maximum(samples.count, 1.0)), 0.0)
+    variance = _usual_variance(samples) + samples.doubt**2 / noise[:, None]
+    weight = np.where(present, 1.0 / np.sqrt(variance), 0.0)
     distance = at[:, :, None] - at[:, None, :]
     whitened = kernel(distance, length_scale[:, None, None]) * weight[:, :, None] * weight[:, None, :]
     eigenvalues, vectors = np.linalg.eigh(whitened)
@@ -168,7 +176,10 @@ def _score(samples: Samples, white: _Whitened, ratios: Floats, noise: Floats) ->
     by_shape = white.residual.transpose(0, 2, 1)  # (B, m, S)
     product = (inverse * white.one[:, None, :]) @ by_shape
     squares = np.maximum(inverse @ by_shape**2 - product**2 / precision[:, :, None], 0.0)
-    freedom = (samples.points - 1.0 + BETWEEN_PRIOR_WEIGHT)[:, None, None]
+    # A point in doubt is as good as none: it must not make the others look sure of each other.
+    usual = _usual_variance(samples)
+    points = np.where(samples.present, usual / (usual + samples.doubt**2 / noise[:, None]), 0.0).sum(axis=1)
+    freedom = (np.maximum(points, 1.0) - 1.0 + BETWEEN_PRIOR_WEIGHT)[:, None, None]
     variance = (squares + BETWEEN_PRIOR_WEIGHT * noise[:, None, None]) / freedom
     constant = np.log(shrink).sum(axis=2) + np.log(precision) + (np.log(ratios) / _LOG_RATIO_SD) ** 2
     likelihood = -0.5 * (freedom * np.log(variance) + constant[:, :, None]) + LOG_PRIOR

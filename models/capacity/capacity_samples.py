@@ -6,7 +6,7 @@ noise these are sufficient, so fifty samples at ten parallelisms cost as much as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,15 @@ class Samples:
         count: (B, m) samples there.
         mean_per_s: (B, m) their mean, records/s; 0 in the padding.
         squares: (B, m) sum of squared deviations from that mean, (records/s)^2.
+        doubt: (B, m) standard deviation of ln C that light use leaves at a point, beyond the operator's others: see
+            models.capacity.busy_windows.
     """
 
     parallelism: Floats
     count: Floats
     mean_per_s: Floats
     squares: Floats
+    doubt: Floats = field(default_factory=lambda: np.zeros((1, 1)))
 
     def __len__(self) -> int:
         return len(self.count)
@@ -65,11 +68,18 @@ class Samples:
 
     def take(self, rows: npt.NDArray[np.bool_] | Ints) -> Samples:
         """Return the samples of some operators."""
-        return Samples(self.parallelism[rows], self.count[rows], self.mean_per_s[rows], self.squares[rows])
+        doubt = np.broadcast_to(self.doubt, self.count.shape)[rows]
+        return Samples(self.parallelism[rows], self.count[rows], self.mean_per_s[rows], self.squares[rows], doubt)
 
 
 def pack(
-    owner: npt.ArrayLike, parallelism: npt.ArrayLike, count: npt.ArrayLike, mean: npt.ArrayLike, squares: npt.ArrayLike
+    owner: npt.ArrayLike,
+    parallelism: npt.ArrayLike,
+    count: npt.ArrayLike,
+    mean: npt.ArrayLike,
+    squares: npt.ArrayLike,
+    *,
+    doubt: npt.ArrayLike = 0.0,
 ) -> Samples:
     """Arrange one row per (operator, parallelism) into padded arrays.
 
@@ -79,13 +89,15 @@ def pack(
         count: (rows,) samples, at least 1.
         mean: (rows,) their mean, records/s, positive.
         squares: (rows,) sum of their squared deviations from it.
+        doubt: (rows,) of :class:`Samples`, or one for all.
 
     Raises:
         ValueError: a count or a mean is not positive.
     """
     order = np.lexsort((np.asarray(parallelism), np.asarray(owner)))
     rows = np.asarray(owner, np.int64)[order]
-    columns = [np.asarray(values, float)[order] for values in (parallelism, count, mean, squares)]
+    doubts = np.broadcast_to(np.asarray(doubt, float), rows.shape)
+    columns = [np.asarray(values, float)[order] for values in (parallelism, count, mean, squares, doubts)]
     if rows.size and (columns[1].min() < 1 or not columns[2].min() > 0):
         raise ValueError("counts must be at least 1 and capacities positive; drop rows without a rate before a fit")
     sizes = np.bincount(rows)

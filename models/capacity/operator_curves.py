@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from models.arrays import Bools, Floats, Ints
-from models.capacity.averaged_curves import RATIOS, fit_averaged, length_scales
+from models.capacity.averaged_curves import MAX_LOG_SD, RATIOS, fit_averaged, length_scales
 from models.capacity.capacity_samples import Samples
 from models.capacity.interval_calibration import Place
 
@@ -43,7 +43,13 @@ class OperatorCurves:
 
 
 def fit_operator_curves(
-    samples: Samples, largest: Floats, key_groups: Floats, top: int, *, leaves_out: bool = True
+    samples: Samples,
+    largest: Floats,
+    key_groups: Floats,
+    top: int,
+    *,
+    shared_doubt: Floats | float = 0.0,
+    leaves_out: bool = True,
 ) -> OperatorCurves:
     """Fit a batch of operators.
 
@@ -52,6 +58,8 @@ def fit_operator_curves(
         largest: (B,) largest parallelism seen in the operator's job.
         key_groups: (B,) `maxParallelism` of each, NaN where not known.
         top: P, the largest parallelism of the grid.
+        shared_doubt: (B,) standard deviation of ln C that light use leaves everywhere: see
+            models.capacity.busy_windows.  It is none of a curve's shape, so that no point shows it.
         leaves_out: whether to try curves on points that were hidden from them.
     """
     ratios = np.broadcast_to(RATIOS, (len(samples), len(RATIOS)))
@@ -64,9 +72,11 @@ def fit_operator_curves(
         left_out, place = np.full(samples.count.shape, np.nan), np.zeros(samples.count.shape, np.int64)
     last = samples.points - 1
     rows = np.arange(len(samples))
+    shared = np.broadcast_to(np.asarray(shared_doubt, float), rows.shape)
+    log_sd = np.minimum(np.hypot(found.log_sd, shared[:, None]), MAX_LOG_SD)
     return OperatorCurves(
         mean_per_s=found.median_per_s,
-        sd_per_s=found.median_per_s * found.log_sd,
+        sd_per_s=found.median_per_s * log_sd,
         slope_per_s=samples.mean_per_s[rows, last] / samples.parallelism[rows, last],
         length_scale=np.where(line_only, np.nan, found.length_scale),
         signal_ratio=np.where(line_only, np.nan, found.signal_ratio),
@@ -112,10 +122,13 @@ def _standardise(samples: Samples, hidden: Bools, length_scale: Floats, ratio: F
     def keep(values: Floats) -> Floats:
         return np.where(hidden, 0.0, values)
 
-    kept = Samples(samples.parallelism, keep(samples.count), keep(samples.mean_per_s), keep(samples.squares))
+    kept = Samples(
+        samples.parallelism, keep(samples.count), keep(samples.mean_per_s), keep(samples.squares), samples.doubt
+    )
     query = np.maximum(samples.parallelism, 1.0).astype(np.int64)
     found = fit_averaged(kept, length_scale[:, None], ratio[:, None], key_groups=key_groups, query=query)
     noise = found.noise_share[:, None] / np.sqrt(np.maximum(samples.count, 1.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (samples.mean_per_s / found.median_per_s - 1.0) / np.hypot(found.log_sd, noise)
-    return np.asarray(np.where(hidden, z, np.nan), float)
+    # What light use makes of a point says nothing about the curve.
+    return np.asarray(np.where(hidden & (samples.doubt == 0.0), z, np.nan), float)

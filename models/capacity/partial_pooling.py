@@ -92,8 +92,10 @@ def _observations(curves: Sequence[CapacityCurve | None]) -> tuple[Floats, Float
         if curve is not None:
             places = slice(0, len(curve.observed))
             observed[row, places], per_s[row, places] = curve.observed, curve.observed_per_s
-            # The noise of the means: what the operator's own fit leaves uncertain at observed parallelisms.
-            noise[row, places] = curve.sd_per_s[curve.observed - 1] / curve.observed_per_s
+            # The noise of the means: what the operator's own fit leaves uncertain at observed parallelisms, and where
+            # it does not follow an observation, because of light use, how far that one is off.
+            mean, sd = curve.mean_per_s[curve.observed - 1], curve.sd_per_s[curve.observed - 1]
+            noise[row, places] = np.hypot(sd, curve.observed_per_s - mean) / curve.observed_per_s
     return observed, per_s, noise
 
 

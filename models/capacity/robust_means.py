@@ -86,6 +86,14 @@ def reduce_windows(owner: Ints, parallelism: Ints, capacity_per_s: Floats) -> tu
     return owner[first], parallelism[first], count, np.asarray(mean, float), np.asarray(squares, float)
 
 
+def number_points(owner: Ints, parallelism: Ints) -> Ints:
+    """Return (n,) the number of each window's (operator, parallelism), in their ascending order."""
+    order = np.lexsort((parallelism, owner))
+    found = np.empty(len(order), np.int64)
+    found[order] = _number(owner[order], parallelism[order])
+    return found
+
+
 def _number(owner: Ints, parallelism: Ints) -> Ints:
     new = (np.diff(owner, prepend=-1) != 0) | (np.diff(parallelism, prepend=-1) != 0)
     return np.asarray(np.cumsum(new) - 1, np.int64)

@@ -9,17 +9,19 @@ from include.utc import DAY_S, HOUR_S
 from models.control.approval import find_approval
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb
+from models.control.partial_rise import fit_rise
 from models.control.resubmission import restore_lost
 from models.control.state import Intention, Mode, Origin, Parallelism
 
 
 def desired_parallelism(case: Case) -> Intention | None:
-    """Return what is desired within the limits: a person's pin before plans and the reactive controller."""
+    """Return what is desired within the limits and the slots to be had: a person's pin before plans and reactions."""
     pin = case.limits.pin_of(case.observed.requested or {})
     wanted = _pin(case, pin) if pin else case.desired or restore_lost(case)
     if wanted is None:
         return None
-    return replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))
+    bounded = replace(wanted, parallelism=bound_target(wanted.parallelism, case.observed, case.limits))
+    return fit_rise(bounded, case)
 
 
 def _pin(case: Case, pin: Parallelism) -> Intention:

@@ -46,7 +46,10 @@ def _withdraw(case: Case, request: Request) -> Action:
 def _take_back(case: Case, request: Request) -> Action:
     target = {**request.before, **case.observed.running}
     back = form_request(case, f"{request.step_id}-withdrawn", target, request.settle_s, is_rollback=True)
-    return Action(Verb.ROLL_BACK, "not_filled", "Flink did not fill the request in time: its bound is withdrawn", back)
+    why = "Flink did not fill the request in time"
+    if case.observed.is_restarting:
+        why = f"the job is {case.observed.state} since the request and does not come to run: see its exceptions"
+    return Action(Verb.ROLL_BACK, "not_filled", f"{why}: its bound is withdrawn", back)
 
 
 def withdraw_unfilled(case: Case) -> Action | None:

@@ -17,7 +17,6 @@ from models.scheduling.demand import LEVELS, SourceForecast, demand
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds
 from models.scheduling.shortest_path import solve
-from models.topology import spread_selectivity
 
 _DISTURBANCES = Disturbances()
 # No reactive controller comes after it; it will save what it expects to save; it knows which bins follow an excess.
@@ -52,8 +51,7 @@ def solve_clairvoyant(
         {"bin_s": window_s, "costs.failures_per_day": float(disturbances.failures_per_day), **_CERTAIN}
     )
     quantiles = {name: np.tile(rates_per_s[:, place], (len(LEVELS), 1)) for place, name in enumerate(graph.sources)}
-    ratios = spread_selectivity(graph, find_selectivity(job))
-    asked = demand(graph, ratios, SourceForecast(job.start_s, window_s, quantiles))
+    asked = demand(graph, spec.edge_ratios, SourceForecast(job.start_s, window_s, quantiles))
     bounds = job_bounds(graph, compute_true_curves(job, disturbances.capacity_noise), find_limits(spec), known)
     downtime_s = float(np.mean(disturbances.rescale_downtime_s))
     # A failure finds the last checkpoint half an interval old, and one under way is lost.
@@ -76,8 +74,3 @@ def compute_true_curves(job: Workload, noise: float) -> dict[str, CapacityCurve]
         mean = np.maximum(curve[1:], 1e-9)
         found[operator.name] = CapacityCurve(p, mean, noise * mean, p, mean, float(mean[0]))
     return found
-
-
-def find_selectivity(job: Workload) -> dict[str, float]:
-    """Return operator -> records out per record in; 1 for a source."""
-    return {one.name: one.selectivity if one.upstream else 1.0 for one in job.spec.operators}

@@ -27,6 +27,7 @@ from models.evaluation.window_metrics import WindowFlows, WindowMetrics
 from models.evaluation.workload import Workload
 from models.queueing.network import Network, fetch_wait_s
 from models.simulation.fleet import pack
+from models.simulation.spec import SpecError
 
 # A backlog below this share of a second's arrivals is what rounding leaves.
 _NOTHING_S = 1e-6
@@ -72,6 +73,10 @@ class Engine:
     def __init__(self, setting: EngineSetting, seed_of_row: Ints, first: Ints) -> None:
         self.setting, self.seed_of_row, self.window = setting, seed_of_row, 0
         fleet = pack([setting.workload.spec])
+        if fleet.in_bursts.any():
+            bursting = [one.name for one in setting.workload.spec.operators if one.burst_s]
+            raise SpecError(f"a replay steps over whole windows and has no bursts; take burst_s of {bursting} away")
+        self._waits_in_poll = fleet.waits_in_poll[0]
         self._is_source, self._curves, self._fetch_delay_s = fleet.is_source[0], fleet.curves[0], fleet.fetch_delay_s
         self._sources = np.flatnonzero(self._is_source)
         self._network = Network.from_gain(fleet.network.gain[0][:, self._sources], fleet.network.above[0])
@@ -183,15 +188,21 @@ class Engine:
         with np.errstate(divide="ignore", invalid="ignore"):
             age_s = np.where(arrived > 0.0, waiting / arrived, 0.0)
             age_s += fetch_wait_s(self._fetch_delay_s, flows.busy)[:, None]
-            measured = np.where(flows.busy > 0.0, capacity, np.nan) * noise
+            measured = np.where(flows.busy > 0.0, capacity, np.nan)
+        idle, busy = np.maximum(flows.up - flows.busy - flows.backpressured, 0.0), flows.busy
+        if self._waits_in_poll.any():
+            busy, idle = busy + np.where(self._waits_in_poll, idle, 0.0), np.where(self._waits_in_poll, 0.0, idle)
+            measured = np.where(
+                self._waits_in_poll & (busy > 0.0), flows.load_per_s / np.maximum(busy, 1e-12), measured
+            )
         settled = rows.down_until + self.setting.disturbances.settle_s
         return WindowMetrics(
             parallelism=rows.parallelism.copy(),
             in_per_s=flows.load_per_s,
-            true_in_per_s=measured,
-            busy=flows.busy,
+            true_in_per_s=measured * noise,
+            busy=busy,
             backpressured=flows.backpressured,
-            idle=np.maximum(flows.up - flows.busy - flows.backpressured, 0.0),
+            idle=idle,
             backlog=waiting,
             latency_ms=np.where(self._is_source, 1000.0 * age_s, np.nan),
             disturbed=np.asarray((rows.down_from < self.now_s) & (settled > window * cadence.window_s)),

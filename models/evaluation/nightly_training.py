@@ -15,10 +15,11 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Training
 from models.arrays import Bools, Floats, Ints
+from models.capacity.busy_windows import find_busiest, least_busy_share, split_doubt
 from models.capacity.capacity_samples import pack
 from models.capacity.interval_calibration import find_places_of, learn_scales
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
-from models.capacity.robust_means import reduce_windows, select_recent
+from models.capacity.robust_means import number_points, reduce_windows, select_recent
 from models.evaluation.failures import Downtime
 from models.evaluation.window_recorder import WindowRecorder
 from models.job_models import CapacityCurve, EventKind, JobModels, LatencyModel, RecoveryModel
@@ -27,7 +28,6 @@ from models.recovery import CHECKPOINT_AGE_PRIOR_S, DOWNTIME_PRIOR_S, typical_of
 from models.topology import Edge, learn_edge_ratios
 
 RECENT_DOWNTIMES = 20  # per kind, as in the training stage
-_IDLE_SHARE = 0.8  # of an idle operator's busiest window, as in the training stage
 # Knuth's multiplicative hash: a window is held out or not for all rows alike, and independently of its neighbours.
 _MULTIPLIER, _MODULUS = 2_654_435_761, 2**32
 
@@ -59,6 +59,7 @@ class _Points:
     count: Ints
     mean_per_s: Floats
     squares: Floats
+    busiest: Floats
 
 
 def find_held_out(numbers: Ints, share: float) -> Bools:
@@ -97,7 +98,7 @@ def train(
     """
     numbers, parallelism, measures, disturbed = recorder.stack(rows, *span)
     used = ~disturbed & ~find_held_out(numbers + epoch_window, options.holdout_share)[:, None]  # (W, n)
-    points = _reduce_windows(parallelism, measures, used, numbers, options)
+    points = _reduce_windows(parallelism, measures, used, numbers * recorder.window_s, options)
     curves = _fit_curves(job, points, len(rows))
     selectivity = _fit_selectivity(job, measures, used, recorder)
     found: list[JobModels | None] = []
@@ -118,19 +119,22 @@ def train(
 
 
 def _reduce_windows(
-    parallelism: Ints, measures: Mapping[str, Floats], used: Bools, numbers: Ints, options: Training
+    parallelism: Ints, measures: Mapping[str, Floats], used: Bools, start_s: Ints, options: Training
 ) -> _Points:
     """Return the K most recent capacities per operator and parallelism, of windows that are busy enough."""
     capacity, busy = measures["true_in_per_s"], measures["busy"]
     usable = used[:, :, None] & (capacity > 0) & (busy > 0)
     busiest = np.where(usable, busy, 0.0).max(axis=0, initial=0.0)
-    enough = np.where(busiest < options.min_busy_share, _IDLE_SHARE * busiest, options.min_busy_share)
-    window, row, operator = np.nonzero(usable & (busy >= enough))
-    owner = row * parallelism.shape[2] + operator
-    at = (window, row, operator)
-    timestamps = numbers[window].astype(float)
-    recent = select_recent(owner, parallelism[at], timestamps, options.recent_per_parallelism)
-    return _Points(*reduce_windows(owner[recent], parallelism[at][recent], capacity[at][recent]))
+    busy_or_idle = (busiest < options.min_busy_share) | (busy >= options.min_busy_share)
+    window, row, operator = np.nonzero(usable & busy_or_idle)
+    owner, at = row * parallelism.shape[2] + operator, (window, row, operator)
+    point = number_points(owner, parallelism[at])
+    starts_s = start_s[window].astype(float)
+    most = find_busiest(point, starts_s, busy[at], capacity[at])
+    telling = np.flatnonzero(busy[at] >= least_busy_share(most)[point])
+    owner, runs, per_s = owner[telling], parallelism[at][telling], capacity[at][telling]
+    recent = select_recent(owner, runs, starts_s[telling], options.recent_per_parallelism)
+    return _Points(*reduce_windows(owner[recent], runs[recent], per_s[recent]), most)
 
 
 def _fit_curves(job: JobShape, points: _Points, rows: int) -> list[dict[str, CapacityCurve]]:
@@ -142,9 +146,11 @@ def _fit_curves(job: JobShape, points: _Points, rows: int) -> list[dict[str, Cap
     owners, place = np.unique(points.owner, return_inverse=True)
     largest = np.zeros(rows)
     np.maximum.at(largest, points.owner // width, points.parallelism)
-    samples = pack(place, points.parallelism, points.count, points.mean_per_s, points.squares)
+    shared, doubt = split_doubt(place, points.busiest)
+    samples = pack(place, points.parallelism, points.count, points.mean_per_s, points.squares, doubt=doubt)
     top = int(max(job.limits.max(), largest.max()))
-    curves = fit_operator_curves(samples, largest[owners // width], np.full(len(owners), np.nan), top)
+    unknown = np.full(len(owners), np.nan)
+    curves = fit_operator_curves(samples, largest[owners // width], unknown, top, shared_doubt=shared)
     for row in range(rows):
         mine = np.flatnonzero(owners // width == row)
         if not len(mine):
@@ -185,7 +191,7 @@ def _fit_selectivity(
 ) -> list[dict[str, float]]:
     """Return each row's operator -> records out per record in; 1 where nothing flowed."""
     rate = np.where(used[:, :, None], measures["in_per_s"], 0.0).sum(axis=0)
-    out = rate * recorder.selectivity
+    out = rate * recorder.output_ratio
     ratio = np.divide(out, rate, out=np.ones(rate.shape), where=rate > 0)
     return [dict(zip(job.operators, row, strict=True)) for row in ratio.tolist()]
 
@@ -195,7 +201,7 @@ def _fit_edges(
 ) -> dict[Edge, float]:
     """Return the ratio of each edge of one row."""
     taken = measures["in_per_s"][used, place]
-    return learn_edge_ratios(job.graph, taken, taken * recorder.selectivity)
+    return learn_edge_ratios(job.graph, taken, taken * recorder.output_ratio)
 
 
 def _fit_latency(measures: Mapping[str, Floats], used: Bools, place: int) -> LatencyModel:

@@ -73,7 +73,7 @@ class PipelineState:
             windows=windows,
             start_s=workload.start_s,
             window_s=cadence.window_s,
-            selectivity=np.array([operator.selectivity for operator in spec.operators]),
+            output_ratio=np.array(list(spec.output_ratios.values())),
             target_per_s=target,
         )
         self._shape = JobShape(self.graph, self.limits)

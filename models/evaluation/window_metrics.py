@@ -69,7 +69,7 @@ class WindowMetrics:
 
     Attributes:
         parallelism: during the window.
-        in_per_s: observed rates of whole operators, a source's is its output.
+        in_per_s: observed rates of whole operators, a source's is what it takes in.
         true_in_per_s: rates over busy time with the measurement noise.
         busy, backpressured, idle: shares of the window.
         backlog: records that wait at sources at its end.

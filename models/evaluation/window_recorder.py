@@ -20,7 +20,7 @@ class WindowRecorder:
         windows: that there will be in all.
         start_s: epoch seconds of the first.
         window_s: their length.
-        selectivity: (O,).
+        output_ratio: (O,) numRecordsOut of a vertex per record in.
         target_per_s: (W, O) records that arrive at sources in each window, NaN elsewhere; known at the broker, so the
             same for all, whether their jobs run or not.
     """
@@ -33,17 +33,22 @@ class WindowRecorder:
         windows: int,
         start_s: int,
         window_s: int,
-        selectivity: Floats,
+        output_ratio: Floats,
         target_per_s: Floats,
     ) -> None:
         self._kept, self._size = kept, min(windows, 2 * kept)
         self._start_s, self._window_s = start_s, window_s
-        self.selectivity, self._target = selectivity, target_per_s
+        self.output_ratio, self._target = output_ratio, target_per_s
         self._parallelism = np.zeros((self._size, *shape), np.int64)
         self._measures = {name: np.full((self._size, *shape), np.nan) for name in _MEASURES}
         self._disturbed = np.zeros((self._size, shape[0]), bool)
         self._dropped = 0  # windows that are kept no more
         self.count = 0
+
+    @property
+    def window_s(self) -> int:
+        """Length of a window."""
+        return self._window_s
 
     @property
     def now_s(self) -> int:
@@ -84,9 +89,9 @@ class WindowRecorder:
             window_s=self._window_s,
             parallelism=self._parallelism[span, row],
             processing_rate_per_s=rate,
-            output_rate_per_s=rate * self.selectivity,
+            output_rate_per_s=rate * self.output_ratio,
             true_processing_rate_per_s=capacity,
-            true_output_rate_per_s=capacity * self.selectivity,
+            true_output_rate_per_s=capacity * self.output_ratio,
             target_data_rate_per_s=self._target[first : max(last, first)],
             busy_share=measures["busy"],
             idle_share=measures["idle"],

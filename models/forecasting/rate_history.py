@@ -1,7 +1,8 @@
 """Input of the forecasters: cleaned rates of many series on one calendar.
 
 Zeros, resets and gaps are data errors before they are load: a poller that failed, a counter that restarted or a window
-without samples must not be learned as an absence of load.  They are set to NaN unless they last.
+without samples must not be learned as an absence of load, nor a figure of a single poll as load.  They are set to NaN
+unless they last.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from models.arrays import Bools, Floats, Ints
 from models.forecasting.calendar import Calendar
+from models.plausibility import find_single_spikes
 
 NOTHING_SHARE = 0.01
 """A rate below this share of the usual rate of its hour of day is treated as missing data."""
@@ -87,18 +89,22 @@ def _first_observed_bin(observed: Floats) -> Ints:
 
 
 def _find_errors(rates: Floats, calendar: Calendar) -> Bools:
-    """Mark bins that read next to nothing, or absurdly much, against the usual hour; shape (n, T)."""
+    """Mark bins that read next to nothing, or absurdly much, against the usual hour or the bins around; (n, T)."""
+    single = find_single_spikes(rates)
+    if single.any():
+        rates = np.where(single, np.nan, rates)  # such a rate would make the rates beside it look like nothing
     usual = _usual_by_hour(rates, calendar)
     busiest = usual.max(axis=1, keepdims=True, initial=0.0)
     nothing = rates <= NOTHING_SHARE * usual
     nothing &= usual > 0
     spike = (rates > SPIKE_FACTOR * busiest) & (busiest > 0)
     if not (nothing.any() or spike.any()):
-        return nothing
+        return np.asarray(nothing | single)
     # A gap inside an outage belongs to it, so unmeasured bins neither end a run nor make one.
     missing = np.isnan(rates)
     lasting = int(OUTAGE_DAYS * calendar.day)
-    return np.asarray(_short_runs(nothing | missing, lasting) & nothing | _short_runs(spike, SPIKE_BINS + 1))
+    found = _short_runs(nothing | missing, lasting) & nothing | _short_runs(spike, SPIKE_BINS + 1)
+    return np.asarray(found | single)
 
 
 def _usual_by_hour(rates: Floats, calendar: Calendar) -> Floats:

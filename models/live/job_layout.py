@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from include.domain.finished_operators import FINISHED, drop_finished
 from include.domain.graph import GraphError, JobGraph, Operator
+from include.domain.operator_matching import PlacedOperator
 from models.live.job_replies import Node, Vertex
 
 _SOURCE_PREFIX = "Source: "  # how Flink names sources
@@ -18,11 +20,15 @@ class JobLayout:
     """The operators of a job.
 
     Attributes:
-        vertex_ids: in the order of the graph; of the reply while no graph is known.
+        vertex_ids: in the order of the graph; of the reply while no graph is known. Of operators that have finished, or
+            are fed by none but such, there are none here.
         operators: their names, same order.
         is_source: whether nothing feeds them, same order; by name while no graph is known.
         graph: None while no plan was seen, or when what was seen is no graph.
         problem: why there is no graph; None when there is one or no plan was seen.
+        finished: names of the operators that have come to their end -> vertex id.
+        idle: the same of those that are fed by none but finished ones.
+        placed: all operators with their places, in topological order; empty while no graph is known.
     """
 
     vertex_ids: tuple[str, ...] = ()
@@ -30,6 +36,9 @@ class JobLayout:
     is_source: tuple[bool, ...] = ()
     graph: JobGraph | None = None
     problem: str | None = None
+    finished: Mapping[str, str] = field(default_factory=dict)
+    idle: Mapping[str, str] = field(default_factory=dict)
+    placed: tuple[PlacedOperator, ...] = ()
 
     @property
     def is_chained(self) -> tuple[bool, ...]:
@@ -65,13 +74,22 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
     if not nodes:
         return _without_graph(vertices, named, None)
     depth = _depths(upstream)
+    has_ended = [vertex.vertex_id for vertex in vertices if vertex.state == FINISHED]
+    at_work = drop_finished(upstream, has_ended)
+    if not at_work:
+        return _without_graph(vertices, named, None)
     key_groups = {vertex.vertex_id: vertex.max_parallelism for vertex in vertices}
     in_order = sorted(upstream, key=lambda vertex_id: (depth[vertex_id], vertex_id))
     try:
+        placed = tuple(
+            PlacedOperator(named[vertex], vertex, at, tuple(named[feeder] for feeder in upstream[vertex]))
+            for at, vertex in enumerate(in_order)
+        )
         graph = JobGraph.from_operators(
             [
-                Operator(named[vertex], tuple(named[feeder] for feeder in upstream[vertex]), key_groups[vertex])
+                Operator(named[vertex], tuple(named[feeder] for feeder in at_work[vertex]), key_groups[vertex])
                 for vertex in in_order
+                if vertex in at_work
             ]
         )
     except (GraphError, KeyError) as error:
@@ -82,13 +100,18 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
         graph.names,
         tuple(operator.is_source for operator in graph.operators),
         graph,
+        finished={named[vertex]: vertex for vertex in has_ended},
+        idle={named[vertex]: vertex for vertex in upstream if vertex not in at_work and vertex not in has_ended},
+        placed=placed,
     )
 
 
 def _without_graph(vertices: Sequence[Vertex], named: dict[str, str], problem: str | None) -> JobLayout:
     ids = tuple(vertex.vertex_id for vertex in vertices)
     names = tuple(named[vertex_id] for vertex_id in ids)
-    return JobLayout(ids, names, tuple(name.startswith(_SOURCE_PREFIX) for name in names), None, problem)
+    is_source = tuple(name.startswith(_SOURCE_PREFIX) for name in names)
+    finished = {named[vertex.vertex_id]: vertex.vertex_id for vertex in vertices if vertex.state == FINISHED}
+    return JobLayout(ids, names, is_source, None, problem, finished)
 
 
 def _depths(upstream: dict[str, tuple[str, ...]]) -> dict[str, int]:

@@ -13,6 +13,9 @@ from models.live.faults import ReplyError, Rule, shorten
 RUNNING = "RUNNING"
 # States in which a job does not process: the time of the latest entry into one of them tells when it stopped.
 STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
+ENDED = frozenset({"FINISHED", "CANCELED"})
+"""States of a job that came to its end, which is no outage."""
+BATCH = "BATCH"
 _DEFAULT_KEY_GROUPS = 128
 # Bare NaN and Infinity are no JSON: they are read as the texts that they are.
 _DECODER = json.JSONDecoder(parse_constant=str)
@@ -41,6 +44,7 @@ class JobReply:
         running_ms: when it last came to run; None for never.
         stopped_ms: its latest entries into states in which it does not process.
         submitted_ms: when Flink was given the job; restarts after a failure and rescales leave it as it is.
+        job_type: STREAMING or BATCH; empty where Flink does not tell.
     """
 
     name: str
@@ -49,6 +53,7 @@ class JobReply:
     stopped_ms: tuple[int, ...]
     vertices: tuple[Vertex, ...]
     submitted_ms: int | None = None
+    job_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,15 @@ def read_job(found: object) -> JobReply:
             for vertex in _with_ids(reply.get("vertices"), "vertices")
         ),
         submitted_ms=_time_ms(reply.get("start-time")),
+        job_type=_read_type(reply),
     )
+
+
+def _read_type(reply: Mapping[str, Any]) -> str:
+    """Return the job's type, which Flink tells in the reply or in its plan."""
+    plan = reply.get("plan")
+    told = reply.get("job-type") or (plan.get("type") if isinstance(plan, dict) else None)
+    return told if isinstance(told, str) else ""
 
 
 def read_job_list(found: object) -> tuple[ListedJob, ...]:

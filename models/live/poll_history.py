@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from include.domain.finished_operators import FINISHED
 from include.flink.raw_format import Kind, RawRecord
 from models.live import job_replies
 from models.live.faults import Fault, ReplyError, Rule, shorten
@@ -95,8 +96,8 @@ class PollHistory:
         stops = [
             (number, stop)
             for number, job in enumerate(self._jobs.values())
-            if job.log.has_stops
-            for stop in job.log.stops()
+            if job.log.has_disturbances
+            for stop in job.log.disturbances()
         ]
         return by_job(found, rows, stops, self._settle_s, now_s)
 
@@ -195,16 +196,15 @@ class PollHistory:
         self, record: RawRecord, job: JobRecord, found: object, measured: list[_Measured], faults: list[Fault]
     ) -> None:
         vertex_id = _hex_id(record.vertex_id, "vertex_id")
-        row, parallelism = job.rows.get(vertex_id), job.parallelism.get(vertex_id, 0)
+        row = job.rows.get(vertex_id)
         if row is None:
             raise ReplyError(Rule.UNKNOWN_VERTEX, f"vertex {record.vertex_id}")
         read = read_metrics(found)
         if read is None:  # a vertex that is being deployed: no measurement
             return
         values, unusable, subtasks = read
-        if subtasks is not None and subtasks < parallelism:
-            detail = f"vertex {record.vertex_id}: aggregates over {subtasks} of {parallelism} subtasks"
-            raise ReplyError(Rule.MISSING_SUBTASKS, detail)
+        if subtasks is not None and subtasks < self._arrays.find_parallelism(row, record.observed_at_ms):
+            raise ReplyError(Rule.MISSING_SUBTASKS, f"vertex {vertex_id}: aggregates over {subtasks} subtasks alone")
         faults += [self._vertex_fault(record, one.rule, one.detail) for one in unusable]
         measured.append((row, record, values))
 
@@ -252,5 +252,7 @@ def _hex_id(given: str | None, field: str) -> str:
     return given
 
 
-def _list_vertices(reply: JobReply) -> list[tuple[str, str, int]]:
-    return [(vertex.vertex_id, vertex.name, vertex.max_parallelism) for vertex in reply.vertices]
+def _list_vertices(reply: JobReply) -> list[tuple[str, str, int, bool]]:
+    return [
+        (vertex.vertex_id, vertex.name, vertex.max_parallelism, vertex.state == FINISHED) for vertex in reply.vertices
+    ]

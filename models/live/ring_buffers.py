@@ -62,6 +62,12 @@ class RingBuffers:
         self._values[:, rows, place] = values.T
         self.counts[rows] += 1
 
+    def entries(self, row: int) -> tuple[Ints, Floats]:
+        """Return (n,) the times and (columns, n) the values of one row, from the oldest to the newest."""
+        held = min(int(self.counts[row]), self.kept)
+        order = (int(self.counts[row]) - held + np.arange(held)) % self.kept
+        return self._times_ms[row, order], self._values[:, row, order]
+
     def last_times_ms(self, rows: Ints) -> Ints:
         """Return (n,) the times of the last entries of some rows, 0 for rows without any."""
         return np.asarray(self._times_ms[rows, (self.counts[rows] - 1) % self.kept])

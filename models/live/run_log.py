@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from models.live.job_replies import RUNNING, JobReply
+from include.domain.finished_operators import RESTORING
+from models.live.job_replies import ENDED, RUNNING, JobReply
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
 _STALE_REPLY_MS = 10_000
@@ -51,6 +52,8 @@ class RunLog:
         stopped_ms: times at which replies say that it stopped.
         failures: time -> cause.
         checkpoints_ms: when checkpoints were completed.
+        restores: times in which replies showed tasks of the running job that did not work yet: began -> until the next
+            reply without such, or the last one.
         state: of the last reply.
         ran_ms: the last reply in state RUNNING; None for never.
         first_polled_ms, first_running_ms: the first reply that told when it came to run, and the earliest such time.
@@ -60,6 +63,8 @@ class RunLog:
     stopped_ms: set[int] = field(default_factory=set)
     failures: dict[int, str] = field(default_factory=dict)
     checkpoints_ms: set[int] = field(default_factory=set)
+    restores: dict[int, int] = field(default_factory=dict)
+    is_restoring: bool = False
     state: str = ""
     ran_ms: int | None = None
     first_polled_ms: int | None = None
@@ -68,6 +73,7 @@ class RunLog:
     def add_reply(self, at_ms: int, reply: JobReply) -> None:
         """Take in a ``job`` reply; replies come in order of time."""
         self.state = reply.state
+        self._note_restore(at_ms, reply)
         if not self.stopped_ms.issuperset(reply.stopped_ms):
             self.stopped_ms = _newest(self.stopped_ms.union(reply.stopped_ms))
         if reply.running_ms is not None:
@@ -82,6 +88,17 @@ class RunLog:
             self.runs[reply.running_ms] = (first, at_ms)
             if len(self.runs) > _KEPT:
                 del self.runs[min(self.runs)]
+
+    def _note_restore(self, at_ms: int, reply: JobReply) -> None:
+        was, self.is_restoring = self.is_restoring, False
+        if reply.state == RUNNING:
+            self.is_restoring = any(vertex.state in RESTORING for vertex in reply.vertices)
+        if was:
+            self.restores[max(self.restores)] = at_ms
+        elif self.is_restoring:
+            self.restores[at_ms] = at_ms
+            if len(self.restores) > _KEPT:
+                del self.restores[min(self.restores)]
 
     def add_failures(self, failures: Mapping[int, str]) -> None:
         """Take in what an ``exceptions`` reply lists."""
@@ -100,9 +117,18 @@ class RunLog:
         return len(self.runs) > 1 or self.is_down or self.has_fresh_start
 
     @property
+    def has_disturbances(self) -> bool:
+        """Whether :meth:`disturbances` can be other than empty."""
+        return self.has_stops or bool(self.restores)
+
+    def disturbances(self) -> list[Stop]:
+        """Return the times in which windows tell nothing of its work: its stops, and while tasks were restored."""
+        return [*self.stops(), *(Stop(began_ms, ended_ms) for began_ms, ended_ms in self.restores.items())]
+
+    @property
     def is_down(self) -> bool:
-        """Whether it ran once and does not by its last reply."""
-        return self.state != RUNNING and self.ran_ms is not None
+        """Whether it ran once, does not by its last reply, and has not come to its end."""
+        return self.state != RUNNING and self.state not in ENDED and self.ran_ms is not None
 
     @property
     def has_fresh_start(self) -> bool:

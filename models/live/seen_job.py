@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from include.domain.graph import JobGraph
+from include.domain.operator_matching import PlacedOperator
 from include.flink.endpoints import RESTARTING_STATES
 from models.live.job_layout import JobLayout
 from models.live.job_replies import RUNNING, JobReply, Node
 from models.live.run_log import RunLog, Stop
-
-_FINISHED = "FINISHED"  # of a vertex: a bounded source has come to its end, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,12 @@ class SeenJob:
         running: operator -> parallelism by the last reply in state RUNNING, else by the last one: while a job waits for
             slots, Flink shows a parallelism that is not real.
         restarting: it ran and is being brought back.
-        vertex_ids: operator -> vertex id, in the order of the graph.
-        finished: operators that have come to their end while the job runs on.
+        vertex_ids: operator -> vertex id, in the order of the graph, and then those that the graph leaves out.
+        finished: operators that have come to their end while the job runs on; no part of the graph.
+        idle: operators that are fed by none but finished ones -> parallelism; no part of the graph.
         graph: None while it is not known.
+        placed: all operators with their places; empty while the graph is not known.
+        job_type: STREAMING or BATCH; empty where Flink does not tell.
         stops: in order of time, as far back as is kept.
         metrics: the job's own metrics.
     """
@@ -46,6 +48,9 @@ class SeenJob:
     graph: JobGraph | None
     stops: tuple[Stop, ...]
     metrics: Mapping[str, float]
+    idle: Mapping[str, int] = field(default_factory=dict)
+    placed: tuple[PlacedOperator, ...] = ()
+    job_type: str = ""
 
     @property
     def is_up(self) -> bool:
@@ -90,9 +95,13 @@ class JobRecord:
             measured_at_ms=measured_ms,
             running={name: shown[vertex_id] for vertex_id, name in names.items() if shown.get(vertex_id)},
             restarting=has_run and self.reply.state in RESTARTING_STATES,
-            vertex_ids={name: vertex_id for vertex_id, name in names.items()},
-            finished=frozenset(names[one.vertex_id] for one in self.reply.vertices if one.state == _FINISHED),
+            vertex_ids={name: vertex_id for vertex_id, name in names.items()}
+            | {**self.layout.idle, **self.layout.finished},
+            finished=frozenset(self.layout.finished),
             graph=self.layout.graph,
             stops=tuple(self.log.stops()) if self.log.has_stops else (),
             metrics=self.metrics,
+            idle={name: shown[vertex_id] for name, vertex_id in self.layout.idle.items() if shown.get(vertex_id)},
+            placed=self.layout.placed,
+            job_type=self.reply.job_type,
         )

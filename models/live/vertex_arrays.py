@@ -51,6 +51,12 @@ class VertexArrays:
         values = np.array(parallelism, float).reshape(len(rows), 1)
         self.parallelism.push(np.array(rows, np.int64), np.full(len(rows), at_ms), values)
 
+    def find_parallelism(self, row: int, at_ms: int) -> int:
+        """Return the parallelism of a row at a time, 0 where it is not known."""
+        times_ms, values = self.parallelism.entries(row)
+        place = int(np.searchsorted(times_ms, at_ms, side="right")) - 1
+        return int(values[0, place]) if place >= 0 else 0
+
     def push_metrics(self, rows: Ints, times_ms: Ints, values: Floats) -> Ints:
         """Put metrics of one or more polls.
 

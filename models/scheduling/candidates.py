@@ -22,7 +22,8 @@ def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], curren
     Operators share slots, so what a configuration costs is its widest operator.  Among all that cost the same, the one
     kept sustains the largest multiple of the horizon's peak demand, each operator with no more instances than that
     multiple needs: the distinct need-vectors of all risk levels lie on this ladder, and it is nested.  An operator
-    without a capacity model keeps its parallelism.
+    that is at its own limit does not end the ladder: the others go on to what they need.  An operator without a
+    capacity model, or without a known demand, keeps its parallelism.
 
     Args:
         demand: rates of O operators.
@@ -36,13 +37,31 @@ def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], curren
     found = np.repeat(np.minimum(current, limits)[None, :], len(slots), axis=0)
     if modelled:
         lower = {row: _rising_bound(bounds[demand.operators[row]]) for row in modelled}
-        reach = np.min([lower[row][np.minimum(slots, limits[row]) - 1] / peaks[row] for row in modelled], axis=0)
+        reach = _reach(slots, {row: lower[row] / peaks[row] for row in modelled}, limits)
         for row in modelled:
             wanted = np.searchsorted(lower[row], reach * peaks[row] * (1 - _ROUNDING), side="left") + 1
             found[:, row] = np.minimum(wanted, np.minimum(slots, limits[row]))
     rest = np.unique(found, axis=0)
     rest = rest[np.lexsort((rest.sum(axis=1), rest.max(axis=1)))]
     return np.concatenate([current[None, :], rest[(rest != current).any(axis=1)]]).astype(np.int64)
+
+
+def _reach(slots: Ints, multiples: Mapping[int, Floats], limits: Ints) -> Floats:
+    """Return the multiple of the demand that each number of slots sustains, of the operators that could have more.
+
+    Where none could, those with the highest limit decide.
+
+    Args:
+        slots: (N,) numbers of slots, rising.
+        multiples: operator's row -> the multiple of its peak that it sustains at 1..limit.
+        limits: (O,) highest admissible parallelism.
+    """
+    widest = max(int(limits[row]) for row in multiples)
+    each = [
+        np.where((slots < limits[row]) | (limits[row] == widest), multiple[np.minimum(slots, limits[row]) - 1], np.inf)
+        for row, multiple in multiples.items()
+    ]
+    return np.asarray(np.maximum.accumulate(np.min(each, axis=0)))
 
 
 def _rising_bound(bounds: CapacityBounds) -> Floats:

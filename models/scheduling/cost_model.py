@@ -8,6 +8,9 @@ be ``rescale_margin`` times the cost of a rescale.
 Late minutes have three causes: load above capacity, both uncertain; a failure, whose backlog takes longer to work off
 with less headroom (Phoebe III-B); the rescale itself.
 
+Lateness that no size can change is no reason for one: an operator that is short at its limit must not make all sizes
+look alike, or the smallest would be taken and the other operators, which do have what they need, would fall short too.
+
 | name | meaning | shape |
 | --- | --- | --- |
 | T, K | bins, candidates | |
@@ -26,9 +29,11 @@ from scipy.special import ndtr
 from include.settings import Planner
 from include.utc import DAY_S, MINUTE_S
 from models.arrays import Floats, Ints
+from models.capacity.lower_tail import sd_towards
 from models.job_models import RecoveryModel
-from models.scheduling.demand import MEDIAN, SCORES, quantile_at_level
+from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
 from models.scheduling.expectation import Outlook
+from models.scheduling.need import CapacityBounds
 
 # Without headroom a backlog is never worked off; the next plan, or the reactive controller, ends it after about this.
 LONGEST_LATE_S: Final = 3600.0
@@ -86,7 +91,7 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
     demand = outlook.demand
     ends = demand.start_s + demand.bin_s * np.arange(1, demand.bins + 1)
     minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
-    overload = overload_probability(outlook, configurations, costs.overload_tolerance)
+    overload = avoidable_overload(outlook, configurations, costs.overload_tolerance)
     overloaded = _overload_cost(overload, options) * minutes[:, None]
     slots = configurations.max(axis=1)
     headroom_ratio = headroom(outlook, configurations, costs.recovery_quantile)
@@ -155,9 +160,7 @@ def _failure_cost(
 def overload_probability(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
     """Return (T, K) the probability that some operator gets more than it can process.
 
-    The load's quantile function is linear in the normal score between its levels, and the capacity is normal; of the
-    piece in which the expected capacity lies, P = Phi(-distance / root of both variances).  All operators' rates rise
-    together, so the likeliest to be overloaded decides.
+    All operators' rates rise together, so the likeliest to be overloaded decides.
 
     Args:
         outlook: demand and capacity.
@@ -165,39 +168,104 @@ def overload_probability(outlook: Outlook, configurations: Ints, tolerance: floa
         tolerance: share by which load may exceed capacity: a slight excess takes longer than a bin to make a job late,
             and bins above the median are followed by others below it.
     """
-    demand = outlook.demand
-    worst = np.zeros((demand.bins, len(configurations)))
-    for row, name in enumerate(demand.operators):
-        if name not in outlook.bounds:
-            continue
-        used, back = np.unique(configurations[:, row], return_inverse=True)
-        mean, sd = outlook.bounds[name].mean_per_s[used - 1], outlook.bounds[name].sd_per_s[used - 1]
-        rates = (1.0 - tolerance) * demand.rates_per_s[:, row, :, None]  # (L, T, 1)
-        slopes = np.diff(rates, axis=0) / np.diff(SCORES)[:, None, None]
-        piece = np.clip((mean >= rates[1:-1]).sum(axis=0), 0, len(slopes) - 1)  # (T, K')
-        slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
-        at = np.take_along_axis(rates, piece[None], axis=0)[0]
-        distance = mean - at + SCORES[piece] * slope
-        sd_total = np.sqrt(slope**2 + sd**2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
-        worst = np.maximum(worst, ndtr(-distance / sd_total)[:, back])
+    worst = np.zeros((outlook.demand.bins, len(configurations)))
+    for row, bounds in _limiting(outlook):
+        used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
+        worst = np.maximum(worst, _operator_overload(outlook.demand, row, bounds, used, tolerance)[:, back])
     return worst
 
 
+def avoidable_overload(outlook: Outlook, configurations: Ints, tolerance: float = 0.0) -> Floats:
+    """Return (T, K) the probability of overload that another size of the job would avoid.
+
+    Of an operator with probability P, and P* at its limit, P - P* is avoidable.  What is not, P*, counts where the
+    candidate processes less than the limit would, as far as the widest operators let records pass: in full from a
+    shortfall of 5% on.  Where the limit suffices, P* = 0, it is P as :func:`overload_probability` has it, whose
+    arguments these are.
+    """
+    worst = np.zeros((outlook.demand.bins, len(configurations)))
+    passing = _passing_multiple(outlook)
+    for row, bounds in _limiting(outlook):
+        last = len(bounds.mean_per_s) - 1
+        used, back = np.unique(bounds.index_of(configurations[:, row]), return_inverse=True)
+        found = _operator_overload(outlook.demand, row, bounds, np.append(used, last), tolerance)
+        rates = outlook.demand.rates_per_s[MEDIAN, row]
+        arriving = np.where(rates > 0, passing, 1.0) * rates
+        useful = np.maximum(np.minimum(arriving, bounds.mean_per_s[last]), _LEAST_CAPACITY_PER_S)  # (T,)
+        lost = 1.0 - np.clip(bounds.mean_per_s[None, used] / useful[:, None], 0.0, 1.0)
+        avoidable = np.maximum(found[:, :-1] - found[:, -1:], 0.0)
+        avoidable += found[:, -1:] * np.minimum(lost / _FULL_SHORTFALL, 1.0)
+        worst = np.maximum(worst, avoidable[:, back])
+    return worst
+
+
+def _passing_multiple(outlook: Outlook) -> Floats:
+    """Return (T,) the multiple of the load that the operators with the highest limit process there."""
+    limiting = _limiting(outlook)
+    widest = max((len(bounds.mean_per_s) for _, bounds in limiting), default=0)
+    multiples = [
+        _ratio(bounds.mean_per_s[-1:], outlook.demand.rates_per_s[MEDIAN, row])[:, 0]
+        for row, bounds in limiting
+        if len(bounds.mean_per_s) == widest
+    ]
+    return np.asarray(np.min(multiples, axis=0)) if multiples else np.full(outlook.demand.bins, np.inf)
+
+
+def _limiting(outlook: Outlook) -> list[tuple[int, CapacityBounds]]:
+    """Return row and capacity of the operators whose demand and capacity are known."""
+    known, demand = outlook.demand.is_known, outlook.demand
+    return [
+        (row, outlook.bounds[name])
+        for row, name in enumerate(demand.operators)
+        if name in outlook.bounds and known[row]
+    ]
+
+
+def _operator_overload(demand: Demand, row: int, bounds: CapacityBounds, used: Ints, tolerance: float) -> Floats:
+    """Return (T, U) the probability that an operator is overloaded, with each of ``used``, (U,) indices of capacities.
+
+    The load's quantile function is linear in the normal score between its levels, and the capacity is normal; of the
+    piece in which the expected capacity lies, P = Phi(-distance / root of both variances).
+    """
+    mean, sd = bounds.mean_per_s[used], bounds.sd_per_s[used]
+    rates = (1.0 - tolerance) * demand.rates_per_s[:, row, :, None]  # (L, T, 1)
+    slopes = np.diff(rates, axis=0) / np.diff(SCORES)[:, None, None]
+    piece = np.clip((mean >= rates[1:-1]).sum(axis=0), 0, len(slopes) - 1)  # (T, U)
+    slope = np.take_along_axis(slopes, piece[None], axis=0)[0]
+    at = np.take_along_axis(rates, piece[None], axis=0)[0]
+    distance = mean - at + SCORES[piece] * slope
+    sd_total = np.sqrt(slope**2 + sd_towards(mean, sd, at) ** 2) + _MIN_SD_SHARE * np.maximum(mean, 1.0)
+    return np.asarray(ndtr(-distance / sd_total))
+
+
+_LEAST_CAPACITY_PER_S: Final = 1e-9
+_FULL_SHORTFALL: Final = 0.05  # share of the records: a backlog that grows so fast is late within the hour
 _MIN_SD_SHARE: Final = 1e-9
 
 
 def headroom(outlook: Outlook, configurations: Ints, level: float) -> Floats:
-    """Return (T, K) capacity over the load's quantile, of the tightest operator; infinite where nothing limits."""
+    """Return (T, K) capacity over the load's quantile, of the tightest operator that could have headroom.
+
+    Infinite where nothing limits.  An operator that has none even at its limit is left out where another could have
+    some: it would make all sizes alike.
+    """
     demand = outlook.demand
     load = demand.rates_per_s[MEDIAN] if level == 0.5 else quantile_at_level(demand.rates_per_s, level)
     least = np.full((demand.bins, len(configurations)), np.inf)
-    for row, name in enumerate(demand.operators):
-        if name in outlook.bounds:
-            mean = outlook.bounds[name].mean_per_s[configurations[:, row] - 1]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = mean[None, :] / load[row][:, None]
-            least = np.fmin(least, np.where(load[row][:, None] > 0, ratio, np.inf))
-    return least
+    least_of_all = least.copy()
+    for row, bounds in _limiting(outlook):
+        ratio = _ratio(bounds.mean_per_s[bounds.index_of(configurations[:, row])], load[row])
+        could = _ratio(bounds.mean_per_s[-1:], load[row]) > 1.0
+        least_of_all = np.fmin(least_of_all, ratio)
+        least = np.fmin(least, np.where(could, ratio, np.inf))
+    return np.where(np.isinf(least), least_of_all, least)
+
+
+def _ratio(capacity_per_s: Floats, load_per_s: Floats) -> Floats:
+    """Return (T, K) capacity, (K,), over load, (T,); infinite without load."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = capacity_per_s[None, :] / load_per_s[:, None]
+    return np.where(load_per_s[:, None] > 0, ratio, np.inf)
 
 
 def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late_after: float) -> Floats:

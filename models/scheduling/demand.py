@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from include.domain.graph import JobGraph
-from models.arrays import Floats, Ints
+from models.arrays import Bools, Floats, Ints
 from models.topology import Edge, required_rates
 
 LEVELS = (0.1, 0.5, 0.9, 0.95)
@@ -71,7 +71,8 @@ class Demand:
         start_s, bin_s: the grid of bins, epoch seconds and s.
         operators: (O,) names in topological order.
         load_per_s: (L, T) all sources together, records/s.
-        rates_per_s: (L, O, T) input of each operator, records/s; NaN behind an edge of unknown ratio.
+        rates_per_s: (L, O, T) input of each operator, a source from outside, records/s; NaN for an operator whose share
+            of the records is not known: it limits nothing, and nothing rises or falls for it.
     """
 
     start_s: int
@@ -84,6 +85,16 @@ class Demand:
     def bins(self) -> int:
         """Number of bins."""
         return int(self.load_per_s.shape[1])
+
+    @property
+    def is_known(self) -> Bools:
+        """(O,) whether an operator's demand is known in every bin."""
+        return np.asarray(np.isfinite(self.rates_per_s).all(axis=(0, 2)))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Operators whose demand is not known."""
+        return tuple(name for name, known in zip(self.operators, self.is_known, strict=True) if not known)
 
     def bin_start_s(self, index: int) -> int:
         """Return the epoch seconds at which a bin begins (``bins`` gives the end of the horizon)."""

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from models.arrays import Floats, Ints
 from models.capacity.interval_calibration import half_widths
+from models.capacity.lower_tail import sd_towards
 from models.job_models import RecoveryModel
 from models.scheduling.demand import LEVELS, MEDIAN, Demand, quantile_at_level, quantiles_at_scores
 from models.scheduling.need import CapacityBounds
@@ -60,10 +61,11 @@ class Outlook:
     z: float
 
     def _select_modelled(self, parallelism: Ints, z: float = 0.0) -> tuple[list[int], Floats, Floats]:
-        """Return rows of the modelled operators, and mean (or quantile at z) and deviation at ``parallelism``, (M,)."""
-        rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds]
+        """Return rows of the operators that may limit, and mean (or quantile at z) and deviation there, (M,) each."""
+        known = self.demand.is_known
+        rows = [row for row, name in enumerate(self.demand.operators) if name in self.bounds and known[row]]
         names = [self.demand.operators[row] for row in rows]
-        index = [int(parallelism[row]) - 1 for row in rows]
+        index = [int(self.bounds[name].index_of(parallelism[row])) for row, name in zip(rows, names, strict=True)]
         mean = np.array([self.bounds[name].mean_per_s[at] for name, at in zip(names, index, strict=True)], float)
         sd = np.array([self.bounds[name].sd_per_s[at] for name, at in zip(names, index, strict=True)], float)
         tails = [(self.bounds[name].tail_ratio, at) for name, at in zip(names, index, strict=True)]
@@ -86,13 +88,14 @@ class Outlook:
     def p_late(self, parallelism: Ints, bins: slice) -> Floats:
         """Return (T',) the probability that some operator gets more than it can process.
 
-        Normal capacity against the forecast's quantiles: P = E over load of [1 - product over operators of
-        P(capacity >= rate)]; capacities are independent given the load, the operators' rates rise together.
+        Normal capacity, a wide one as in models.capacity.lower_tail, against the forecast's quantiles: P = E over load
+        of [1 - product over operators of P(capacity >= rate)]; capacities are independent given the load, the
+        operators' rates rise together.
         """
         rows, mean, sd = self._select_modelled(parallelism)
         rates = quantiles_at_scores(self.demand.rates_per_s[:, rows, bins], _SCORES)  # (Z, M, T')
         min_sd = np.maximum(sd, 1e-9 * np.maximum(np.abs(mean), 1.0))
-        holds = ndtr((mean[:, None] - rates) / min_sd[:, None])
+        holds = ndtr((mean[:, None] - rates) / sd_towards(mean[:, None], min_sd[:, None], rates))
         return np.asarray(np.clip(_WEIGHTS @ (1.0 - holds.prod(axis=1)), 0.0, 1.0))
 
     def expect(self, parallelism: Ints, begin: int, end: int) -> Expectation:

@@ -30,6 +30,10 @@ class CapacityBounds:
     lower_per_s: Floats
     tail_ratio: Floats | None = None
 
+    def index_of(self, parallelism: Ints) -> Ints:
+        """Return the indices of parallelisms; one beyond P has the capacity of P: more subtasks find nothing to do."""
+        return np.minimum(parallelism, len(self.mean_per_s)) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -39,16 +43,18 @@ class Need:
         parallelism: (O, T) smallest admissible parallelism, clipped to the operator's maximum.
         short: (O, T) whether even the maximum does not cover the bin.
         unmodelled: operators without a capacity model, which keep their parallelism.
+        unknown: operators whose demand is not known, which keep it too.
     """
 
     parallelism: Ints
     short: Bools
     unmodelled: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
 
 def upper_limits(graph: JobGraph, slots_max: int) -> Ints:
-    """Return (O,) the highest admissible parallelism: key groups, and slots, which operators of a job share."""
-    return np.minimum([operator.max_parallelism for operator in graph.operators], slots_max).astype(np.int64)
+    """Return (O,) the highest admissible parallelism: key groups, partitions, and the slots that operators share."""
+    return np.minimum([operator.most_subtasks for operator in graph.operators], slots_max).astype(np.int64)
 
 
 def _posterior(curve: CapacityCurve, p_max: int) -> tuple[Floats, Floats, Floats | None]:
@@ -118,7 +124,7 @@ def compute_needs(
     """Return the need-vector of every bin at the planning quantile and the target utilisation.
 
     Args:
-        demand: rates of O operators over T bins.
+        demand: rates of O operators over T bins; an operator whose demand is not known keeps its parallelism.
         bounds: capacity per operator; an operator that is missing keeps its parallelism.
         current: (O,) running parallelism.
         limits: (O,) highest admissible parallelism.
@@ -127,8 +133,9 @@ def compute_needs(
     required = quantile_at_level(demand.rates_per_s, options.load_quantile) / options.capacity.target_utilisation
     parallelism = np.repeat(np.minimum(current, limits)[:, None], demand.bins, axis=1)
     short = np.zeros(parallelism.shape, dtype=bool)
+    known = demand.is_known
     for row, name in enumerate(demand.operators):
-        if name in bounds:
+        if name in bounds and known[row]:
             parallelism[row], short[row] = smallest_parallelism(required[row], bounds[name].lower_per_s)
     unmodelled = tuple(name for name in demand.operators if name not in bounds)
-    return Need(parallelism, short, unmodelled)
+    return Need(parallelism, short, unmodelled, demand.unknown)

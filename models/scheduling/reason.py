@@ -9,6 +9,7 @@ import numpy as np
 
 from models.arrays import Floats
 from models.scheduling.rescale_timing import JobConditions, Step
+from models.scheduling.shortage import explain_limit
 
 _NAMED = 3  # operators named one by one; of the others only the number
 
@@ -56,9 +57,13 @@ def explain_step(step: Step, since: int, job: JobConditions, load_per_s: Floats)
     )
     if not step.is_hold:
         parts.append(_describe_timing(step))
-    return "; ".join(
-        part for part in (*parts, _describe_shortage(step, job), _describe_unmodelled(job.need.unmodelled)) if part
-    )
+    need = job.need
+    parts += [_describe_shortage(step, job), _describe_doubts(job)]
+    parts += [_describe_kept("no capacity model", need.unmodelled), _describe_kept(_UNKNOWN, need.unknown)]
+    return "; ".join(filter(None, parts))
+
+
+_UNKNOWN = "its share of the records is not known"
 
 
 def _quantile(job: JobConditions) -> str:
@@ -99,7 +104,9 @@ def _describe_timing(step: Step) -> str:
 def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
     peak = int(load.argmax())
     at = format_clock(max(job.outlook.demand.bin_start_s(peak), job.as_of_s), job.as_of_s)
-    text = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, which the running parallelism covers"
+    is_short = job.need.short[:, step.begin : step.end].any()
+    covers = "for which no other size would do more" if is_short else "which the running parallelism covers"
+    text = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, {covers}"
     enough = int(job.need.parallelism.max())
     if enough < step.slots:
         text += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
@@ -110,11 +117,29 @@ def _describe_shortage(step: Step, job: JobConditions) -> str:
     rows = np.flatnonzero(job.need.short[:, step.begin : step.end].any(axis=1))
     if not len(rows):
         return ""
-    limited = ", ".join(f"{job.outlook.demand.operators[row]} (at most {job.limits[row]})" for row in rows)
-    return f"clipped to the maximum, which does not cover the load: {limited}"
+    names = job.outlook.demand.operators
+    limited = _list([f"{names[row]} (at most {job.limits[row]})" for row in rows])
+    text = f"clipped to the maximum, which does not cover the load: {limited}"
+    if not job.operators:
+        return text
+    of_help: dict[str, list[str]] = {}
+    for row in rows:
+        of_help.setdefault(explain_limit(job.operators[row], int(job.limits[row])), []).append(names[row])
+    return "; ".join([text, *(f"{_list(short)} cannot grow and is short: {why}" for why, short in of_help.items())])
 
 
-def _describe_unmodelled(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    return f"no capacity model, so parallelism kept: {', '.join(names)}"
+def _list(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _describe_doubts(job: JobConditions) -> str:
+    return "; ".join(
+        f"capacity of {one.operator} is doubtful: it processes {format_rate(one.processed_per_s)}/s, its model allows "
+        f"{format_rate(one.capacity_per_s)}/s; a training on newer windows would help"
+        for one in job.doubts[:_NAMED]
+    )
+
+
+def _describe_kept(why: str, names: Sequence[str]) -> str:
+    return f"{why}, so parallelism kept: {', '.join(names)}" if names else ""

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from include.domain.graph import Operator
 from include.settings import Planner
 from models.arrays import Ints
 from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import Need
 from models.scheduling.segments import Segment
+from models.scheduling.shortage import Doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class JobConditions:
         as_of_s: time of planning, epoch seconds: no step is placed before it.
         options: the planner's settings.
         grid_s: steps are sent on this grid; a rise is placed on the last point that is early enough. 0: at any time.
+        operators: of the job's graph, (O,), for what limits them; none where nobody asks.
+        doubts: operators whose capacity model cannot be right.
     """
 
     current: Ints
@@ -82,6 +86,8 @@ class JobConditions:
     as_of_s: int
     options: Planner
     grid_s: int = 0
+    operators: tuple[Operator, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:

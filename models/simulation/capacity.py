@@ -27,20 +27,29 @@ def compute_capacity_curve(spec: OperatorSpec, p_max: int) -> Floats:
     return np.maximum.accumulate(curve)
 
 
-def compute_gains(spec: JobSpec) -> Floats:
-    """Return input records at each operator per record that each source emits, shape (operators, operators).
+def compute_gains(spec: JobSpec, *, through_bursts: bool = True) -> Floats:
+    """Return input records at each operator per record that each source takes in, shape (operators, operators).
 
-    Row i, column s; only columns of sources differ from zero and a source's own entry is 1.  The full output of an
-    operator goes to every successor (Eq. 8 of DS2).
+    Row i, column s; only columns of sources differ from zero and a source's own entry is 1.  Along every edge goes what
+    the job's :attr:`~models.simulation.spec.JobSpec.edge_ratios` say (Eq. 8 of DS2, where an operator's are all alike).
+
+    Args:
+        spec: the job.
+        through_bursts: whether operators that emit in bursts are taken at their mean rate; else each of them has a
+            column of its own, of records that it took in before and emits now.
     """
     position = {operator.name: index for index, operator in enumerate(spec.operators)}
+    ratios = spec.edge_ratios
     gain = np.zeros((len(position), len(position)))
     for index, operator in enumerate(spec.operators):
         if not operator.upstream:
             gain[index, index] = 1.0
-        for upstream in operator.upstream:
-            above = position[upstream]
-            gain[index] += gain[above] * spec.operators[above].selectivity
+        for upstream in dict.fromkeys(operator.upstream):
+            above, ratio = position[upstream], ratios[upstream, operator.name]
+            if spec.operators[above].burst_s and not through_bursts:
+                gain[index, above] += ratio
+            else:
+                gain[index] += gain[above] * ratio
     return gain
 
 

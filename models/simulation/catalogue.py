@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from models.simulation.capacity import compute_gains
 from models.simulation.control import CpuRule, CpuRuleOptions, Timetable, UserControl
 from models.simulation.fleet import Fleet, pack
 from models.simulation.source_load import SourceLoad
-from models.simulation.spec import JobSpec, OperatorSpec, Ship
+from models.simulation.spec import JobSpec, OperatorSpec, Ship, SourceCounts
 
 PEAK_UTILISATION = 0.8
 
@@ -24,7 +24,8 @@ class Draft:
 
     Attributes:
         need: parallelism (may be fractional) at which the peak load keeps it 80% busy.
-        upstream, selectivity, contention, ship: see :class:`OperatorSpec`.
+        upstream, selectivity, contention, ship, output_shares, counts, batch_records, shows_backlog, waits_in_poll,
+        burst_s: see :class:`OperatorSpec`.
     """
 
     name: str
@@ -33,6 +34,12 @@ class Draft:
     selectivity: float = 1.0
     contention: float = 0.02
     ship: Ship = Ship.REBALANCE
+    output_shares: Mapping[str, float] = field(default_factory=dict, hash=False)
+    counts: SourceCounts = SourceCounts.OPERATOR
+    batch_records: float = 100.0
+    shows_backlog: bool = True
+    waits_in_poll: bool = False
+    burst_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,12 @@ def build_job(
             selectivity=draft.selectivity,
             ship=draft.ship,
             imbalance=0.06 if draft.ship is Ship.HASH else 0.0,
+            output_shares=draft.output_shares,
+            counts=draft.counts,
+            batch_records=draft.batch_records,
+            shows_backlog=draft.shows_backlog,
+            waits_in_poll=draft.waits_in_poll,
+            burst_s=draft.burst_s,
         )
         for draft in drafts
     ]

@@ -154,6 +154,6 @@ class UserControl:
         return bool((planned < current).any() and settled_s < _HOUR_S)
 
     def _plan(self, job: int, share: float, utilisation: float) -> Ints:
-        load = self.fleet.network.gain[job] @ self.peak_per_s[job] * share
+        load = self.fleet.mean_gain[job] @ self.peak_per_s[job] * share
         need = np.minimum(find_needed_parallelism(self.fleet.curves[job], load, utilisation), self.fleet.p_max[job])
         return np.where(self.fleet.present[job], need, 0)

@@ -96,5 +96,5 @@ def _observe(state: FleetState, busy: Floats, rate_per_s: Floats, week_s: int) -
 
 def find_fitting_parallelism(fleet: Fleet, source_rates_per_s: Floats, utilisation: float) -> Ints:
     """Return (J, O) the parallelism that carries source rates (J, O) at a utilisation, within the jobs' bounds."""
-    load = fleet.network.compute_load(source_rates_per_s)
+    load = np.matmul(fleet.mean_gain, source_rates_per_s[..., None])[..., 0]
     return np.minimum(find_needed_parallelism(fleet.curves, load, utilisation), fleet.p_max)

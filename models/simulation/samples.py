@@ -23,9 +23,11 @@ class Samples:
     Attributes:
         at_s: (K,) time of the poll.
         parallelism: (K, J, O).
-        records_in, records_out, busy_s, backpressured_s, idle_s: (K, J, O) counters since the last start.
-        in_per_s, out_per_s, busy, backpressured, idle: (K, J, O) means over the last minute.
-        pending: (K, J, O) records that wait at sources.
+        records_in, records_out, busy_s, backpressured_s, idle_s: (K, J, O) Flink's counters since the last start.
+        records_taken: (K, J, O) records that were taken in since then, whatever counts them.
+        in_per_s, out_per_s, busy, backpressured, idle: (K, J, O) Flink's meters and gauges, means over the last minute.
+        taken_per_s: (K, J, O) records that were taken in, likewise.
+        pending: (K, J, O) records that wait at sources, as these take them in.
         down_from, down_until: (K, J) last downtime, far in the past before the first.
         checkpoints: (K, J, 10, 3) the last completed ones, newest first: trigger, duration, bytes.
         completed, restarts, failures: (K, J).
@@ -35,11 +37,13 @@ class Samples:
     parallelism: Ints
     records_in: Floats
     records_out: Floats
+    records_taken: Floats
     busy_s: Floats
     backpressured_s: Floats
     idle_s: Floats
     in_per_s: Floats
     out_per_s: Floats
+    taken_per_s: Floats
     busy: Floats
     backpressured: Floats
     idle: Floats
@@ -88,6 +92,7 @@ _FROM_STATE = {  # field of a sample -> field of the state
     "parallelism": "parallelism",
     "records_in": "records_in",
     "records_out": "records_out",
+    "records_taken": "records_taken",
     "busy_s": "busy_s",
     "backpressured_s": "backpressured_s",
     "idle_s": "idle_s",
@@ -106,26 +111,26 @@ class SampleRecorder:
     def __init__(self, fleet: Fleet, polls: int) -> None:
         self._fleet = fleet
         self.samples = Samples.empty(polls, fleet)
-        self._sums = np.zeros((4, *fleet.shape))
+        self._sums = np.zeros((6, *fleet.shape))
         self._steps = 0
 
     def add(self, time_s: float, flow: Flow) -> None:
         """Add one step that began at ``time_s``; the gauges begin again every minute."""
         if time_s % GAUGE_S == 0.0:
             self._sums[:], self._steps = 0.0, 0
-        self._sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
+        self._sums += (flow.in_per_s, flow.through_per_s, flow.working, flow.busy, flow.backpressured, flow.idle)
         self._steps += 1
 
     def poll(self, index: int, state: FleetState) -> None:
         """Keep what a poll at the state's time observes."""
-        rate, busy, backpressured, idle = self._sums / self._steps
+        rate, through, working, busy, backpressured, idle = self._sums / self._steps
         kept, fleet = self.samples, self._fleet
         kept.at_s[index] = state.time_s
         for name, origin in _FROM_STATE.items():
             getattr(kept, name)[index] = getattr(state, origin)
-        kept.in_per_s[index] = np.where(fleet.is_source, 0.0, rate)  # Flink's sources count no records in
-        kept.out_per_s[index] = rate * fleet.selectivity
+        kept.in_per_s[index], kept.taken_per_s[index] = rate * fleet.counted_in, rate
+        kept.out_per_s[index] = through * fleet.output_ratio
         kept.busy[index], kept.backpressured[index], kept.idle[index] = busy, backpressured, idle
         kept.pending[index] = (
-            state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
+            state.backlog + np.where(fleet.is_source, rate, 0.0) * fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
         )

@@ -12,6 +12,7 @@ from models.job_models import JobModels
 from models.scheduling.need import job_bounds, upper_limits
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.spec import JobSpec, OperatorSpec, SpecError
+from models.topology.edges import Edge, complete_ratios, describe_edges, find_unknown
 
 # An operator whose busy time Flink never measured is taken never to be the bottleneck.
 UNMODELLED_FACTOR = 1000.0
@@ -19,6 +20,16 @@ LEAST_FETCH_DELAY_S = 1e-3
 # Deviation: Phoebe measures latency at the sink.  The pipeline knows the age of what waits at the sources, which the
 # simulator makes by itself; so nothing is added to it.
 AT_THE_SOURCES = EndToEnd(base_ms=0.0, noise=0.0)
+
+
+def _find_shares(name: str, graph: JobGraph, models: JobModels) -> dict[Edge, float]:
+    """Return the records over each edge per record in; one for one behind an operator that was never observed."""
+    observed = {at: ratio for at, ratio in models.selectivity.items() if np.isfinite(ratio)}
+    shares = complete_ratios(graph, models.edges, {**dict.fromkeys(graph.names, 1.0), **observed})
+    unknown = find_unknown(graph, shares)
+    if unknown:
+        raise SpecError(f"job {name!r}: what flows from {describe_edges(unknown)} is not known, so it has no replica")
+    return shares
 
 
 def build_replica(name: str, graph: JobGraph, models: JobModels, slots_max: int, options: Planner) -> JobSpec:
@@ -32,7 +43,7 @@ def build_replica(name: str, graph: JobGraph, models: JobModels, slots_max: int,
         options: of the planner, for the capacity beyond the curves' grid.
 
     Raises:
-        SpecError: no operator has a capacity above 0.
+        SpecError: no operator has a capacity above 0, or it is not known what flows over an edge.
     """
     bounds = job_bounds(graph, models.capacity, upper_limits(graph, slots_max), options)
     curves = {at: np.maximum.accumulate(np.nan_to_num(one.mean_per_s)) for at, one in bounds.items()}
@@ -40,18 +51,18 @@ def build_replica(name: str, graph: JobGraph, models: JobModels, slots_max: int,
     if not curves:
         raise SpecError(f"job {name!r}: no operator has a capacity model, so its replica cannot be built")
     unlimited = UNMODELLED_FACTOR * max(float(curve.max()) for curve in curves.values())
+    shares = _find_shares(name, graph, models)
     operators = []
     for operator in graph.operators:
         curve = np.maximum(curves.get(operator.name, np.full(slots_max, unlimited)), 1e-9)
-        selectivity = models.selectivity.get(operator.name, 1.0)
         operators.append(
             OperatorSpec(
                 name=operator.name,
                 upstream=operator.upstream,
                 per_subtask_per_s=float(curve[0]),
-                selectivity=selectivity if operator.upstream and np.isfinite(selectivity) else 1.0,
                 max_parallelism=operator.max_parallelism,
                 measured_per_s=tuple(curve.tolist()),
+                output_shares={down: share for (up, down), share in shares.items() if up == operator.name},
             )
         )
     recovery = models.recovery

@@ -50,13 +50,18 @@ class FleetState:
     Attributes:
         time_s: now.
         parallelism: (J, O), 0 for padding.
-        due_records, emitted, replayed, backlog: (J, O) records of sources; the first three are totals since the start.
-        records_in, records_out: (J, O) Flink's counters since the job last started.
+        due_records, emitted, replayed, backlog: (J, O) records of sources as they take them in, whatever leaves their
+            chains; the first three are totals since the start.
+        held, fired: (J, O) records that an operator which emits in bursts took in: gathered for the next burst, and
+            fired but not emitted yet.
+        records_in, records_out: (J, O) Flink's counters of a vertex since the job last started.
+        records_taken: (J, O) records that it took in since then, whatever counts them.
         busy_s, backpressured_s, idle_s: (J, O) seconds that a mean subtask spent so since the job last started.
         down_from, down_until: (J,) last downtime, :data:`NEVER` before the first.
         trigger_next: (J,) when the next checkpoint is triggered.
-        pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then.
-        done_position: (J, O) net emitted at the trigger of the last completed one.
+        pending_trigger, pending_done: (J,) the checkpoint under way; pending_position: (J, O) net emitted by then, of
+            an operator that emits in bursts what it has gathered.
+        done_position: (J, O) the same at the trigger of the last completed one.
         checkpoints: (J, 10, 3) the last completed ones, newest first: trigger, duration, bytes.
         completed: (J,) number of completed checkpoints.
         restarts, failures: (J,) numbers of restarts of any kind and of failures.
@@ -69,8 +74,11 @@ class FleetState:
     emitted: Floats
     replayed: Floats
     backlog: Floats
+    held: Floats
+    fired: Floats
     records_in: Floats
     records_out: Floats
+    records_taken: Floats
     busy_s: Floats
     backpressured_s: Floats
     idle_s: Floats
@@ -122,8 +130,19 @@ class FleetState:
         return (at_s < self.down_from) | (at_s >= self.down_until)
 
 
-COUNTERS = ("records_in", "records_out", "busy_s", "backpressured_s", "idle_s")  # restart at zero with the job
-_GRIDS = ("due_records", "emitted", "replayed", "backlog", *COUNTERS, "pending_position", "done_position")
+# They restart at zero with the job.
+COUNTERS = ("records_in", "records_out", "records_taken", "busy_s", "backpressured_s", "idle_s")
+_GRIDS = (
+    "due_records",
+    "emitted",
+    "replayed",
+    "backlog",
+    "held",
+    "fired",
+    *COUNTERS,
+    "pending_position",
+    "done_position",
+)
 _ROWS = (
     "down_from",
     "down_until",
@@ -146,18 +165,23 @@ def begin_restart(
 ) -> Restart:
     """Stop one job and schedule its return with parallelism ``target`` (O,).
 
-    A failure rewinds the sources to the last completed checkpoint; a rescale waits for a checkpoint of its own
-    (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in both cases.
+    A failure rewinds the sources, and what windows have gathered, to the last completed checkpoint; a rescale waits for
+    a checkpoint of its own (Flink's rescale-on-checkpoint), so that nothing is replayed.  Counters restart at zero in
+    both cases.
     """
     before, age_s = state.parallelism[job].copy(), 0.0
     if kind is RestartKind.FAILURE:
-        rewind = state.emitted[job] - state.replayed[job] - state.done_position[job]
+        in_bursts = fleet.in_bursts[job]
+        rewind = np.where(in_bursts, 0.0, state.emitted[job] - state.replayed[job] - state.done_position[job])
+        state.held[job], state.fired[job] = np.where(in_bursts, state.done_position[job], 0.0), 0.0
         state.replayed[job] += rewind
         state.backlog[job] += rewind
         state.failures[job] += 1
         age_s = at_s - float(state.checkpoints[job, 0, 0])
     else:
-        state.done_position[job] = state.emitted[job] - state.replayed[job]
+        gathered = state.held[job] + state.fired[job]
+        taken = state.emitted[job] - state.replayed[job]
+        state.done_position[job] = np.where(fleet.in_bursts[job], gathered, taken)
         taken_s = compute_checkpoint_duration(fleet, state)[[job]]
         state.complete_checkpoint(np.array([job]), at_s - taken_s, taken_s)
     duration = compute_downtime(fleet, job, float(state.state_bytes[job]), kind, noise)

@@ -24,7 +24,8 @@ class Window:
     Attributes:
         start_s, seconds: when it began and how long it was.
         parallelism: at its end.
-        in_per_s, out_per_s: observed rates of whole operators, means over the window; a source's input is its output.
+        in_per_s, out_per_s: observed rates of whole operators, means over the window; a source's input is what it takes
+            in, an output the sum over the tails of the chain.
         target_per_s: records that arrived at sources, NaN elsewhere.
         busy, backpressured, idle: shares of the time of a mean subtask.
         true_in_per_s, true_out_per_s: rates over busy time, Eq. 5 and 6 of DS2, with the measurement noise.
@@ -95,10 +96,10 @@ class Testbed:
             rates = np.broadcast_to(rates, (round((seconds or self._step_s) / self._step_s), *rates.shape))
         state, fleet = self.state, self.fleet
         began, before = state.time_s, {name: getattr(state, name).copy() for name in ("emitted", "due_records")}
-        sums, quiet = np.zeros((4, *fleet.shape)), np.ones(fleet.shape)
+        sums, quiet = np.zeros((6, *fleet.shape)), np.ones(fleet.shape)
         for rate in rates:
             flow = advance(fleet, state, rate, quiet, self._step_s)
-            sums += (flow.in_per_s, flow.busy, flow.backpressured, flow.idle)
+            sums += (flow.in_per_s, flow.through_per_s, flow.working, flow.busy, flow.backpressured, flow.idle)
         return self._window(began, state.due_records - before["due_records"], sums / len(rates))
 
     def rescale(self, job: int, parallelism: Ints, downtime_s: float | None = None) -> Restart:
@@ -145,7 +146,7 @@ class Testbed:
     def _window(self, began_s: float, due_records: Floats, means: Floats) -> Window:
         state, fleet = self.state, self.fleet
         seconds = state.time_s - began_s
-        rate, busy, backpressured, idle = means
+        rate, through, working, busy, backpressured, idle = means
         factor = np.ones(fleet.shape)
         if self._noise:
             for job, draws in enumerate(self._draws):
@@ -155,19 +156,19 @@ class Testbed:
             arrived = np.where(fleet.is_source, due_records / seconds, np.nan)
             backlog = np.where(fleet.is_source, state.backlog, np.nan)
             waiting_s = np.where(arrived > 0.0, backlog / arrived, 0.0)
-            waiting_s += fetch_wait_s(fleet.fetch_delay_s, busy)[:, None]
+            waiting_s += fetch_wait_s(fleet.fetch_delay_s, working)[:, None]
         return Window(
             start_s=began_s,
             seconds=seconds,
             parallelism=state.parallelism.copy(),
             in_per_s=rate,
-            out_per_s=rate * fleet.selectivity,
+            out_per_s=through * fleet.output_ratio,
             target_per_s=arrived,
             busy=busy,
             backpressured=backpressured,
             idle=idle,
             true_in_per_s=capacity,
-            true_out_per_s=capacity * fleet.selectivity,
+            true_out_per_s=capacity * fleet.output_ratio,
             backlog=backlog,
             latency_ms=np.where(fleet.is_source, 1000.0 * waiting_s, np.nan),
             up=(state.down_until <= began_s) | (state.down_from >= state.time_s),

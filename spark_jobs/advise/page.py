@@ -15,6 +15,7 @@ from include.utc import parse_utc
 from models.advice.intervals import LEAST_DAYS, LEVEL
 from spark_jobs.advise.drawing import calibration_svg, week_svg
 from spark_jobs.advise.fleet import MONTH_DAYS
+from spark_jobs.shown_names import mark_name, name_jobs
 
 TEMPLATE = "page.html.j2"
 LABELS = {"take": "saves", "other": "another is cheaper", "keep": "what ran is cheaper", "open": "cannot be told"}
@@ -32,7 +33,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(number=number, percent=percent, day=day, signed=format_signed)
+    environment.filters.update(number=number, percent=percent, day=day, signed=format_signed, name=mark_name)
     source = importlib.resources.files("spark_jobs.advise").joinpath(TEMPLATE).read_text(encoding="utf-8")
     chosen = settings.advise
     monthly = chosen.price_per_slot_hour * MONTH_DAYS
@@ -42,6 +43,7 @@ def render(advice: Mapping[str, Any], settings: Settings) -> str:
     ]
     return environment.from_string(source).render(
         advice=advice,
+        names=name_jobs(one["job"] for one in (*advice["jobs"], *advice["skipped"])),
         sections=shown,
         against=[one for one in shown if one["job"]["verdict"]["is_against"]],
         totals={row["name"]: row for row in advice["totals"]},

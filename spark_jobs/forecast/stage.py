@@ -54,9 +54,12 @@ def forecast_task(settings: Settings, request: StageRequest) -> ForecastTask:
     )
 
 
-def keep_current(series: DataFrame, graphs: DataFrame, as_of: datetime) -> DataFrame:
-    """Leave out sources that their job's newest graph no longer has; a job without a recent graph keeps all of them."""
-    joined = series.join(F.broadcast(current_sources(graphs, as_of)), JOB, how="left")
+def keep_current(series: DataFrame, graphs: DataFrame, jobs: DataFrame, as_of: datetime) -> DataFrame:
+    """Leave out sources that their job's newest graph no longer has, or that have ended.
+
+    A job without a recent graph keeps all of them.
+    """
+    joined = series.join(F.broadcast(current_sources(graphs, jobs, as_of)), JOB, how="left")
     current = F.col("sources").isNull() | F.array_contains("sources", F.col("operator"))
     return joined.where(current).select(*series.columns)
 
@@ -158,7 +161,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     task = forecast_task(settings, request)
     renames = read_renames(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of)
     observed = source_series(follow_renames(lake.read(tables.OBSERVATIONS), renames), task)
-    series = keep_current(observed, lake.read(tables.JOB_GRAPHS), request.as_of).persist()
+    graphs, jobs = lake.read(tables.JOB_GRAPHS), lake.read(tables.JOBS)
+    series = keep_current(observed, graphs, jobs, request.as_of).persist()
     champions = previous_champions(lake.read(tables.FORECAST_SCORES), request)
     made = results(series, champions, task, settings.spark.shuffle_partitions, global_fits(series, task)).persist()
     try:

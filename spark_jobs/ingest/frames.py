@@ -15,6 +15,7 @@ from include.tables import (
     FILES,
     INGESTED,
     JOB_GRAPHS,
+    JOBS,
     OBSERVATIONS,
     OPERATOR_KEYS,
     QUALITY,
@@ -27,7 +28,7 @@ from spark_jobs.ingest import file_counts, marked_rows, quality, quarantine, raw
 from spark_jobs.ingest.dependency_graph import Node
 from spark_jobs.ingest.hours import hours_where, select_hours
 from spark_jobs.job_history import job_replies
-from spark_jobs.job_history.job_graphs import build_job_graphs
+from spark_jobs.job_history.job_graphs import build_graphs, build_jobs, select_job_graphs
 from spark_jobs.job_history.operator_keys import build_operator_keys
 from spark_jobs.job_history.samples import select_source_samples
 from spark_jobs.lake import Lake
@@ -121,15 +122,20 @@ FRAMES = (
     Node("samples", keep(silver.make_samples), ("earlier_metrics", "metrics", "names", "changes", "settings")),
     Node("unsettled", keep(silver.find_unsettled_windows), ("stops", "polls", "settings", "observed_hours")),
     Node("observations", keep(silver.make_observations), ("samples", "changes", "unsettled", "observed_hours")),
-    Node("arrivals", silver.find_arrivals, ("earlier_events", "events", "settings")),
-    Node("all_observations", silver.add_arrivals, ("observations", "arrivals", "names", "observed_hours")),
+    Node("topic_sources", silver.find_topic_sources, ("tables", "names", "settings", "hours")),
+    Node("arrivals", silver.find_arrivals, ("earlier_events", "events", "topic_sources", "settings")),
+    Node("all_observations", silver.add_arrivals, ("observations", "arrivals", "topic_sources", "observed_hours")),
     Node("sources", select_source_samples, ("samples",)),
     Node("earlier_rescales", silver.read_earlier_rescales, ("tables", "rescale_hours", "hours")),
     Node("all_rescales", silver.make_rescales, ("stops", "sources", "earlier_rescales", "settings")),
     Node("rescales", select_hours, ("all_rescales", "rescale_hours")),
-    Node("all_job_graphs", keep(build_job_graphs), ("polls", "plans")),
-    Node("job_graphs", select_hours, ("all_job_graphs", "hours")),
-    Node("all_operator_keys", build_operator_keys, ("all_job_graphs",)),
+    Node("graphs", keep(build_graphs), ("polls", "plans")),
+    Node("all_job_graphs", select_job_graphs, ("graphs",)),
+    Node("own_job_graphs", select_hours, ("all_job_graphs", "hours")),
+    Node("job_graphs", silver.add_partitions, ("own_job_graphs", "events", "topic_sources")),
+    Node("all_jobs", build_jobs, ("polls", "plans")),
+    Node("jobs", select_hours, ("all_jobs", "hours")),
+    Node("all_operator_keys", build_operator_keys, ("graphs",)),
     Node("operator_keys", select_hours, ("all_operator_keys", "hours")),
     # -> quarantine and quality, of the interval's own directories
     Node("own_marked", marked_rows.select_own_rows, ("marked", "interval")),
@@ -148,6 +154,7 @@ TABLES = (
     # The largest write takes half of the cores, so that all else goes on beside it.
     TableSlice(BRONZE_METRICS, "metrics", "hours", core_share=0.5),
     TableSlice(JOB_GRAPHS, "job_graphs", "hours"),
+    TableSlice(JOBS, "jobs", "hours"),
     TableSlice(OPERATOR_KEYS, "operator_keys", "hours"),
     # A task writes a file for every hour: no more tasks than can run at once.
     TableSlice(OBSERVATIONS, "all_observations", "observed_hours", core_share=1.0),

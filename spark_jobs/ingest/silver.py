@@ -24,7 +24,9 @@ from spark_jobs.job_history import (
     rescales,
     restarts,
     samples,
+    topic_sources,
 )
+from spark_jobs.job_history.topic_sources import TopicSources
 from spark_jobs.lake import Lake
 
 
@@ -69,7 +71,12 @@ def find_parallelism(polls: DataFrame, hours: Interval) -> DataFrame:
 
 def find_stops(polls: DataFrame, replies: DataFrame, earlier_events: DataFrame, events: DataFrame) -> DataFrame:
     """Return when jobs stopped and ran again."""
-    found = restarts.find_stops(polls, job_replies.select_failures(replies), job_replies.select_checkpoints(replies))
+    found = restarts.find_stops(
+        polls,
+        job_replies.select_failures(replies),
+        job_replies.select_checkpoints(replies),
+        job_replies.select_state_moves(replies),
+    )
     every = earlier_events.unionByName(events.drop("event"), allowMissingColumns=True)
     return rescale_history.date_stops(found, rescale_history.select_told_rescales(every))
 
@@ -107,16 +114,30 @@ def make_observations(all_samples: DataFrame, changes: DataFrame, unsettled: Dat
     return select_hours(observations.build_observations(all_samples, changes, unsettled), hours)
 
 
-def find_arrivals(earlier_events: DataFrame, events: DataFrame, settings: Settings) -> DataFrame | None:
+def find_topic_sources(lake: Lake, names: DataFrame, settings: Settings, hours: Interval) -> TopicSources | None:
+    """Return the sources of the topics that the settings name; None when they name none."""
+    return topic_sources.find_topic_sources(lake, names, settings.clusters, hours.start)
+
+
+def find_arrivals(
+    earlier_events: DataFrame, events: DataFrame, sources: TopicSources | None, settings: Settings
+) -> DataFrame | None:
     """Return what arrived in the topics of sources; None when the settings name no topics."""
     return kafka_arrivals.find_arrivals(
-        earlier_events.unionByName(events.drop("event"), allowMissingColumns=True), settings.clusters
+        earlier_events.unionByName(events.drop("event"), allowMissingColumns=True), sources, settings.clusters
     )
 
 
-def add_arrivals(measured: DataFrame, arrivals: DataFrame | None, names: DataFrame, hours: Interval) -> DataFrame:
+def add_arrivals(
+    measured: DataFrame, arrivals: DataFrame | None, sources: TopicSources | None, hours: Interval
+) -> DataFrame:
     """Return the rows of silver.observations, with what arrived as the target data rate of sources."""
-    return kafka_arrivals.add_arrivals(measured, arrivals, names, hours)
+    return kafka_arrivals.add_arrivals(measured, arrivals, sources, hours)
+
+
+def add_partitions(graphs: DataFrame, events: DataFrame, sources: TopicSources | None) -> DataFrame:
+    """Return the rows of silver.job_graphs, with the partitions of the topics that sources read."""
+    return job_graphs.add_partitions(graphs, kafka_arrivals.count_partitions(events, sources))
 
 
 def make_rescales(stops: DataFrame, sources: DataFrame, earlier_rescales: DataFrame, settings: Settings) -> DataFrame:

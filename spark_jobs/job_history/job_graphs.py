@@ -1,17 +1,19 @@
-"""silver.job_graphs: each job's operators and edges as last seen in each hour."""
+"""silver.job_graphs: each job's operators and edges as last seen in each hour; silver.jobs: its state."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from include.tables import JOB_GRAPHS
+from include.tables import JOB_GRAPHS, JOBS
 from spark_jobs.lake import date_hour_columns
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 
-def build_job_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
-    """Join the last ``job`` reply of every hour with the plan in force at that time.
+def build_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
+    """Join the last ``job`` reply of every hour and job id with the plan in force at that time.
+
+    ``rank`` tells those of one name in an hour (a resubmission) apart: the one seen last is 1.
 
     Args:
         polls: from :func:`spark_jobs.job_history.job_replies.select_polls`.
@@ -23,12 +25,42 @@ def build_job_graphs(polls: DataFrame, plans: DataFrame) -> DataFrame:
     of_job = Window.partitionBy("cluster", "job_id").orderBy("date", "hour").rowsBetween(Window.unboundedPreceding, 0)
     joined = hourly.join(_last_of_hour(plans, "nodes").drop("seen"), ["cluster", "job_id", "date", "hour"], "full")
     held = joined.withColumn("nodes", F.last("nodes", ignorenulls=True).over(of_job))
-    # Two jobs of one name in an hour (a resubmission): the one seen last stands.
     of_name = Window.partitionBy("cluster", "job", "date", "hour").orderBy(F.desc("seen_at"), "job_id")
     current = held.where("job IS NOT NULL AND nodes IS NOT NULL").withColumn("rank", F.row_number().over(of_name))
-    deep = current.where("rank = 1").withColumn("depths", F.expr(_DEPTHS))
+    deep = current.withColumn("depths", F.expr(_DEPTHS))
     vertices = deep.withColumn("node", F.explode(F.expr(_POSITIONED)))
-    return _name_vertices(vertices).select(*JOB_GRAPHS.columns)
+    return _name_vertices(vertices).select(*JOB_GRAPHS.columns, "rank")
+
+
+def select_job_graphs(graphs: DataFrame) -> DataFrame:
+    """Return the rows of silver.job_graphs among the graphs of :func:`build_graphs`."""
+    return graphs.where("rank = 1").select(*JOB_GRAPHS.columns)
+
+
+def build_jobs(polls: DataFrame, plans: DataFrame) -> DataFrame:
+    """Return the rows of silver.jobs: of several ids of one name in an hour one that runs, else the one seen last."""
+    hourly = _last_of_hour(polls, "job", "state", "job_type", "ended_at", "running_at")
+    of_plan = plans.groupBy("cluster", "job_id").agg(F.max("plan_type").alias("plan_type"))
+    typed = hourly.join(of_plan, ["cluster", "job_id"], "left")
+    of_name = Window.partitionBy("cluster", "job", "date", "hour").orderBy(
+        F.col("ended_at").isNotNull(), F.desc("seen"), F.desc("running_at"), "job_id"
+    )
+    current = typed.withColumn("rank", F.row_number().over(of_name)).where("rank = 1")
+    named = current.withColumns({"job_type": F.coalesce("job_type", "plan_type"), "observed_at": F.col("seen")})
+    return named.select(*JOBS.columns)
+
+
+def add_partitions(graphs: DataFrame, partitions: DataFrame | None) -> DataFrame:
+    """Return the graphs with the partitions that sources read.
+
+    Args:
+        graphs: rows of silver.job_graphs.
+        partitions: ``cluster, job, vertex_id, date, hour, partitions``; None where nothing tells of any.
+    """
+    if partitions is None:
+        return graphs
+    told = graphs.drop("partitions").join(partitions, ["cluster", "job", "vertex_id", "date", "hour"], "left")
+    return told.select(*JOB_GRAPHS.columns)
 
 
 def find_sources(plans: DataFrame) -> DataFrame:
@@ -72,9 +104,12 @@ def _name_vertices(vertices: DataFrame) -> DataFrame:
         F.transform(inputs, lambda edge: edge["ship_strategy"]).alias("ship_strategies"),
         "vertex.parallelism",
         F.col("vertex.maxParallelism").alias("max_parallelism"),
+        F.lit(None).cast("int").alias("partitions"),
+        F.col("vertex.status").alias("status"),
         F.col("seen_at").alias("observed_at"),
         "date",
         "hour",
+        "rank",
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from include.flink.raw_format import Kind
 from spark_jobs.job_history.operator_names import name_jobs, operators_of
 from spark_jobs.raw_parsing.envelopes import timestamp_of_ms
 from spark_jobs.raw_parsing.event_bodies import are_unusable, vertex_ids
-from spark_jobs.raw_parsing.reply_schema import REPLY, RUNNING, STOPPED
+from spark_jobs.raw_parsing.reply_schema import ENDED, REPLY, RUNNING, STOPPED
 
 _KINDS = (Kind.JOB, Kind.PLAN, Kind.CHECKPOINTS, Kind.EXCEPTIONS)
 
@@ -35,7 +35,7 @@ def select_polls(replies: DataFrame) -> DataFrame:
     """Return one row per ``job`` reply: its state, when it last came to run, when it stopped, and its vertices.
 
     ``operators`` are its vertices as ``ARRAY<STRUCT<vertex_id, parallelism, operator>>``, sorted: Flink's order varies;
-    ``vector`` are those of which the parallelism is told.
+    ``vector`` are those of which the parallelism is told.  ``ended_at`` is null of a job that has not ended.
     """
     stopped = F.array(*[F.col(f"reply.timestamps.{state}") for state in STOPPED])
     polls = _of(replies, Kind.JOB).select(
@@ -46,6 +46,8 @@ def select_polls(replies: DataFrame) -> DataFrame:
         "reply.state",
         timestamp_of_ms(F.col("reply.timestamps.RUNNING")).alias("running_at"),
         F.transform(F.filter(stopped, lambda ms: ms > 0), timestamp_of_ms).alias("stopped_at"),
+        F.col("reply.job-type").alias("job_type"),
+        _ended_at().alias("ended_at"),
         "reply.vertices",
         operators_of(F.col("reply.vertices")).alias("operators"),
     )
@@ -71,8 +73,24 @@ def find_parallelism_periods(polls: DataFrame, horizon: datetime) -> DataFrame:
 
 
 def select_plans(replies: DataFrame) -> DataFrame:
-    """Return one row per ``plan`` reply: its nodes with their inputs."""
-    return _of(replies, Kind.PLAN).select("cluster", "job_id", "observed_at", F.col("reply.plan.nodes").alias("nodes"))
+    """Return one row per plan with nodes: of ``plan`` replies, and the last of each hour that ``job`` replies carry.
+
+    A job that initialises has a plan without nodes: no graph.
+    """
+    nodes, kind = F.col("reply.plan.nodes"), F.col("reply.plan.type").alias("plan_type")
+    told = replies.select("cluster", "job_id", "observed_at", "kind", nodes.alias("nodes"), kind).where(
+        "size(nodes) > 0"
+    )
+    own = told.where(F.col("kind") == Kind.PLAN).drop("kind")
+    # No rule of ingestion has looked at the graphs of job replies.
+    ids = F.col("nodes.id")
+    are_fed = F.forall(
+        "nodes", lambda one: F.size(F.array_except(F.coalesce(one["inputs"]["id"], F.array()), ids)) == 0
+    )
+    usable = told.where((F.col("kind") == Kind.JOB) & ~are_unusable(ids) & are_fed)
+    last = F.max_by(F.struct("observed_at", "nodes", "plan_type"), "observed_at").alias("last")
+    hourly = usable.groupBy("cluster", "job_id", F.date_trunc("hour", "observed_at").alias("seen_hour")).agg(last)
+    return own.unionByName(hourly.select("cluster", "job_id", "last.*"))
 
 
 def select_checkpoints(replies: DataFrame) -> DataFrame:
@@ -93,6 +111,20 @@ def select_checkpoints(replies: DataFrame) -> DataFrame:
     )
 
 
+def select_state_moves(replies: DataFrame) -> DataFrame:
+    """Return one row per job whose checkpoints a reply tells of.
+
+    ``is_restored``: whether it began with the state of another run; ``savepoint_at``: when its last savepoint was
+    completed, null without one.
+    """
+    told = _of(replies, Kind.CHECKPOINTS).where("reply.latest IS NOT NULL")
+    completed_ms = F.col("reply.latest.savepoint.latest_ack_timestamp")
+    return told.groupBy("cluster", "job_id").agg(
+        F.coalesce(F.max(F.col("reply.latest.restored.restore_timestamp") > 0), F.lit(False)).alias("is_restored"),
+        timestamp_of_ms(F.max(F.when(completed_ms > 0, completed_ms))).alias("savepoint_at"),
+    )
+
+
 def select_failures(replies: DataFrame) -> DataFrame:
     """Return the failures that ``exceptions`` replies list, each once: ``failed_at`` and ``cause`` (its first line)."""
     listed = F.explode("reply.exceptionHistory.entries").alias("entry")
@@ -105,6 +137,16 @@ def select_failures(replies: DataFrame) -> DataFrame:
         F.substring(F.coalesce(first_line, "entry.exceptionName"), 1, 500).alias("cause"),
     )
     return causes.groupBy("cluster", "job_id", "failed_at").agg(F.min("cause").alias("cause"))
+
+
+def _ended_at() -> Column:
+    """Return when a job of a ``job`` reply ended, as far as Flink tells; null of one that has not."""
+    state, ended_at = F.col("reply.state"), F.lit(None).cast("TIMESTAMP")
+    for one in ENDED:
+        told_ms = F.col(f"reply.timestamps.{one}")
+        dated = F.when(told_ms > 0, timestamp_of_ms(told_ms)).otherwise(F.col("observed_at"))
+        ended_at = F.when(state == one, dated).otherwise(ended_at)
+    return ended_at
 
 
 def _of(replies: DataFrame, kind: Kind) -> DataFrame:

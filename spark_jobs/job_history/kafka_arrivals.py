@@ -18,51 +18,71 @@ from include.tables import OBSERVATIONS
 from include.utc import Interval
 from spark_jobs.job_history.operator_names import is_named_at
 from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s, window_start
-from spark_jobs.lake import date_hour_columns, rows_of
+from spark_jobs.job_history.topic_sources import TopicSources
+from spark_jobs.lake import date_hour_columns
 
 _BODY = "kafka STRING, topics ARRAY<STRUCT<topic: STRING, partitions: ARRAY<STRUCT<partition: INT, end: BIGINT>>>>"
-_MAPPING = {"cluster": "STRING", "kafka": "STRING", "topic": "STRING", "job": "STRING", "source": "STRING"}
 _TOPIC = ("cluster", "kafka", "topic")
 _SOURCE = ("cluster", "job", "source")
 
 
-def find_arrivals(events: DataFrame, clusters: Mapping[str, Cluster]) -> DataFrame | None:
-    """Return ``cluster, job, source, window_start, window_s, arrival_per_s``; None when no cluster names topics.
+def find_arrivals(events: DataFrame, sources: TopicSources | None, clusters: Mapping[str, Cluster]) -> DataFrame | None:
+    """Return ``cluster, job, source, is_known, window_start, window_s, arrival_per_s``; None when no topics are named.
 
     ``source`` is an operator's name or its vertex id, as the settings have it.
 
     Args:
         events: rows of bronze.job_events.
+        sources: of the topics.
         clusters: the settings of the clusters.
     """
-    mapping = [
-        {
-            "cluster": cluster,
-            "kafka": kafka,
-            "topic": topic,
-            "job": key.partition("/")[0],
-            "source": key.partition("/")[2],
-        }
-        for cluster, settings in clusters.items()
-        for kafka, brokers in settings.kafka.items()
-        for key, topics in brokers.topics.items()
-        for topic in topics
-    ]
-    if not mapping:
+    if sources is None:
         return None
-    sources = rows_of(events.sparkSession, _MAPPING, mapping).distinct()
-    rates = _rates(_ends(events).withColumn("window_s", window_length_s(clusters)))
-    topics = sources.groupBy(*_SOURCE).agg(F.count(F.lit(1)).alias("topics"))
-    joined = rates.join(F.broadcast(sources), list(_TOPIC))
+    rates = _rates(
+        _ends(events).withColumn("window_s", window_length_s(clusters)),
+        longest_gap_s=LONGEST_GAP_WINDOWS * max(cluster.window_s for cluster in clusters.values()),
+    )
+    topics = sources.rows.groupBy(*_SOURCE, "is_known").agg(F.count(F.lit(1)).alias("topics"))
+    joined = rates.join(F.broadcast(sources.rows), list(_TOPIC))
     summed = joined.groupBy(*_SOURCE, "window_start", "window_s").agg(
         F.sum("per_s").alias("arrival_per_s"), F.count("per_s").alias("told")
     )
     whole = summed.join(F.broadcast(topics), list(_SOURCE)).where("told = topics")
-    return whole.select(*_SOURCE, "window_start", "window_s", "arrival_per_s")
+    return whole.select(*_SOURCE, "is_known", "window_start", "window_s", "arrival_per_s")
+
+
+def count_partitions(events: DataFrame, sources: TopicSources | None) -> DataFrame | None:
+    """Return ``cluster, job, vertex_id, date, hour, partitions`` of sources, by all lines of each hour.
+
+    The partitions of all topics of a source together, those without a leader and those that a line lacks included; an
+    hour in which a topic was not told has no row.  None when no topics are named.
+
+    Args:
+        events: rows of bronze.job_events.
+        sources: of the topics.
+    """
+    if sources is None:
+        return None
+    dated = _ends(events).select("*", *date_hour_columns("observed_at"))
+    counted = dated.groupBy(*_TOPIC, "date", "hour").agg(F.countDistinct("partition").alias("partitions"))
+    topics = sources.rows.groupBy(*_SOURCE).agg(F.count(F.lit(1)).alias("topics"))
+    summed = (
+        counted.join(F.broadcast(sources.rows), list(_TOPIC))
+        .groupBy(*_SOURCE, "date", "hour")
+        .agg(F.sum("partitions").cast("int").alias("partitions"), F.count(F.lit(1)).alias("told"))
+    )
+    whole = summed.join(F.broadcast(topics), list(_SOURCE)).where("told = topics")
+    named = sources.operators.select("cluster", "job", "vertex_id", "operator").distinct()
+    is_meant = (F.col("a.source") == F.col("n.operator")) | (F.col("a.source") == F.col("n.vertex_id"))
+    same = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job")) & is_meant
+    found = whole.alias("a").join(F.broadcast(named.alias("n")), same)
+    return found.groupBy("a.cluster", "a.job", "n.vertex_id", "date", "hour").agg(
+        F.max("partitions").alias("partitions")
+    )
 
 
 def add_arrivals(
-    observations: DataFrame, arrivals: DataFrame | None, operators: DataFrame, hours: Interval
+    observations: DataFrame, arrivals: DataFrame | None, sources: TopicSources | None, hours: Interval
 ) -> DataFrame:
     """Take the arrival rate of a source as its target data rate, and add the windows in which its job was not measured.
 
@@ -71,18 +91,20 @@ def add_arrivals(
     Args:
         observations: rows of silver.observations.
         arrivals: from :func:`find_arrivals`.
-        operators: ``cluster, job_id, vertex_id`` -> ``job, operator``.
+        sources: of the topics.
         hours: those that are written.
     """
-    if arrivals is None:
+    if arrivals is None or sources is None:
         return observations
-    named = operators.select("cluster", "job", "vertex_id", "operator", "named_from", "named_until").distinct()
+    named = sources.operators
     is_meant = (F.col("a.source") == F.col("n.operator")) | (F.col("a.source") == F.col("n.vertex_id"))
     is_same_job = (F.col("a.cluster") == F.col("n.cluster")) & (F.col("a.job") == F.col("n.job"))
     same = is_same_job & is_meant & is_named_at(F.col("a.window_start"))
     located = arrivals.alias("a").join(F.broadcast(named.alias("n")), same, "left")
     is_vertex_id = F.col("a.source").rlike("^[0-9a-f]{32}$")
-    known = located.where(F.col("n.operator").isNotNull() | ~is_vertex_id).select(
+    # Of a cluster of which no job was seen yet, the name in the settings is all there is.
+    is_located = F.col("n.operator").isNotNull() | (~F.col("a.is_known") & ~is_vertex_id)
+    known = located.where(is_located).select(
         "a.cluster",
         "a.job",
         F.coalesce("n.operator", "a.source").alias("operator"),
@@ -125,23 +147,39 @@ def _ends(events: DataFrame) -> DataFrame:
     ).select(*_TOPIC, "observed_at", "part.partition", "part.end")
 
 
-def _rates(ends: DataFrame) -> DataFrame:
-    """Return ``cluster, kafka, topic, window_start, window_s, per_s``: growth between polls that end in a window."""
+def _rates(ends: DataFrame, longest_gap_s: int) -> DataFrame:
+    """Return ``cluster, kafka, topic, window_start, window_s, per_s``: growth between polls that end in a window.
+
+    Each partition's growth counts over its own time, since it was told last.  A poll tells nothing of the topic when it
+    lacks a partition that was told not long ago (of topics that were made again the others go on), when a partition is
+    new, so that nobody knows when it came, or when an offset fell: the topic was made again.
+    """
     by_partition = Window.partitionBy(*_TOPIC, "partition").orderBy("observed_at")
-    before = F.lag(F.struct("observed_at", "end")).over(by_partition)
-    differing = ends.withColumn("before", before).withColumn("grown", F.col("end") - F.col("before.end"))
-    elapsed_s = (F.unix_micros("observed_at") - F.unix_micros("before.observed_at")) / F.lit(1e6)
-    # Of a topic that was made again the offsets fall; a poll that lacks a partition tells nothing of the topic.
-    is_usable = _is_usable(elapsed_s)
+    earlier = by_partition.rowsBetween(Window.unboundedPreceding, -1)
+    told = F.when(F.col("end").isNotNull(), F.struct("observed_at", "end"))
+    differing = ends.withColumn("before", F.last(told, ignorenulls=True).over(earlier)).withColumns(
+        {
+            "grown": F.col("end") - F.col("before.end"),
+            "elapsed_s": (F.unix_micros("observed_at") - F.unix_micros("before.observed_at")) / F.lit(1e6),
+        }
+    )
     polls = differing.groupBy(*_TOPIC, "observed_at", "window_s").agg(
-        F.every(F.coalesce(is_usable, F.lit(False))).alias("is_usable"),
-        F.sum("grown").alias("grown"),
-        F.max(elapsed_s).alias("elapsed_s"),
+        F.every(F.coalesce(_is_usable(F.col("elapsed_s")), F.lit(False))).alias("is_usable"),
+        F.sum(F.col("grown") / F.col("elapsed_s")).alias("per_s"),
+        F.min("elapsed_s").alias("elapsed_s"),
+        F.collect_set("partition").alias("told"),
     )
-    windows = polls.where("is_usable").withColumn("window_start", window_start("observed_at"))
-    return windows.groupBy(*_TOPIC, "window_start", "window_s").agg(
-        (F.sum("grown") / F.sum("elapsed_s")).alias("per_s")
-    )
+    at_micros = F.unix_micros("observed_at")
+    lately = Window.partitionBy(*_TOPIC).orderBy(at_micros).rangeBetween(-1_000_000 * longest_gap_s, -1)
+    gap_micros = 1_000_000 * LONGEST_GAP_WINDOWS * F.col("window_s")
+    recent = F.filter("polled", lambda one: one["at_micros"] >= at_micros - gap_micros)
+    known = F.flatten(F.transform(recent, lambda one: one["told"]))
+    whole = polls.withColumn(
+        "polled", F.collect_list(F.struct(at_micros.alias("at_micros"), "told")).over(lately)
+    ).where(F.col("is_usable") & (F.size(F.array_except(known, "told")) == 0))
+    windows = whole.withColumn("window_start", window_start("observed_at"))
+    rate = F.sum(F.col("per_s") * F.col("elapsed_s")) / F.sum("elapsed_s")
+    return windows.groupBy(*_TOPIC, "window_start", "window_s").agg(rate.alias("per_s"))
 
 
 def _is_usable(elapsed_s: Column) -> Column:

@@ -158,5 +158,5 @@ def _derive_rates() -> dict[str, Column]:
 
 def _target(taken: Column, growth: Column) -> Column:
     """Rule 1 of Flink's autoscaler; a source that shows no backlog has what it takes in as target."""
-    due_records = F.when(growth.isNotNull(), F.greatest(taken + growth, F.lit(0.0)))
+    due_records = F.when(taken.isNotNull() & growth.isNotNull(), F.greatest(taken + growth, F.lit(0.0)))
     return F.when(F.col("pending").isNull(), taken).otherwise(due_records)

@@ -7,27 +7,30 @@ from pyspark.sql import functions as F
 
 from include.tables import OPERATOR_KEYS
 
-_JOB_HOUR = ("cluster", "job", "date", "hour")
+_JOB_HOUR = ("cluster", "job", "job_id", "date", "hour")
 
 
 def build_operator_keys(graphs: DataFrame) -> DataFrame:
-    """Return the graphs of the first hour of each day, and of the hours in which they are other than the hour before.
+    """Return the graphs of the first hour of each day, and those that are other than the graph before.
 
-    So what a row says depends on two hours alone, and every day can be read for itself.
+    The graph before is of the same hour (another id of a job that was submitted again) or of the hour before it.  So
+    what a row says depends on two hours alone, and every day can be read for itself.
 
     Args:
-        graphs: rows of silver.job_graphs, of the hours to write and the one before.
+        graphs: of :func:`spark_jobs.job_history.job_graphs.build_graphs`, of the hours to write and the one before.
     """
     operator = F.struct("operator", "vertex_id", "position", "upstream")
     hourly = graphs.groupBy(*_JOB_HOUR).agg(
         F.sort_array(F.collect_list(operator)).alias("operators"), F.max("observed_at").alias("observed_at")
     )
-    by_job = Window.partitionBy("cluster", "job").orderBy("date", "hour")
+    by_job = Window.partitionBy("cluster", "job").orderBy("date", "hour", "observed_at", "job_id")
     hour_s = F.unix_timestamp(F.to_timestamp("date")) + F.col("hour") * 3600
     dated = hourly.withColumn("hour_s", hour_s)
     before = dated.withColumns({f"{name}_before": F.lag(name).over(by_job) for name in ("operators", "hour_s")})
-    is_same = (F.col("operators_before") == F.col("operators")) & (F.col("hour_s_before") == F.col("hour_s") - 3600)
-    shown = before.where((F.col("hour") == 0) | ~F.coalesce(is_same, F.lit(False)))
+    apart_s = F.col("hour_s") - F.col("hour_s_before")
+    is_same = (F.col("operators_before") == F.col("operators")) & (apart_s <= 3600)
+    is_first_of_day = (F.col("hour") == 0) & F.coalesce(apart_s > 0, F.lit(True))
+    shown = before.where(is_first_of_day | ~F.coalesce(is_same, F.lit(False)))
     return (
         shown.withColumn("one", F.explode("operators"))
         .select(

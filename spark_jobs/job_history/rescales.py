@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.domain.finished_operators import RESTORING
 from include.settings import Ingest, Settings
 from include.tables import RESCALES
 from spark_jobs.job_history.samples import LONGEST_GAP_WINDOWS, window_length_s
 from spark_jobs.lake import date_hour_columns
+from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 _EVENT_KEY = ("cluster", "job", "started_at")
 # Replies about metrics may be a second old: right after a restart they still show the tasks that are gone.
@@ -71,10 +73,20 @@ def find_job_starts(polls: DataFrame) -> DataFrame:
     return started.where(fresh).select("cluster", "job_id", F.col("ended_at").alias("started_at"), "ended_at")
 
 
+def find_restores(polls: DataFrame) -> DataFrame:
+    """Return when a running job's tasks did not work yet, as events that last until the next reply."""
+    by_job = Window.partitionBy("cluster", "job_id").orderBy("observed_at")
+    is_restoring = F.exists("vertices", lambda vertex: vertex["status"].isin(*sorted(RESTORING)))
+    shown = polls.select("cluster", "job_id", "observed_at", "state", is_restoring.alias("is_restoring"))
+    followed = shown.withColumn("ended_at", F.coalesce(F.lead("observed_at").over(by_job), "observed_at"))
+    restoring = followed.where((F.col("state") == RUNNING) & F.col("is_restoring"))
+    return restoring.select("cluster", "job_id", F.col("observed_at").alias("started_at"), "ended_at")
+
+
 def find_unsettled_windows(
     stops: DataFrame, polls: DataFrame, settings: Settings, horizon: datetime, since: datetime = EARLIEST
 ) -> DataFrame:
-    """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started.
+    """Return ``cluster, job_id, window_start`` of the windows in which a job stopped or started, or restored tasks.
 
     A task that starts counts as busy, and its gauges show their first value: no measurement of its work.
 
@@ -86,6 +98,7 @@ def find_unsettled_windows(
         since: windows before it are not wanted.
     """
     events = stops.select("cluster", "job_id", "started_at", "ended_at").unionByName(find_job_starts(polls))
+    events = events.unionByName(find_restores(polls))
     return find_disturbed_windows(
         events, window_length_s(settings.clusters), (since, horizon), settings.ingest.settle_s
     )

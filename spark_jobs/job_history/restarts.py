@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_jobs.job_history.job_endings import drop_endings
 from spark_jobs.raw_parsing.reply_schema import RUNNING
 
 # Job replies may be a few seconds old (Flink keeps them for its refresh interval): a stop may precede the last of them.
@@ -33,15 +34,17 @@ _TRANSITION = (
 )
 
 
-def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame) -> DataFrame:
-    """Return one row per stop of a job.
+def find_stops(polls: DataFrame, failures: DataFrame, checkpoints: DataFrame, state_moves: DataFrame) -> DataFrame:
+    """Return one row per stop of a job; a job that came to its end did not stop.
 
     Columns: ``cluster, job, job_id, job_id_before, started_at``; ``running_at`` (null when the job failed again before
     it was seen running); ``ended_at`` (the same, or the next stop; null while it is down); ``is_open`` (not running
     yet); ``detected_at`` (the reply that showed it); ``kind, cause, cause_kind``; ``vector_before, vector_after``;
     ``checkpoint_at, state_size_bytes`` (of the last checkpoint completed before the stop); ``next_started_at``.
     """
-    changes = _transitions(polls).localCheckpoint()  # few, of many replies, and used twice
+    changes = drop_endings(
+        _transitions(polls), polls, state_moves
+    ).localCheckpoint()  # few, of many replies, and used twice
     stops = _stops(polls, failures)
     incidents = _incidents(changes, stops, checkpoints)
     by_job = Window.partitionBy("cluster", "job").orderBy("started_at")

@@ -147,7 +147,7 @@ def select_source_samples(samples: DataFrame) -> DataFrame:
         "observed_at",
         "since_last_s",
         F.when(pending == 0, F.lit(0.0)).when(taken > 0, pending / taken).alias("lag_s"),
-        F.when(growth.isNotNull(), F.greatest(taken + growth, F.lit(0.0))).alias("target_per_s"),
+        F.when(taken.isNotNull() & growth.isNotNull(), F.greatest(taken + growth, F.lit(0.0))).alias("target_per_s"),
         "taken_total",
         "pending",
     )

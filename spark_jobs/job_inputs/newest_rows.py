@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from include.domain.finished_operators import FINISHED
 from spark_jobs.timestamps import timestamp_column
 
 # A job unseen for longer has left; one seen since then, but not lately, is refused by name.
 LOOKBACK = timedelta(days=2)
 JOB = ["cluster", "job"]
+BATCH = "BATCH"
 STALE = "stale: "  # how a fallback_reason begins that says so, and nothing else
 QUANTILES = ["q10_per_s", "q50_per_s", "q90_per_s", "q95_per_s"]
 
@@ -39,7 +41,8 @@ def current_operators(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
 def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
     """Return one row per job: its id and its operators, as JSON, as last seen by ``as_of``."""
-    operator = F.struct("position", "operator", "upstream", "parallelism", "max_parallelism")
+    limits = ("max_parallelism", "partitions", "ship_strategies")
+    operator = F.struct("position", "operator", "vertex_id", "upstream", "parallelism", "status", *limits)
     current = (
         current_operators(graphs, as_of)
         .groupBy(*JOB, "job_id")
@@ -50,14 +53,32 @@ def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
     return current.select(*JOB, "job_id", "operators", "seen_at")
 
 
-def current_sources(graphs: DataFrame, as_of: datetime) -> DataFrame:
-    """Return one row per job with ``sources``, the names of the sources of its newest graph."""
-    sources = current_operators(graphs, as_of).where(F.size("upstream") == 0)
-    return sources.groupBy(*JOB).agg(F.collect_set("operator").alias("sources")).select(*JOB, "sources")
+def newest_jobs(jobs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job as last seen by ``as_of``: ``state, job_type, ended_at, polled_at``."""
+    seen = jobs.where(within_lookback(as_of) & (F.col("observed_at") <= timestamp_column(as_of)))
+    one = F.struct("state", "job_type", "ended_at", F.col("observed_at").alias("polled_at"))
+    newest = seen.groupBy(*JOB).agg(F.max_by(one, F.struct("date", "hour", "observed_at")).alias("newest"))
+    return newest.select(*JOB, "newest.*")
+
+
+def current_sources(graphs: DataFrame, jobs: DataFrame, as_of: datetime) -> DataFrame:
+    """Return one row per job with ``sources``, the names of the sources of its newest graph that may send more.
+
+    None of a job that has ended, or of a batch job: what is left of its work is no load to be forecast.
+    """
+    may_send = (F.size("upstream") == 0) & ~F.col("status").eqNullSafe(F.lit(FINISHED))
+    sources = (
+        current_operators(graphs, as_of)
+        .groupBy(*JOB)
+        .agg(F.collect_set(F.when(may_send, F.col("operator"))).alias("all"))
+    )
+    known = sources.join(newest_jobs(jobs, as_of), JOB, "full")
+    is_left = F.col("ended_at").isNotNull() | F.col("job_type").eqNullSafe(F.lit(BATCH))
+    return known.select(*JOB, F.when(is_left, F.array().cast("ARRAY<STRING>")).otherwise(F.col("all")).alias("sources"))
 
 
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
-    """Return the end of each job's last window by ``as_of``."""
+    """Return the end of each job's last window by ``as_of``, and whether Flink measured its busy time."""
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
     # A window that only brokers tell of has no sample: nothing of the job was seen in it.
     measured = observations.where(within_lookback(as_of) & (F.coalesce("samples", F.lit(1)) > 0))
@@ -65,7 +86,10 @@ def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
     return (
         ended.where(F.col("window_end") <= timestamp_column(as_of))
         .groupBy(*JOB)
-        .agg(F.max("window_end").alias("observed_until"))
+        .agg(
+            F.max("window_end").alias("observed_until"),
+            F.max(F.coalesce(F.col("busy_share") > 0, F.lit(False))).alias("is_busy_measured"),
+        )
     )
 
 
@@ -77,11 +101,17 @@ def clusters_past(observations: DataFrame, horizon_end: datetime) -> DataFrame:
     return later.groupBy("cluster").agg(F.max("window_start").alias("observed_after"))
 
 
-def job_states(graphs: DataFrame, observations: DataFrame, as_of: datetime, horizon: timedelta) -> DataFrame:
-    """Return one row per job: what runs, since when it is known, and whether the horizon is past already."""
+def job_states(
+    graphs: DataFrame, jobs: DataFrame, observations: DataFrame, as_of: datetime, horizon: timedelta
+) -> DataFrame:
+    """Return one row per job: what runs, since when it is known, and whether the horizon is past already.
+
+    Every job of the lookback has one; ``operators`` is null of a job without a graph.
+    """
     states = (
         newest_graphs(graphs, as_of)
-        .join(observed_until(observations, as_of), JOB, how="left")
+        .join(observed_until(observations, as_of), JOB, how="full")
+        .join(newest_jobs(jobs, as_of), JOB, how="full")
         .join(F.broadcast(clusters_past(observations, as_of + horizon)), "cluster", how="left")
     )
     return states.select(
@@ -90,6 +120,10 @@ def job_states(graphs: DataFrame, observations: DataFrame, as_of: datetime, hori
         "operators",
         F.unix_timestamp("seen_at").alias("seen_at_s"),
         F.unix_timestamp("observed_until").alias("observed_until_s"),
+        "state",
+        "job_type",
+        F.unix_timestamp("ended_at").alias("ended_at_s"),
+        "is_busy_measured",
         F.unix_timestamp("observed_after").alias("observed_after_s"),
     )
 

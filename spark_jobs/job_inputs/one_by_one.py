@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from spark_jobs.plot_text import shorten_name
+from include.short_names import shorten_name
 
 log = logging.getLogger(__name__)
 

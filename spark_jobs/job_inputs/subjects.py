@@ -18,7 +18,7 @@ from models.arrays import Floats
 from models.backtest.comparison import BIN_S, DAY_BINS, Subject
 from models.bundle import FleetBundle
 from models.evaluation.rate_series import fill_gaps
-from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.job_state import limited_graph_of, placed_of
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import HistoryFrame, average_in_bins, source_series
@@ -74,8 +74,9 @@ def build_subject(
             f"its graph is not known: set clusters.{cluster}.rest_url, or save the reply of /jobs/<job id> in the "
             f"folder of clusters.{cluster}.prometheus.graphs"
         )
-    graph = graph_of(json.loads(state["operators"]))
-    models = bundle.for_job(cluster, job)
+    operators = json.loads(state["operators"])
+    graph = limited_graph_of(operators, settings.cluster(cluster), job)
+    models = bundle.for_job(cluster, job, placed_of(operators))
     rates = _rates(graph, state["sources"], bins)
     known = np.isfinite(rates)
     begin, end = int(known.argmax(axis=0).max()), len(known) - int(known[::-1].any(axis=1).argmax())

@@ -18,7 +18,7 @@ from include.settings import Settings
 from models.bundle import BundleError, FleetBundle
 from models.policies.protocol import History, Learner
 from models.policies.registry import memory_codec, policy
-from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.job_state import graph_of, placed_of
 from spark_jobs.job_inputs.windows import observations_of
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,9 @@ def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> di
     name = task.settings.planner.policy_of(cluster, job)
     row: dict[str, object] = {"cluster": cluster, "job": job, "policy": name}
     try:
-        graph = graph_of(json.loads(state["operators"]))
-        models = task.bundle.value.for_job(cluster, job)
+        operators = json.loads(state["operators"])
+        graph = graph_of(operators)
+        models = task.bundle.value.for_job(cluster, job, placed_of(operators))
         history = History(
             as_of_s=math.ceil(task.as_of.timestamp()),
             graph=graph,

@@ -20,19 +20,28 @@ from include.version import code_version
 from models.bundle import FleetBundle
 from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts
 from spark_jobs.job_inputs.policy_memory import newest_memories
+from spark_jobs.job_inputs.renames import collect_versions, find_renames, follow_renames
 from spark_jobs.job_inputs.struct_arrays import map_rows
 from spark_jobs.job_inputs.windows import any_observes, recent_windows
 from spark_jobs.lake import Lake
 from spark_jobs.plan.job_plan import PlanTask, planner
-from spark_jobs.plan.model_trust import ModelTrust, read_trust
+from spark_jobs.plan.model_trust import ModelTrust, explain_no_champion, read_trust
 from spark_jobs.plan.plan_rows import ROW_SCHEMA
 from spark_jobs.plan.slot_budget import allocations, budgets
 from spark_jobs.timestamps import timestamp_column
 
 # Memories are read as they are: only those from before the plan count, and a plan that is made twice writes its own in
 # between, so that their version would tell a second run from the first.
-INPUTS = (tables.OBSERVATIONS, tables.JOB_GRAPHS, tables.FORECASTS, tables.MODEL_VERSIONS)
+INPUTS = (
+    tables.OBSERVATIONS,
+    tables.JOB_GRAPHS,
+    tables.JOBS,
+    tables.OPERATOR_KEYS,
+    tables.FORECASTS,
+    tables.MODEL_VERSIONS,
+)
 Versions = Mapping[str, int]
+VERSIONS_SINCE = timedelta(days=3)  # windows, forecasts and memories of a job that is planned are younger
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +90,16 @@ def make(lake: Lake, settings: Settings, as_of: datetime, bundle: FleetBundle | 
 
     context = lake.spark.sparkContext
     task = PlanTask(settings, as_of, context.broadcast(bundle) if bundle else None)
+    if bundle is None:
+        task = replace(task, no_champion=explain_no_champion(read(tables.MODEL_VERSIONS), as_of))
     horizon, observations = timedelta(hours=settings.planner.horizon_h), read(tables.OBSERVATIONS)
-    known = job_states(read(tables.JOB_GRAPHS), observations, as_of, horizon)
+    known = job_states(read(tables.JOB_GRAPHS), read(tables.JOBS), observations, as_of, horizon)
     forecasts = newest_forecasts(read(tables.FORECASTS), as_of)
-    parts = [known, forecasts, *history(observations, lake.read(tables.POLICY_MEMORY), task)]
+    keys, since = read(tables.OPERATOR_KEYS), as_of - VERSIONS_SINCE
+    versions_of_jobs = collect_versions(keys, since, as_of)
+    renames = find_renames(lake, keys, since, as_of) if any_observes(settings.planner) else None
+    windows = history(follow_renames(observations, renames), lake.read(tables.POLICY_MEMORY), task)
+    parts = [known, forecasts, versions_of_jobs, *windows]
     with ThreadPoolExecutor() as pool:  # while one is planned, the others keep the cores busy
         asked = (read(tables.MODEL_VERSIONS), bundle.model_version, as_of, settings.planner) if bundle else None
         trust = pool.submit(read_trust, *asked) if asked else None

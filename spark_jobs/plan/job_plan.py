@@ -7,13 +7,16 @@ import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from pyspark.broadcast import Broadcast
 
 from include.domain.graph import GraphError, JobGraph
+from include.domain.operator_matching import follow_names
 from include.settings import Settings
+from include.short_names import shorten_name
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
@@ -21,16 +24,16 @@ from models.capacity.partial_pooling import pool_models
 from models.job_models import JobModels
 from models.policies.protocol import Schedule, Situation
 from models.policies.registry import memory_codec, policy
+from models.policies.renamed_memory import find_operators, rename_operators
 from models.scheduling.demand import DemandError, SourceForecast
 from models.scheduling.slot_prices import SlotPrices
-from spark_jobs.job_inputs.job_state import JobState, graph_of
-from spark_jobs.job_inputs.newest_rows import QUANTILES
+from spark_jobs.job_inputs.job_state import JobState, find_working, limited_graph_of
+from spark_jobs.job_inputs.newest_rows import BATCH, QUANTILES
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
 from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
-from spark_jobs.plot_text import shorten_name
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class PlanTask:
         settings: of the run.
         as_of: the moment of planning.
         bundle: models of the fleet; None when there is no champion.
+        no_champion: why there is none.
         trust: in the champion.
         offers: cluster -> prices that keep its budget; empty without budgets.
     """
@@ -61,6 +65,7 @@ class PlanTask:
     bundle: Broadcast[FleetBundle] | None
     trust: ModelTrust = field(default_factory=ModelTrust)
     offers: Mapping[str, SlotPrices] = field(default_factory=dict)
+    no_champion: str = "no training has made one yet; run the train stage"
 
     @property
     def as_of_s(self) -> int:
@@ -103,9 +108,22 @@ def _check_state(task: PlanTask, state: JobState) -> None:
         raise PlanRefusedError(
             "past_horizon", f"{state.cluster} was observed after the horizon ended; plans are for the future"
         )
-    known_until_s = min(state.seen_at_s, state.observed_until_s or 0)
+    if state.ended_at_s is not None:
+        ended = f"it has ended ({state.state} at {datetime.fromtimestamp(state.ended_at_s, UTC):%Y-%m-%d %H:%M} UTC)"
+        raise PlanRefusedError("job_ended", f"{ended}: there is nothing to plan until it runs again")
+    if state.job_type == BATCH:
+        raise PlanRefusedError("batch_job", "Flink runs it as a batch job, which chooses its parallelism itself")
+    if not state.operators:
+        raise PlanRefusedError(
+            "no_graph",
+            "no reply shows its graph: it is polled again until one does; with metrics of Prometheus set "
+            f"clusters.{state.cluster}.rest_url or clusters.{state.cluster}.prometheus.graphs",
+        )
+    if not find_working(state.operators):
+        raise PlanRefusedError("job_ended", "all of its sources have come to their end, and it takes in nothing more")
+    known_until_s = min(state.seen_at_s or 0, state.observed_until_s or 0)
     _check_age(task, "stale_metrics", "metrics", known_until_s)
-    unknown = sorted({entry.get("operator", "") for entry in state.operators} - state.parallelism.keys())
+    unknown = sorted(find_working(state.operators).keys() - state.parallelism.keys())
     if unknown:
         raise PlanRefusedError("stale_metrics", f"the running parallelism of {unknown} was not seen")
 
@@ -125,7 +143,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
     """
     _check_state(task, state)
     try:
-        graph = graph_of(state.operators)
+        graph = limited_graph_of(state.operators, task.settings.cluster(state.cluster), state.job)
     except GraphError as error:
         raise PlanRefusedError("unknown_operator", str(error)) from error
     models = _models(task, state, graph)
@@ -137,7 +155,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         graph=graph,
         parallelism=state.parallelism,
         models=models,
-        forecast=_forecast(graph, state.bins),
+        forecast=_forecast(graph, _under_present_names(state, state.bins)),
         slots_max=task.settings.cluster(state.cluster).slots_max,
         options=task.settings.planner,
         observations=observations_of(graph, state.windows),
@@ -148,17 +166,32 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
 
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
     if task.bundle is None:
-        raise PlanRefusedError("no_model", "no champion model; run the train stage")
+        raise PlanRefusedError("no_model", f"no champion model: {task.no_champion}")
     try:
-        models: JobModels = task.bundle.value.for_job(state.cluster, state.job)
+        models: JobModels = task.bundle.value.for_job(state.cluster, state.job, state.placed)
     except BundleError as error:
         raise PlanRefusedError("no_model", str(error)) from error
     if task.settings.planner.capacity.fleet_prior:
         slots_max = task.settings.cluster(state.cluster).slots_max
         models = pool_models(models, graph, FleetPrior.from_arrays(task.bundle.value.arrays), slots_max)
     if not models.capacity.keys() & state.parallelism.keys():
-        raise PlanRefusedError("no_model", "none of its operators has a capacity model; busy time was never measured")
+        raise PlanRefusedError("no_model", f"none of its operators has a capacity model: {_why_unknown(models, state)}")
     return widen_intervals(models, task.trust.interval_factor)
+
+
+def _why_unknown(models: JobModels, state: JobState) -> str:
+    if not state.is_busy_measured:
+        return "their busy time was never measured"
+    if not models.selectivity.keys() & state.parallelism.keys():
+        return "they are new since the training; the next one learns them"
+    return "no window that a training can use has both their busy time and a rate at which they processed"
+
+
+def _under_present_names(state: JobState, bins: Columns) -> Columns:
+    """Return a forecast with the names that its sources have now; those that have gone keep theirs."""
+    names = follow_names(set(bins["operator"].tolist()), state.every_version)
+    gone = dict.fromkeys(set(bins["operator"].tolist()) - names.keys(), "")
+    return {**bins, "operator": np.array([{**names, **gone}[name] for name in bins["operator"].tolist()], object)}
 
 
 def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
@@ -182,11 +215,20 @@ def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
         raise PlanRefusedError("no_forecast", str(error)) from error
 
 
+def _with_present_names(state: JobState, memory: Any) -> Any:
+    """Return what a policy remembers under the names that the job's operators have now."""
+    if not state.versions:
+        return memory
+    ever = {operator.name for version in state.every_version for operator in version}
+    known = find_operators(memory, ever)
+    return rename_operators(memory, follow_names(known, state.every_version), known)
+
+
 def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) -> tuple[Schedule, str | None]:
     """Return the schedule, and the policy's memory as text; null for a policy without one."""
     chosen = policy(name, task.settings.parameters_of(name, f"{state.cluster}/{state.job}"))
     try:
-        remembered = recall(chosen, name, state.memory, state.memory_policy)
+        remembered = _with_present_names(state, recall(chosen, name, state.memory, state.memory_policy))
         schedule, memory = chosen.decide(situation, remembered)
         return schedule, None if memory is None else memory_codec(name).dump(memory)
     except DemandError as error:

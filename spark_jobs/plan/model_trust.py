@@ -41,6 +41,30 @@ def read_trust(versions: DataFrame, model_version: str, as_of: datetime, options
     return judge_trust([row.asDict() for row in rows.collect()], model_version, as_of.timestamp(), options)
 
 
+def explain_no_champion(versions: DataFrame, as_of: datetime) -> str:
+    """Return why there is no champion, by the last training up to ``as_of``, and what to do."""
+    row = (
+        versions.where(F.col("as_of") <= timestamp_column(as_of))
+        .orderBy(F.desc("as_of"))
+        .select(F.date_format("as_of", "yyyy-MM-dd HH:mm").alias("at"), "model_version", "gate", "gate_detail")
+        .first()
+    )
+    return explain_gate(None if row is None else row.asDict())
+
+
+def explain_gate(row: Mapping[str, Any] | None) -> str:
+    """Return why the last training, a row of gold.model_versions with its time as text, made no champion."""
+    if row is None:
+        return "no training has made one yet; run the train stage"
+    told = f"the gate of the training as of {row['at']} UTC {row['gate']}: {row['gate_detail']}"
+    if row["gate"] in {"first", "passed"}:
+        return f'{told}; the alias champion was not moved to it: with training.promotion = "manual" move it yourself'
+    return (
+        f"{told}; the same training again gives the same model: see to the jobs that the gate names, or point the "
+        f"alias champion to model {row['model_version']} yourself"
+    )
+
+
 def judge_trust(
     trainings: Iterable[Mapping[str, Any]], model_version: str, as_of_s: float, options: Planner
 ) -> ModelTrust:

@@ -22,7 +22,7 @@ from models.policies.phoebe.journal import Journal
 from models.policies.phoebe.profiling import profile, profiling_options
 from models.policies.registry import memory_codec, policy
 from models.simulation.spec import SpecError
-from spark_jobs.job_inputs.job_state import graph_of
+from spark_jobs.job_inputs.job_state import graph_of, placed_of
 from spark_jobs.job_inputs.policy_memory import recall
 from spark_jobs.profiling.adapters import Subject, adapter
 
@@ -80,7 +80,7 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
         cluster=cluster,
         job=job,
         graph=graph_of(json.loads(state["operators"])),
-        models=task.bundle.value.for_job(cluster, job),
+        models=task.bundle.value.for_job(cluster, job, placed_of(json.loads(state["operators"]))),
         slots_max=slots_max,
         options=settings.planner,
         profiling=settings.profiling,

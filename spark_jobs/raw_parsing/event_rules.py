@@ -109,7 +109,10 @@ class _Rules:
     def _of_other_jobs(self) -> Iterator[tuple[int, str]]:
         told = pc.struct_field(pc.struct_field(self._event, "plan"), "jid")
         told = pc.coalesce(_where(pc.struct_field(self._event, "jid"), self._is[Kind.JOB]), told)
-        for row in _rows(_flags(pc.not_equal(told, self._job_id))):
+        # Of a job that initialises Flink gives an empty plan of no job: an ordinary reply.
+        is_empty = self._is[Kind.PLAN] & _flags(pc.equal(pc.list_value_length(self._vertices[Kind.PLAN]), 0))
+        is_of_none = is_empty & _flags(pc.equal(told, ""))
+        for row in _rows(_flags(pc.not_equal(told, self._job_id)) & ~is_of_none):
             yield row, f"it is of job {told[row].as_py()}"
 
     def _unknown_inputs(self) -> Iterator[tuple[int, str]]:

@@ -8,9 +8,12 @@ STOPPED = ("RESTARTING", "CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHE
 STATES = (RUNNING, *STOPPED)
 # States of a job that has come to its end, or will.
 ENDING = ("CANCELLING", "FAILING", "FAILED", "CANCELED", "FINISHED", "SUSPENDED")
+# States of a job that does not come back by itself.
+ENDED = ("FINISHED", "CANCELED", "FAILED")
 _CHECKPOINT = (
     "STRUCT<id: BIGINT, status: STRING, trigger_timestamp: BIGINT, latest_ack_timestamp: BIGINT, state_size: BIGINT>"
 )
+_RESTORED = "restored: STRUCT<restore_timestamp: BIGINT>"
 _NODES = "ARRAY<STRUCT<id: STRING, inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>"
 _FIELDS = (
     # of a job
@@ -18,11 +21,12 @@ _FIELDS = (
     "name STRING",
     "state STRING",
     f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in STATES)}>",
-    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT>>",
+    "`job-type` STRING",
+    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT, status: STRING>>",
     # of its plan
-    f"plan STRUCT<jid: STRING, nodes: {_NODES}>",
+    f"plan STRUCT<jid: STRING, type: STRING, nodes: {_NODES}>",
     # of its checkpoints
-    f"latest STRUCT<completed: {_CHECKPOINT}>",
+    f"latest STRUCT<completed: {_CHECKPOINT}, savepoint: {_CHECKPOINT}, {_RESTORED}>",
     f"history ARRAY<{_CHECKPOINT}>",
     # of its exceptions
     "exceptionHistory STRUCT<entries: ARRAY<STRUCT<exceptionName: STRING, stacktrace: STRING, timestamp: BIGINT>>>",

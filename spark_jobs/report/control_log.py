@@ -116,6 +116,12 @@ def read_lines(rows: pd.DataFrame) -> list[LogLine]:
     return log_lines(_with_integers(row) for row in known.to_dict("records"))[::-1][:LINES_SHOWN]
 
 
+def logged_operators(rows: pd.DataFrame) -> list[str]:
+    """Return the names of the operators in a job's rows of :func:`logged_rows`."""
+    counts = [dict(one) for name in ("parallelism_from", "parallelism_to") for one in rows[name].dropna()]
+    return sorted({str(operator) for one in counts for operator in one})
+
+
 def _with_integers(row: dict[Any, Any]) -> dict[str, Any]:
     """Return a row whose slots are whole numbers: a column with a null has floats in pandas."""
     slots = {name: None if row[name] is None else int(row[name]) for name in ("slots_from", "slots_to")}

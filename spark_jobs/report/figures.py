@@ -14,12 +14,10 @@ from matplotlib.dates import ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from spark_jobs.plot_text import plot_text, shorten_name
+from include.short_names import shorten_name
 from spark_jobs.report.page_data import Curve, Fan, JobReport, Step
 
 LOAD, FORECAST, CAPACITY, SLOTS, NOW = "#1f4e79", "#2a8fbd", "#c05621", "#2f7d4f", "#6b7280"
-CURVES_PER_ROW = 4
-CURVE_TITLE_MAX = 40  # letters that fit above a curve
 LEFT_IN, RIGHT_IN = 0.62, 0.12  # margins of every drawing, inches
 APPLIED = {"confirmed": SLOTS, "dry_run": "white", "failed": "#b91c1c", "rolled_back": CAPACITY}
 
@@ -170,17 +168,12 @@ def planned_slots(steps: list[Step], slots_now: int, as_of: datetime) -> tuple[l
     return times, slots
 
 
-def curves_svg(job: JobReport) -> str:
-    """Draw each operator's capacity curve with its 80% band and the observations it was learnt from."""
-    rows = -(-len(job.curves) // CURVES_PER_ROW)
-    figure = Figure(figsize=(11, 2.1 * rows))
-    _set_margins(figure, bottom_in=0.45, top_in=0.25, between=0.62)
-    grid = figure.subplots(rows, CURVES_PER_ROW, squeeze=False).ravel()
-    for axes, curve in zip(grid, job.curves, strict=False):
-        _draw_curve(axes, curve)
-    for axes in grid[len(job.curves) :]:
-        axes.set_axis_off()
-    return _svg(figure, f"Capacity curves of {shorten_name(job.job)}")
+def curve_svg(curve: Curve) -> str:
+    """Draw an operator's capacity curve with its 80% band and the observations it was learnt from."""
+    figure = Figure(figsize=(2.8, 1.9))
+    _set_margins(figure, bottom_in=0.45, top_in=0.08, between=0.0)
+    _draw_curve(figure.subplots(), curve)
+    return _svg(figure, f"Capacity curve of {shorten_name(curve.operator)}")
 
 
 def _draw_curve(axes: Axes, curve: Curve) -> None:
@@ -190,7 +183,6 @@ def _draw_curve(axes: Axes, curve: Curve) -> None:
     axes.fill_between(curve.parallelism, lower, upper, color=CAPACITY, alpha=0.2, linewidth=0)
     axes.plot(curve.parallelism, curve.mean_per_s, color=CAPACITY, linewidth=1.2)
     axes.plot(curve.observed, curve.observed_per_s, "o", color=LOAD, markersize=3)
-    axes.set_title(plot_text(curve.operator, CURVE_TITLE_MAX), fontsize=9, loc="left")
     axes.set_xlabel("parallelism")
     axes.yaxis.set_major_formatter(EngFormatter())
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4))

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 
 from include.settings import Settings
+from include.short_names import shorten_name
 from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
-from spark_jobs.plot_text import shorten_name
-from spark_jobs.report.control_log import read_lines
+from spark_jobs.report.control_log import logged_operators, read_lines
 from spark_jobs.report.figures import visible_curve
 from spark_jobs.report.outcomes import list_outcomes, measure_outcome, optional_number, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
@@ -71,6 +71,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
                 realised=measure_outcome(load, events),
                 policies=policy_costs(backtests[key]) if key in backtests else [],
                 log=read_lines(logged[key]) if key in logged else [],
+                logged_operators=logged_operators(logged[key]) if key in logged else [],
                 warnings=_union_texts(plan["warning"]),
             )
         except Exception:  # one job's rows must not keep the others from the page

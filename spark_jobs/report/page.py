@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,16 +12,16 @@ import jinja2
 from markupsafe import Markup
 
 from include.atomic_write import write_text
-from spark_jobs.plot_text import shorten_name
-from spark_jobs.report.figures import curves_svg, schedule_svg
+from include.short_names import shorten_name, shorten_names
+from spark_jobs.report.figures import curve_svg, schedule_svg
 from spark_jobs.report.page_data import JobReport, Report, Step
+from spark_jobs.shown_names import mark_name, mark_text, name_jobs
 
 TEMPLATE = "page.html.j2"
 # No script at all and nothing from the network; Matplotlib's drawings carry styles of their own.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 )
-CELL_MAX = 1000  # letters of a text in a cell
 log = logging.getLogger(__name__)
 
 
@@ -29,18 +30,30 @@ def render(report: Report) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(when=when, rate=rate, seconds=seconds, change=change, name=shorten_name, cell=cell)
+    environment.filters.update(when=when, rate=rate, seconds=seconds, change=change, name=mark_name, text=mark_text)
     source = importlib.resources.files("spark_jobs.report").joinpath(TEMPLATE).read_text(encoding="utf-8")
     sections = [draw_job(job, report.as_of) for job in report.jobs]
-    return environment.from_string(source).render(report=report, sections=sections, policy=CONTENT_SECURITY_POLICY)
+    return environment.from_string(source).render(
+        report=report,
+        sections=sections,
+        policy=CONTENT_SECURITY_POLICY,
+        jobs=name_jobs([*(job.job for job in report.jobs), *_cells_of(report.forecasts, "job")]),
+        operators=shorten_names(_cells_of(report.forecasts, "operator")),
+    )
 
 
 def draw_job(job: JobReport, as_of: datetime) -> dict[str, object]:
     """Return a job's drawings as SVG; one that cannot be drawn says why, and the page has the others."""
-    section: dict[str, object] = {"job": job, "schedule": Markup(""), "curves": Markup(""), "failure": ""}
+    section: dict[str, object] = {
+        "job": job,
+        "names": shorten_names(job.operators),
+        "schedule": Markup(""),
+        "curves": [],
+        "failure": "",
+    }
     try:
         section["schedule"] = Markup(schedule_svg(job, as_of))
-        section["curves"] = Markup(curves_svg(job)) if job.curves else Markup("")
+        section["curves"] = [(curve.operator, Markup(curve_svg(curve))) for curve in job.curves]
     except Exception as error:  # one job's data must not keep the others from the page
         log.exception("drawing of %s/%s", job.cluster, shorten_name(job.job))
         section["failure"] = f"{type(error).__name__}: {error}"
@@ -52,9 +65,10 @@ def write(report: Report, path: Path) -> None:
     write_text(path, render(report))
 
 
-def cell(text: object) -> str:
-    """Return the text of a table cell: one line of bounded length; nothing for an empty text."""
-    return shorten_name(str(text), CELL_MAX) if str(text).strip() else ""
+def _cells_of(table: tuple[Sequence[str], Sequence[Sequence[str]]], column: str) -> list[str]:
+    """Return the cells of a column; none where the table has no such column."""
+    header, rows = table
+    return [row[list(header).index(column)] for row in rows] if column in header else []
 
 
 def when(timestamp: datetime | None) -> str:

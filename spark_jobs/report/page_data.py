@@ -141,6 +141,7 @@ class JobReport:
         outcomes: of earlier plans' steps.
         policies: of the newest backtest, the cheapest first.
         log: what the controller decided in the last day, the newest first.
+        logged_operators: names of the operators in it.
         warnings: what a person should know of the models that the plan was made with.
     """
 
@@ -155,12 +156,19 @@ class JobReport:
     realised: Realised | None = None
     policies: Sequence[PolicyCost] = ()
     log: Sequence[LogLine] = ()
+    logged_operators: Sequence[str] = ()
     warnings: Sequence[str] = ()
 
     @property
     def anchor(self) -> str:
         """Identifier for links inside the page, of letters and digits whatever the job is called."""
         return f"job-{hashlib.sha256(f'{self.cluster}/{self.job}'.encode(errors='replace')).hexdigest()[:16]}"
+
+    @property
+    def operators(self) -> set[str]:
+        """Names of the operators that the section speaks of."""
+        of_steps = {name for step in self.steps for name in (*step.parallelism_from, *step.parallelism_to)}
+        return of_steps | {curve.operator for curve in self.curves} | set(self.logged_operators)
 
     @property
     def planned(self) -> list[Step]:

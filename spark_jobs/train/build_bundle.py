@@ -17,7 +17,16 @@ from models.topology import Edge
 from spark_jobs.train.build_recovery import build_recovery
 from spark_jobs.train.training_data import JOB, OPERATOR
 
-_RAGGED = ("mean_per_s", "sd_per_s", "observed", "observed_per_s", "observed_count", "left_out", "left_out_place")
+_RAGGED = (
+    "mean_per_s",
+    "sd_per_s",
+    "observed",
+    "observed_per_s",
+    "doubt",
+    "observed_count",
+    "left_out",
+    "left_out_place",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ def _counts(parts: Iterable[object]) -> Ints:
 def _curves(operators: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return capacity curves, with the priors of the kinds."""
     grid_count, observed_count = _counts(operators["mean_per_s"]), _counts(operators["observed"])
-    mean, sd, observed, per_s = (_flat(operators[name]) for name in _RAGGED[:4])
+    mean, sd, observed, per_s, doubt = (_flat(operators[name]) for name in _RAGGED[:5])
     owner = np.repeat(np.arange(len(operators)), observed_count)
     scalars = operators[["slope_per_s", "length_scale", "signal_ratio", "noise_share", "selectivity"]].to_numpy(float)
     arrays = {
@@ -118,12 +127,14 @@ def _curves(operators: pd.DataFrame) -> dict[str, np.ndarray]:
         "observed": observed.astype(np.int64),
         "observed_per_s": per_s,
     }
-    # The capacity of an idle operator is uncertain, and one that has left the graph has no kind.
+    # The capacity of an idle operator is uncertain, and one that has left the graph has no kind.  At a parallelism that
+    # was used less than others an operator shows how capacity depends on load, not how it scales.
+    sure = doubt == 0.0
     prior = learn_prior(
         pd.Index(KINDS).get_indexer(pd.Index(operators["kind"])).astype(np.int64),
-        owner,
-        observed,
-        per_s,
+        owner[sure],
+        observed[sure],
+        per_s[sure],
         length_scale=scalars[:, 1],
         eligible=(operators["idle"] == False).to_numpy(),  # noqa: E712 - None where there is no curve
     )

@@ -10,6 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from models.capacity.busy_windows import split_doubt
 from models.capacity.capacity_samples import pack
 from models.capacity.operator_curves import fit_operator_curves
 from models.capacity.robust_means import reduce_windows
@@ -25,11 +26,13 @@ CAPACITY_COLUMNS = {
     "noise_share": "DOUBLE",
     "at_bound": "BOOLEAN",
     "idle": "BOOLEAN",
+    "busiest_share": "DOUBLE",
     "mean_per_s": "ARRAY<DOUBLE>",
     "sd_per_s": "ARRAY<DOUBLE>",
     "observed": "ARRAY<INT>",
     "observed_count": "ARRAY<INT>",
     "observed_per_s": "ARRAY<DOUBLE>",
+    "doubt": "ARRAY<DOUBLE>",
     "left_out": "ARRAY<DOUBLE>",
     "left_out_place": "ARRAY<INT>",
 }
@@ -77,11 +80,14 @@ def capacity_rows(rows: pd.DataFrame, *, leaves_out: bool = True) -> pd.DataFram
         np.concatenate(ordered["capacities_per_s"].to_numpy()),
     )
     top = operators["top"].to_numpy(np.int64)
+    busiest = ordered["busiest"].to_numpy(float)
+    shared, doubt = split_doubt(number.astype(np.int64), busiest)
     curves = fit_operator_curves(
-        pack(owner, parallelism, count, mean_per_s, squares),
+        pack(owner, parallelism, count, mean_per_s, squares, doubt=doubt),
         operators["largest"].to_numpy(float),
         operators["key_groups"].to_numpy(float),
         int(top.max()),
+        shared_doubt=shared,
         leaves_out=leaves_out,
     )
     ends = np.flatnonzero(np.diff(owner, append=len(operators))) + 1
@@ -91,6 +97,7 @@ def capacity_rows(rows: pd.DataFrame, *, leaves_out: bool = True) -> pd.DataFram
 
     tried = [np.flatnonzero(np.isfinite(row)) for row in curves.left_out]
     return operators[[*OPERATOR, "idle"]].assign(
+        busiest_share=ordered["busiest"].groupby(number).max().to_numpy(float),
         slope_per_s=curves.slope_per_s,
         length_scale=curves.length_scale,
         signal_ratio=curves.signal_ratio,
@@ -101,6 +108,7 @@ def capacity_rows(rows: pd.DataFrame, *, leaves_out: bool = True) -> pd.DataFram
         observed=split(parallelism),
         observed_count=split(count),
         observed_per_s=split(mean_per_s),
+        doubt=split(doubt),
         left_out=[row[at] for row, at in zip(curves.left_out, tried, strict=True)],
         left_out_place=[row[at] for row, at in zip(curves.left_out_place, tried, strict=True)],
     )[list(CAPACITY_COLUMNS)]

@@ -27,7 +27,7 @@ from spark_jobs.train.holdout_scores import (
     linear_capacity_at,
 )
 from spark_jobs.train.recovery_scores import is_inside, recovery_errors
-from spark_jobs.train.training_data import POINT, Inputs, with_idle
+from spark_jobs.train.training_data import POINT, Inputs, scored_windows
 
 HISTORY_SHARE = 0.25
 """Of a short history the last part of this share is predicted."""
@@ -91,7 +91,7 @@ def inputs_before(inputs: Inputs, moment: datetime) -> Inputs:
 
 def forward_capacities(observations: DataFrame, since: datetime, training: Training) -> DataFrame:
     """Return the mean capacity of each hour, operator and parallelism from ``since`` on, of windows that are busy."""
-    later = with_idle(observations, training).where(F.col("window_start") >= timestamp_column(since))
+    later = scored_windows(observations, training).where(F.col("window_start") >= timestamp_column(since))
     return later.groupBy(*POINT, F.date_trunc("hour", "window_start").alias("hour")).agg(
         F.avg("capacity_per_s").alias("capacity_per_s"), F.max("idle").alias("idle")
     )

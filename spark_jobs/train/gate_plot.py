@@ -11,7 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spark_jobs.plot_text import plot_text
+from include.short_names import shorten_text
+from spark_jobs.plot_text import escape_dollars, plot_text
 from spark_jobs.train.gate import Criterion, Gate
 from spark_jobs.train.gate_criteria import busy_or_all
 
@@ -51,7 +52,7 @@ def gate_figure(gate: Gate, hours: pd.DataFrame) -> Figure:
         _draw_criterion(figure.add_subplot(grid[0, place]), one)
     reference = "champion_error" if any(one.against == "champion" for one in gate.criteria) else "linear_error"
     _draw_hours(figure.add_subplot(grid[1, :]), busy_or_all(hours), reference)
-    figure.suptitle(plot_text(f"gate: {gate.verdict}", 120))
+    figure.suptitle(escape_dollars(shorten_text(f"gate: {gate.verdict}", 120)))
     return figure
 
 

@@ -18,12 +18,13 @@ from pyspark.sql import functions as F
 from include.settings import Training
 from models.arrays import Floats
 from models.bundle import FleetBundle
+from models.capacity.busy_windows import TRUSTED
 from models.capacity.interval_calibration import Place, learn_scales
 from models.conformal import LEVELS, Z
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.build_bundle import Assembled
 from spark_jobs.train.holdout_scores import bundle_rows, capacity_at
-from spark_jobs.train.training_data import POINT, with_idle
+from spark_jobs.train.training_data import POINT, scored_windows
 
 WINDOWS_PER_POINT = 3
 """Windows of one parallelism resemble each other: so many of each are enough, and none decides alone."""
@@ -34,13 +35,17 @@ _MIN_ROWS = 30  # of both halves of the hours ahead
 def forward_residuals(observations: DataFrame, since: datetime, training: Training, trial: FleetBundle) -> DataFrame:
     """Return standardised residuals of busy windows from ``since`` on, as a trial of before predicts them.
 
+    Windows of an operator that is lightly used would show how little it varies, not how far off it is near saturation:
+    they would make the intervals of all others too narrow.
+
     Args:
         observations: of the training.
         since: end of what the trial was trained on.
         training: the settings.
         trial: its bundle, not calibrated.
     """
-    later = with_idle(observations, training).where((F.col("window_start") >= timestamp_column(since)) & ~F.col("idle"))
+    is_busy = ~F.col("idle") & (F.col("busy_share") >= TRUSTED)
+    later = scored_windows(observations, training).where((F.col("window_start") >= timestamp_column(since)) & is_busy)
     drawn = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.xxhash64(F.unix_timestamp("window_start"))))
     some = later.withColumn("drawn", drawn).where(F.col("drawn") <= WINDOWS_PER_POINT)
     shared = observations.sparkSession.sparkContext.broadcast(trial)

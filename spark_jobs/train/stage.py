@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -77,6 +78,9 @@ def train(store: ModelStore, lake: Lake, settings: Settings, inputs: data.Inputs
         return done
     forecasts = forecast_record(lake, inputs.as_of)
     champion = champion_of(store, lake)
+    if champion is not None:  # the windows on which it is scored bear the present names
+        present = data.placed_operators(inputs.graphs)
+        champion = replace(champion, bundle=champion.bundle.with_names_of(present))
     trained = train_fleet(inputs, settings, version, content, champion=champion, forecasts=forecasts)
     log_training(store, inputs, settings, trained, forecasts)
     done = store.find_finished(version)

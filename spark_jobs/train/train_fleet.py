@@ -113,6 +113,7 @@ def fit_fleet(
     )
     expected = predict_expected(inputs, settings, assembled)
     bundle = with_intervals(assembled.bundle, expected.sort_values("started_at")["standardised"].to_numpy(float))
+    bundle = replace(bundle, placed=data.placed_operators(inputs.graphs))
     return replace(assembled, bundle=bundle, recoveries=expected)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.domain.operator_matching import PlacedOperator
 from include.settings import Training
 from include.tables import JOB_GRAPHS, OBSERVATIONS, RESCALES
 from models.capacity.kinds import kind_of
 from models.latency import BINS
+from spark_jobs.job_inputs.busy_windows import with_busiest, with_trusted
 from spark_jobs.job_inputs.renames import follow_renames, read_renames
 from spark_jobs.job_inputs.source_series import is_demand
 from spark_jobs.lake import Lake
@@ -26,7 +29,6 @@ RECENT_HELD_WINDOWS = 200  # per job, for latency
 RUNS_WITHIN = timedelta(days=1)
 _BUCKETS = 10_000
 EVEN_LOAD = 1.1  # busy share of the busiest subtask over the mean: chance and rounding of few samples
-_IDLE_SHARE = 0.8  # of an idle operator's busiest window
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,10 @@ def content_hash(rows: DataFrame) -> str:
 
 
 def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
-    """The K most recent capacities per (operator, parallelism), in ascending order.
+    """The K most recent capacities per (operator, parallelism), in ascending order, of windows that are busy enough.
 
-    Idle windows overestimate capacity and are left out, except for an operator that is never busier: its own busiest
-    windows are then the best there is (``idle`` tells).
+    ``busiest`` is the highest busy share there: how far they can be trusted.  ``idle`` marks an operator that is never
+    busy: its own busiest windows are the best there is.
     """
     age = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.col("window_start").desc()))
     recent = (
@@ -136,31 +138,38 @@ def capacity_points(observations: DataFrame, training: Training) -> DataFrame:
         .where(F.col("age") <= training.recent_per_parallelism)
     )
     points = recent.groupBy(*POINT).agg(
-        F.sort_array(F.collect_list("capacity_per_s")).alias("capacities_per_s"), F.max("idle").alias("idle")
+        F.sort_array(F.collect_list("capacity_per_s")).alias("capacities_per_s"),
+        F.max("idle").alias("idle"),
+        F.max("busiest").alias("busiest"),
     )
     largest = F.max("parallelism").over(Window.partitionBy(*JOB)).alias("largest")
-    return points.select(*POINT, "capacities_per_s", "idle", largest)
+    return points.select(*POINT, "capacities_per_s", "idle", "busiest", largest)
 
 
 def with_idle(observations: DataFrame, training: Training) -> DataFrame:
     """Keep windows in which an operator is busy enough to show its capacity, and say which are of an idle operator.
 
-    They are what :func:`capacity_points` learns from: of an operator that is never busy its own busiest windows.
+    They are what :func:`capacity_points` learns from, with ``busiest`` of job_inputs.busy_windows: those above
+    ``training.min_busy_share``, unless the operator is never busier, and of them the busiest of each parallelism.
     """
     usable = observations.where(
         (F.col("capacity_per_s") > 0) & (F.col("capacity_per_s") < F.lit(float("inf"))) & (F.col("busy_share") > 0)
     )
     busiest = F.max("busy_share").over(Window.partitionBy(*OPERATOR))
     idle = busiest < training.min_busy_share
-    enough = F.when(idle, _IDLE_SHARE * busiest).otherwise(F.lit(training.min_busy_share))
-    marked = usable.withColumns({"idle": idle, "enough": enough})
-    return marked.where(F.col("busy_share") >= F.col("enough")).drop("enough")
+    marked = usable.withColumn("idle", idle)
+    return with_busiest(marked.where(F.col("idle") | (F.col("busy_share") >= training.min_busy_share)), POINT)
+
+
+def scored_windows(observations: DataFrame, training: Training) -> DataFrame:
+    """Return the windows of :func:`with_idle` on which models are judged and their intervals calibrated."""
+    return with_trusted(with_idle(observations, training), OPERATOR)
 
 
 def held_capacities(observations: DataFrame, training: Training) -> DataFrame:
     """Held-back capacities on which champion and challenger are scored: recent ones, ``idle`` or of busy operators."""
     age = F.row_number().over(Window.partitionBy(*POINT).orderBy(F.col("window_start").desc()))
-    held = with_idle(observations, training).where("held")
+    held = scored_windows(observations, training).where("held")
     recent = held.withColumn("age", age).where(F.col("age") <= RECENT_HELD)
     return recent.select(*POINT, "capacity_per_s", "idle")
 
@@ -223,13 +232,22 @@ def latest_graphs(graphs: DataFrame, as_of: datetime, training: Training) -> Dat
     newest = F.max("observed_at").over(Window.partitionBy(*JOB))
     known = graphs.where(_dates(as_of, training) & (F.col("observed_at") < timestamp_column(as_of)))
     current = known.withColumn("newest", newest).where(F.col("observed_at") == F.col("newest"))
-    return current.select(*OPERATOR, "upstream", "max_parallelism")
+    return current.select(*OPERATOR, "upstream", "max_parallelism", "vertex_id", "position")
 
 
 def _dates(as_of: datetime, training: Training) -> Column:
     """Return the filter on the partition column that keeps the days outside the look-back closed."""
     since = as_of - timedelta(days=training.lookback_days)
     return F.col("date").between(F.lit(since.date()), F.lit(as_of.date()))
+
+
+def placed_operators(graphs: DataFrame) -> dict[tuple[str, str], tuple[PlacedOperator, ...]]:
+    """Return the operators of each job of :func:`latest_graphs` with their places."""
+    found: dict[tuple[str, str], list[PlacedOperator]] = defaultdict(list)
+    for row in graphs.orderBy(*JOB, "position").collect():
+        place = PlacedOperator(row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"]))
+        found[row["cluster"], row["job"]].append(place)
+    return {job: tuple(operators) for job, operators in found.items()}
 
 
 def operator_kinds(graphs: DataFrame) -> DataFrame:

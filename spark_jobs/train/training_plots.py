@@ -13,10 +13,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from include.short_names import shorten_names
 from models.bundle import FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.job_models import CapacityCurve
-from spark_jobs.plot_text import plot_text
+from spark_jobs.plot_text import escape_dollars, plot_text
 from spark_jobs.train.training_data import OPERATOR
 
 PANELS = 24
@@ -55,7 +56,8 @@ def capacity_figure(bundle: FleetBundle) -> Figure:
     axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for axis, (cluster, job, operator) in zip(axes, chosen, strict=False):
         _draw_curve(axis, bundle.for_job(cluster, job).capacity[operator])
-        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{plot_text(operator, TITLE_MAX)}", fontsize=7)
+        short = shorten_names(bundle.for_job(cluster, job).capacity, TITLE_MAX)
+        axis.set_title(f"{plot_text(job, TITLE_MAX)}\n{escape_dollars(short[operator])}", fontsize=7)
     for axis in axes[len(chosen) :]:
         axis.set_visible(False)
     figure.supxlabel("parallelism")

@@ -158,7 +158,8 @@ def test_a_redeployed_job_keeps_its_name_and_the_history_of_a_renamed_source(ing
     end = START + 2 * HOUR
     renames = read_renames(ingested.lake, START, end)
     assert renames is not None
-    assert [tuple(row) for row in renames.collect()] == [("redeployed", "orders", SOURCE, new)]
+    found = {tuple(row) for row in renames.collect()}
+    assert found == {("redeployed", "orders", SOURCE, vertex_id, new) for vertex_id in (None, "1" * 32)}
     frame = HistoryFrame(end.timestamp(), int(START.timestamp()), 300, 2 * WINDOWS)
     history = follow_renames(ingested.lake.read(OBSERVATIONS), renames)
     (series,) = source_series(history, frame).where("cluster = 'redeployed'").collect()

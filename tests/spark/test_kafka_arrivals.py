@@ -19,12 +19,12 @@ from include.flink.raw_format import Kind
 from include.settings import Cluster, Settings
 from include.settings.sources import Kafka
 from include.stages import Stage, StageRequest
-from include.tables import OBSERVATIONS
+from include.tables import JOB_GRAPHS, OBSERVATIONS
 from spark_jobs.ingest import stage as ingest
 from spark_jobs.job_inputs.newest_rows import observed_until
 from spark_jobs.lake import Lake
 from tests.spark.ingested_lake import IngestedLake
-from tests.spark.raw_builders import SOURCE, VERTEX_IDS, WORK, PolledJob, record, utc, write
+from tests.spark.raw_builders import JOB_ID, SINK, SOURCE, VERTEX_IDS, WORK, PolledJob, record, utc, write
 
 pytestmark = pytest.mark.spark
 START = utc("2026-11-20T10:00")
@@ -107,7 +107,33 @@ def idle(cluster: str) -> Situation:
     return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, told)
 
 
+def slashed(cluster: str) -> Situation:
+    """Two jobs read one topic, "orders" and "team-a/orders"; a third key means nobody."""
+    twin = [line.replace(JOB_ID, "b" * 32) for line in job_lines(cluster)]
+    twin = [line.replace('\\"name\\": \\"orders\\"', '\\"name\\": \\"team-a/orders\\"') for line in twin]
+    told = polls(cluster, "main", lambda step: {"orders": [30_000 * step, 90_000 * step]})
+    keys = (f"orders/{SOURCE}", f"team-a/orders/{SOURCE}", "orders/Source: order", f"oders/{SOURCE}")
+    return Situation({"main": dict.fromkeys(keys, ("orders",))}, job_lines(cluster) + twin + told)
+
+
+def lacking(cluster: str) -> Situation:
+    """From 10:25 to 10:30 the listing lacks partition 1; a third partition comes at 10:45."""
+
+    def ends(step: int) -> list[dict[str, int]]:
+        told = {0: 30_000 * step, 1: 60_000 * step} | ({2: 1_000_000 + 30_000 * step} if step >= 9 else {})
+        return [{"partition": number, "end": end} for number, end in told.items() if (step, number) != (5, 1)]
+
+    lines = []
+    for step in range(12):
+        at = START + (step + 1) * STEP - timedelta(seconds=20)
+        body = {"kafka": "main", "topics": [{"topic": "orders", "partitions": ends(step)}]}
+        lines.append(record(at, Kind.KAFKA_OFFSETS, body, cluster=cluster, job_id=None))
+    return Situation({"main": {f"orders/{SOURCE}": ("orders",)}}, job_lines(cluster) + lines)
+
+
 SITUATIONS = {
+    "slashed": slashed,
+    "lacking": lacking,
     "arriving": arriving,
     "by_vertex_id": by_vertex_id,
     "down": down,
@@ -160,7 +186,7 @@ def test_demand_goes_on_while_the_job_is_down(ingested: Ingested) -> None:
     observations = ingested.select(OBSERVATIONS, "down")
     assert observations.where("samples > 0").count() == 3 * 4
     measured = ingested.lake.read(OBSERVATIONS).where("samples > 0").count()
-    assert ingested.summary["observations"] == measured == 3 * (12 + 12 + 4 + 12)
+    assert ingested.summary["observations"] == measured == 3 * (12 + 12 + 4 + 12 + 24 + 12)
     found = ingested.targets("down")
     assert found.keys() == {*range(0, 60, 5)}
     assert {found[minute] for minute in range(5, 60, 5)} == {200.0}
@@ -178,12 +204,44 @@ def test_several_topics_and_kafka_clusters_are_summed_and_partial_is_not_told(in
     found = ingested.targets("several")
     whole = (6_000 + 600 + 1_500) / 300
     assert found[5] == found[50] == pytest.approx(whole)
-    for minute in (25, 30, 40):  # without one of the parts the job's own figures stand
+    for minute in (25, 40):  # without one of the parts the job's own figures stand
         assert found[minute] == pytest.approx(100.0)
-    assert found[35] == found[45] == pytest.approx(whole)
+    assert found[30] == found[35] == found[45] == pytest.approx(whole)  # at 10:30 one grew for ten minutes
 
 
 def test_an_idle_topic_is_a_demand_of_zero(ingested: Ingested) -> None:
     found = ingested.targets("idle")
     assert set(found.values()) == {0.0}
     assert len(found) == 11
+
+
+def test_a_job_with_a_slash_in_its_name_has_its_own_arrivals_and_no_other_job_comes(ingested: Ingested) -> None:
+    observations = ingested.select(OBSERVATIONS, "slashed")
+    rows = observations.where("is_source").select("job", "operator", "window_start", "target_data_rate_per_s").collect()
+    assert {(row["job"], row["operator"]) for row in rows} == {("orders", SOURCE), ("team-a/orders", SOURCE)}
+    told = {(row["job"], row["window_start"].minute): row["target_data_rate_per_s"] for row in rows}
+    for job in ("orders", "team-a/orders"):
+        assert {told[job, minute] for minute in range(5, 60, 5)} == {400.0}
+
+
+def test_a_poll_without_a_known_partition_tells_nothing_and_the_next_one_is_whole(ingested: Ingested) -> None:
+    found = ingested.targets("lacking")
+    assert found[25] == pytest.approx(100.0)  # the job's own figure
+    assert found[20] == found[30] == found[35] == pytest.approx(300.0)
+
+
+def test_a_partition_counts_from_when_it_came(ingested: Ingested) -> None:
+    """Of the poll that shows it first nobody knows since when its records came."""
+    found = ingested.targets("lacking")
+    assert (found[40], found[45], found[50]) == (pytest.approx(300.0), pytest.approx(100.0), pytest.approx(400.0))
+
+
+def test_the_partitions_of_a_source_stand_in_its_graph(ingested: Ingested) -> None:
+    def partitions(cluster: str, job: str = "orders") -> dict[str, int | None]:
+        rows = ingested.select(JOB_GRAPHS, cluster).where(F.col("job") == job).collect()
+        return {row["operator"]: row["partitions"] for row in rows}
+
+    assert partitions("lacking") == {SOURCE: 3, WORK: None, SINK: None}
+    assert partitions("several")[SOURCE] == 2 + 1 + 1
+    assert partitions("by_vertex_id")[SOURCE] == 1
+    assert partitions("slashed", "team-a/orders")[SOURCE] == 2

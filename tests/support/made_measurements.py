@@ -10,8 +10,9 @@ import numpy as np
 from include.flink.raw_format import RawRecord
 from include.metric_sources.prometheus.client import Grid
 from include.metric_sources.prometheus.graphs import GraphBook
-from include.metric_sources.prometheus.measurements import JobMeasurements, Measurements, Target
+from include.metric_sources.prometheus.measurements import JobMeasurements, Measurements
 from include.metric_sources.prometheus.replies import ReplyWriter
+from include.metric_sources.prometheus.targets import Target
 
 JOB, SOURCE, WORK = "a" * 32, "1" * 32, "2" * 32
 NAMES = {SOURCE: "Source:_orders", WORK: "enrich"}

@@ -13,7 +13,7 @@ _KINDS = {"STRING": pa.string(), "BIGINT": pa.int64(), "INT": pa.int32()}
 
 
 def reply_type() -> pa.StructType:
-    kind: pa.StructType = _read(re.findall(r"\w+|[<>:,]", REPLY))
+    kind: pa.StructType = _read(re.findall(r"[\w-]+|[<>:,]", REPLY))
     return kind
 
 

@@ -25,8 +25,18 @@ def raw_files(root: Path, hours: int) -> Path:
 
 def test_hours_of_a_folder(tmp_path):
     assert advise.list_hours(raw_files(tmp_path, 50)) == (END - timedelta(hours=50), END)
-    with pytest.raises(RunError):
+    with pytest.raises(RunError, match=r"holds no raw files at cluster=<name>.*pass the folder"):
         advise.list_hours(tmp_path / "none")
+
+
+def test_hours_of_a_folder_are_those_that_ingestion_reads(tmp_path):
+    """Plain lines count, hidden and empty files do not."""
+    for back, name, text in ((3, "a.jsonl", "{}"), (2, "b.jsonl.gz", ""), (5, ".c.jsonl", "{}"), (6, "d.jsonl", "")):
+        path = hour_directory(tmp_path, "prod", END - timedelta(hours=back)) / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    write_lines(hour_directory(tmp_path, "prod", END - timedelta(hours=1)) / "e.jsonl.gz", ["{}"])
+    assert advise.list_hours(tmp_path) == (END - timedelta(hours=3), END)
 
 
 def test_what_make_run_has_ingested_is_taken_as_it_is(tmp_path):

@@ -20,7 +20,7 @@ def points(job: str, operator: str, seen: list[int], slope: float, top: int = 16
     mean = slope * at / (1 + 0.02 * (at - 1))
     windows = [(one * (1 + 0.03 * np.linspace(-1.0, 1.0, 5))).tolist() for one in mean]
     frame = pd.DataFrame({"parallelism": at, "capacities_per_s": windows})
-    known = {"cluster": "eu", "idle": False, "largest": max(seen), "top": top, "key_groups": 128.0}
+    known = {"cluster": "eu", "idle": False, "busiest": 0.8, "largest": max(seen), "top": top, "key_groups": 128.0}
     return frame.assign(job=job, operator=operator, **known)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pretended_server import answer_from, flink_answers, make_certificate, serve
 from cli.doctor import cluster as doctor
 from cli.doctor.checkup import check_server
 from cli.doctor.findings import Finding, Level
-from cli.doctor.probe import Probe
+from cli.doctor.probe import PROMETHEUS, Probe, ProbeError
 from cli.doctor.series import SeriesNames, check_retention, check_series
 from cli.doctor.storage import check_lake, check_mlflow
 from include.settings import Cluster, Mlflow, Paths, Settings
@@ -331,3 +332,68 @@ def test_an_elastic_cluster_may_have_fewer_slots_than_a_plan():
         with serve(answer_from(flink_answers() | few)) as url:
             findings = examine(url, **settings)
         assert next(one.level for one in findings if one.check == "slots") is level
+
+
+def test_a_server_that_drops_what_is_no_query_has_an_unknown_retention():
+    """A gateway that lets queries through alone: the connection ends without a reply."""
+    with serve(prometheus({})) as url:
+        probe = Probe(url, server=PROMETHEUS)
+        probe.get = lambda path, **_: _drop(path) if "runtimeinfo" in path else Probe.get(probe, path)
+        findings = {one.check: one for one in check_series(probe)}
+    assert findings["retention"].level is Level.WARNING
+    assert {one.level for check, one in findings.items() if check != "retention"} == {Level.OK}
+
+
+def _drop(path: str) -> Any:
+    raise ProbeError("address", f"{path} ends the connection", "look at the server")
+
+
+def test_remedies_of_prometheus_do_not_speak_of_flink():
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        (found,) = check_series(Probe(f"http://127.0.0.1:{holder.getsockname()[1]}", server=PROMETHEUS))
+    assert found.level is Level.ERROR
+    assert "9090" in found.remedy
+    assert not any(word in found.remedy for word in ("Flink", "rest_url", "JobManager"))
+    with dropping_server() as url:
+        (found,) = check_series(Probe(url, server=PROMETHEUS))
+    assert "is this port Prometheus" in found.remedy
+    assert "rest_url" not in found.remedy
+
+
+@contextmanager
+def dropping_server() -> Iterator[str]:
+    """A server that ends every connection without a reply."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drop() -> None:
+            with suppress(OSError):
+                while True:
+                    listening.accept()[0].close()
+
+        threading.Thread(target=drop, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_partial_answers_are_named():
+    def answer(method: str, path: str) -> tuple[int, Any]:
+        status, found = prometheus({})(method, path)
+        return status, {**found, "isPartial": True}
+
+    with serve(answer) as url:
+        found = the_error(check_series(Probe(url)), "address")
+    assert "isPartial" in found.text
+
+
+def test_keys_for_sources_and_jobs_that_do_not_run_are_named_with_the_nearest():
+    topics = {"orders/Source: orders": ("t",), "oders/Source: orders": ("t",), f"orders/{'a' * 32}": ("t",)}
+    kafka = {"main": {"bootstrap_servers": "127.0.0.1:1", "topics": topics}}
+    settings = Settings.model_validate({"planner": {"policies": {"prod/order": "ds2", "other/orders": "ds2"}}})
+    with serve(answer_from(flink_answers())) as url:
+        cluster = Cluster.model_validate({"rest_url": url, "kafka": kafka})
+        found = doctor.check_cluster("prod", cluster, settings, sleep=lambda _: None)
+    warned = {one.check: one for one in found if one.level is Level.WARNING}
+    assert warned.keys() == {"topics of main", 'planner.policies."prod/order"'}
+    assert 'write "orders/Source: orders"' in warned["topics of main"].remedy
+    assert 'write "prod/orders"' in warned['planner.policies."prod/order"'].remedy

@@ -58,6 +58,9 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
     ("plan", plan((B, []), (C, [A])), "bad_graph"),
     ("plan", plan((B, []), (C, [None])), "bad_graph"),
     ("plan", plan((B, []), jid=C), "job_mismatch"),
+    ("plan", plan((B, []), jid=""), "job_mismatch"),
+    ("plan", plan(jid=""), None),  # of a job that initialises
+    ("plan", plan(jid=C), "job_mismatch"),
     ("checkpoints", {"latest": {"completed": checkpoint()}, "history": [checkpoint(), None]}, None),
     ("checkpoints", {"latest": None, "history": None}, None),
     ("checkpoints", {"history": [checkpoint(status="FAILED", trigger_timestamp=1)]}, None),

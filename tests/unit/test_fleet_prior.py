@@ -191,7 +191,7 @@ def test_plans_use_the_prior_of_the_bundle_unless_the_setting_is_off() -> None:
     plain = FleetBundle.from_models("v1", {("eu", "orders"): job({"in": curve([2, 4, 8]), "out": curve([4])})})
     prior = fleet_of({SINK: [0.03] * 30})
     kept = FleetBundle.from_bytes(replace(plain, arrays={**plain.arrays, **prior.to_arrays()}).to_bytes())
-    state = SimpleNamespace(cluster="eu", job="orders", parallelism=dict.fromkeys(graph.names, 4))
+    state = SimpleNamespace(cluster="eu", job="orders", parallelism=dict.fromkeys(graph.names, 4), placed=())
 
     def at_16(bundle: FleetBundle, settings: Settings) -> float:
         task = PlanTask(settings, datetime(2026, 1, 1, tzinfo=UTC), SimpleNamespace(value=bundle))  # type: ignore[arg-type]

@@ -36,7 +36,8 @@ class Replies:
             "/jobs/metrics": "[]",
             "/jobs/overview": json.dumps({"jobs": [{"jid": JOB, "state": state}]}),
             f"/jobs/{JOB}": json.dumps(job),
-            **{f"/jobs/{JOB}/{leaf}": "{}" for leaf in ("plan", "metrics", "checkpoints", "exceptions")},
+            **{f"/jobs/{JOB}/{leaf}": "{}" for leaf in ("metrics", "checkpoints", "exceptions")},
+            f"/jobs/{JOB}/plan": json.dumps({"plan": job["plan"]}),
             LISTING % SOURCE: json.dumps([{"id": name} for name in [*COMMON, "Source__orders.pendingRecords"]]),
             LISTING % SINK: json.dumps([{"id": name} for name in [*COMMON, "other"]]),
         }
@@ -100,6 +101,21 @@ def test_the_list_of_names_is_asked_for_again_until_it_is_complete():
     assert replies.asked.count(LISTING % SINK) == 2
 
 
+def test_the_list_of_a_source_that_reports_no_backlog_is_asked_for_at_its_start_and_once_an_hour():
+    replies = Replies()
+    replies.bodies[LISTING % SOURCE] = json.dumps([{"id": name} for name in COMMON])
+    source, clock = source_over(replies)
+    for _ in range(60):
+        last = source.poll().records[-2]
+    asked = replies.asked.count(LISTING % SOURCE)
+    assert 1 < asked < 30
+    assert "numRecordsIn" in last.endpoint
+    clock[0] += 3600
+    replies.bodies[LISTING % SOURCE] = json.dumps([{"id": name} for name in [*COMMON, "Source__orders.pendingRecords"]])
+    assert "Source__orders.pendingRecords" in source.poll().records[-2].endpoint
+    assert replies.asked.count(LISTING % SOURCE) == asked + 1
+
+
 def test_the_plan_comes_once_an_hour_and_after_a_new_start():
     replies = Replies()
     source, clock = source_over(replies)
@@ -110,6 +126,27 @@ def test_the_plan_comes_once_an_hour_and_after_a_new_start():
     assert "plan" in kinds(source.poll().records)
     replies.bodies[f"/jobs/{JOB}"] = replies.bodies[f"/jobs/{JOB}"].replace('"start-time": 5', '"start-time": 6')
     assert "plan" in kinds(source.poll().records)
+
+
+def test_the_plan_of_a_job_that_initialises_is_asked_for_again():
+    replies = Replies()
+    plan = replies.bodies[f"/jobs/{JOB}/plan"]
+    replies.bodies[f"/jobs/{JOB}/plan"] = '{"plan":{"jid":"","name":"","type":"","nodes":[]}}'
+    source, _ = source_over(replies)
+    assert "plan" in kinds(source.poll().records)
+    replies.bodies[f"/jobs/{JOB}/plan"] = plan
+    assert "plan" in kinds(source.poll().records)
+    assert "plan" not in kinds(source.poll().records)
+
+
+def test_the_end_of_a_job_is_kept_once():
+    replies = Replies()
+    source, _ = source_over(replies)
+    source.poll()
+    for path in ("/jobs/overview", f"/jobs/{JOB}"):
+        replies.bodies[path] = replies.bodies[path].replace("RUNNING", "FINISHED")
+    assert kinds(source.poll().records) == ["overview", "job", "checkpoints"]
+    assert kinds(source.poll().records) == ["overview"]
 
 
 def test_replies_that_are_errors_or_corrupt_are_kept_as_received():

@@ -9,7 +9,7 @@ from include.settings import Planner
 from models.capacity.interval_width import widen_intervals
 from models.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery import UNTRAINED
-from spark_jobs.plan.model_trust import judge_trust
+from spark_jobs.plan.model_trust import explain_gate, judge_trust
 
 HOUR = 3600.0
 NOW = 1000 * HOUR
@@ -53,3 +53,16 @@ def test_intervals_are_widened_and_expectations_stay() -> None:
     assert wide.sd_per_s.tolist() == [10.0, 20.0, 30.0, 40.0]
     assert wide.mean_per_s.tolist() == curve.mean_per_s.tolist()
     assert widen_intervals(models, 1.0) is models
+
+
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        (None, "no training has made one yet"),
+        ("failed", "the gate of the training as of 2026-11-20 02:00 UTC failed: worse; the same training again"),
+        ("first", "alias champion was not moved"),
+    ],
+)
+def test_without_a_champion_the_gate_and_its_reason_are_named(gate, told):
+    row = {"at": "2026-11-20 02:00", "gate": gate, "gate_detail": "worse", "model_version": "v1"}
+    assert told in explain_gate(None if gate is None else row)

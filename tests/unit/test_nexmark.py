@@ -89,7 +89,8 @@ def test_the_autoscalers_advice_is_read_from_its_log(tmp_path):
     log, job = tmp_path / "log", "1c8a8ce49fc2236369564a134dca3fba"
     log.write_text(
         f"2026-11-26 09:21:01,931 LoggingEventHandler [INFO ] [{job}] Autoscaler event, reason : ScalingReport, "
-        f"message : recommended parallelism change:{{ Vertex ID {VERTEX} | Parallelism 1 -> 4 | "
+        "message : Scaling execution disabled, recommended parallelism change:"
+        f"{{ Vertex ID {VERTEX} | Parallelism 1 -> 4 | "
         "Processing capacity 901.65 -> 3606.58 | Target data rate 2005.34}\n"
         f"2026-11-26 09:21:05,000 ScalingMetricCollector [INFO ] [{job}] Stabilizing until 2026-11-26 09:17:33\n"
     )

@@ -10,7 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from include.metric_sources.prometheus.client import Grid, PrometheusClient, PrometheusError, PrometheusRefused
+from include.metric_sources.prometheus.client import (
+    Grid,
+    PrometheusClient,
+    PrometheusError,
+    PrometheusPartial,
+    PrometheusRefused,
+)
 from include.metric_sources.prometheus.queries import Queries
 from include.settings.sources import MetricNames, Prometheus
 
@@ -115,4 +121,45 @@ def test_queries_hold_matchers_and_changed_names():
     assert queries.tasks.startswith('{__name__=~"tm_task_(numRecordsIn|')
     assert queries.tasks.endswith(')",namespace="prod",cluster=~"a|b"}')
     assert queries.task_times == 'timestamp(tm_task_numRecordsIn{namespace="prod",cluster=~"a|b"})'
-    assert Queries.of(Prometheus(url="http://p:9090")).operators == "flink_taskmanager_job_task_operator_pendingRecords"
+    plain = Queries.of(Prometheus(url="http://p:9090"))
+    assert plain.backlogs == '{__name__=~"flink_taskmanager_job_task_operator_(pendingRecords|.+_pendingRecords)"}'
+    assert plain.sources.endswith('_operator_(numRecordsIn|numRecordsOut)",operator_name=~"Source:.*"}')
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({"warnings": ["receive series from sidecar-3: DeadlineExceeded"]}, "sidecar-3"),
+        ({"isPartial": True}, "isPartial"),
+        ({"warnings": ["remote_read: remote server http://store/read returned 500"]}, "remote_read"),
+        ({"warnings": ["results truncated due to limit"]}, "truncated"),
+        ({"infos": ["store gateway 2 is unavailable"]}, "store gateway 2"),
+    ],
+)
+def test_an_answer_that_says_that_it_is_partial_is_asked_again_and_then_refused(server, told, named):
+    url, seen, reply = server
+    reply[1] = json.dumps({**json.loads(matrix()), **told})
+    client = PrometheusClient("prod", Prometheus(url=url), sleep=lambda _: None)
+    with pytest.raises(PrometheusPartial, match=named):
+        client.query_range("up", GRID)
+    assert len(seen) == 3
+    asked = parse_qs(urlsplit(seen[0][0]).query)
+    assert (asked["partial_response"], asked["deny_partial_response"]) == (["false"], ["1"])
+
+
+def test_a_whole_answer_after_a_partial_one_counts(server):
+    url, seen, reply = server
+    reply[1] = json.dumps({**json.loads(matrix()), "isPartial": True})
+
+    def become_whole(_: float) -> None:
+        reply[1] = matrix({"metric": {}, "values": [[1_795_000_000, "1"]]})
+
+    (found,) = PrometheusClient("prod", Prometheus(url=url), sleep=become_whole).query_range("up", GRID)
+    assert (found.values[0], len(seen)) == (1.0, 2)
+
+
+@pytest.mark.parametrize("told", [{"isPartial": False}, {"warnings": []}, {"infos": ["PromQL info: is no counter"]}])
+def test_notes_on_the_query_are_no_sign_of_a_partial_answer(server, told):
+    url, _, reply = server
+    reply[1] = json.dumps({**json.loads(matrix()), **told})
+    assert PrometheusClient("prod", Prometheus(url=url)).query_range("up", GRID) == []

@@ -26,6 +26,7 @@ CAPACITY_PER_S = 1000.0  # of `score`, for records of `clicks` alone
 def bundle() -> FleetBundle:
     points = pd.DataFrame({
         "cluster": "eu", "job": "shop", "operator": "score", "parallelism": [2, 4], "idle": False, "largest": 4,
+        "busiest": 0.8,
         "capacities_per_s": [[0.5 * CAPACITY_PER_S] * 5, [CAPACITY_PER_S] * 5], "top": 8, "key_groups": 128.0,
     })  # fmt: skip
     known = pd.DataFrame([("eu", "shop", one["operator"], "map") for one in GRAPH], columns=[*KEYS, "kind"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.replay.replay_jobs import JOBS, PEAK_SHARE, read_job
-from benchmarks.replay.replay_traces import TraceError, read_trace
+from benchmarks.replay.replay_traces import ColumnChoice, TraceError, read_trace
 from models.evaluation.workload import compute_curves, compute_source_gains
 from models.simulation.spec import SpecError
 
@@ -43,9 +43,63 @@ def test_columns_are_found_by_what_they_hold(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     lines = [f"{n % 7},web,{1000 * (EPOCH + 300 * n)},{n + 1}" for n in range(48)]
     path.write_text("\n".join(["weekday,name,ms,load", *lines]), encoding="utf-8")
-    trace = read_trace(path)
+    with pytest.raises(TraceError, match=r"weekday, load can be the rate; say which with --rate-column"):
+        read_trace(path)
+    trace = read_trace(path, ColumnChoice(rate="load"))
     assert trace.start_s == EPOCH
-    assert "time: ms, rate: weekday" in trace.notes[0]  # the first other column of numbers
+    assert "time: ms, rate: load" in trace.notes[0]
+    assert trace.values[0] == 1.0
+    with pytest.raises(TraceError, match="--rate-column 'loads' is none of its columns"):
+        read_trace(path, ColumnChoice(rate="loads"))
+
+
+def test_the_index_that_pandas_writes_is_no_rate(tmp_path: Path) -> None:
+    rates = 500.0 + np.arange(48.0) % 7
+    lines = [f"{n},{at},{rate}" for n, (at, rate) in enumerate(zip(stamps(48, 300), rates, strict=True))]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([",time,requests", *lines]), encoding="utf-8")
+    trace = read_trace(path)
+    assert np.array_equal(trace.values, rates)
+    assert "rate: requests, left out as row numbers: column 1" in trace.notes[0]
+    path.write_text("\n".join(["id,time,requests", *lines]), encoding="utf-8")
+    with pytest.raises(TraceError, match="id, requests can be the rate"):  # a column with a name may mean something
+        read_trace(path)
+    assert np.array_equal(read_trace(path, ColumnChoice(rate="3")).values, rates)
+
+
+def test_two_columns_of_times_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    lines = [f"{at},2020-01-01 00:00:{n:02},{n + 1}" for n, at in enumerate(stamps(48, 300))]
+    path.write_text("\n".join(["sent,stored,load", *lines]), encoding="utf-8")
+    with pytest.raises(TraceError, match="sent, stored can be the time; say which with --time-column"):
+        read_trace(path)
+    assert read_trace(path, ColumnChoice(time="sent")).start_s == EPOCH
+
+
+def days(form: str, first: datetime) -> list[tuple[object, object]]:
+    return [((first + timedelta(minutes=5 * n)).strftime(form), n + 1) for n in range(48)]
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d.%m.%Y %H:%M", "%d/%m/%y %H:%M"])
+def test_a_day_that_may_be_a_month_is_asked_for(tmp_path: Path, form: str) -> None:
+    path = write(tmp_path / "t.csv", days(form, datetime(2026, 4, 3, tzinfo=UTC)))
+    with pytest.raises(TraceError, match=r"(day/month or month/day|two digits for a year); .*--time-format"):
+        read_trace(path)
+    assert read_trace(path, ColumnChoice(time_format=form)).start_s == datetime(2026, 4, 3, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d.%m.%Y %H:%M"])
+def test_a_day_above_twelve_says_which_it_is(tmp_path: Path, form: str) -> None:
+    first = datetime(2026, 4, 12, 22, tzinfo=UTC)  # over midnight to the 13th
+    assert read_trace(write(tmp_path / "t.csv", days(form, first))).start_s == first.timestamp()
+
+
+@pytest.mark.parametrize(("header", "unit"), [("time_s,rate", 1), ("time_ms,rate", 1000), ("t [ms],rate", 1000)])
+def test_small_numbers_are_times_in_the_unit_that_their_header_names(tmp_path: Path, header: str, unit: int) -> None:
+    rows = [(300 * unit * n, 10 + n % 5) for n in range(48)]
+    assert read_trace(write(tmp_path / "t.csv", rows, header)).start_s == 0
+    with pytest.raises(TraceError, match="may be seconds, milliseconds or numbers of rows"):
+        read_trace(write(tmp_path / "t.csv", rows, "t,rate"))
 
 
 def test_compressed_files_are_read(tmp_path: Path) -> None:

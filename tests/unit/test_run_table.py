@@ -53,6 +53,6 @@ def test_a_step_has_all_its_figures():
 
 def test_jobs_without_a_step_are_accounted_for():
     held = {"status": "hold", "job": "quiet", "cluster": "simulated"}
-    refused = [{"status": "refused", "refusal": "stale_metrics"}] * 2
+    refused = [{"status": "refused", "refusal": "stale_metrics", "job": name} for name in ("old", "gone")]
     text = printed([held, *refused])
-    assert "1 jobs stay as they are: quiet; 2 refused: stale_metrics" in text
+    assert "1 jobs stay as they are: quiet; 2 refused: stale_metrics (gone, old)" in text

@@ -161,3 +161,22 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path, monkeypatch, text: str) ->
     with pytest.raises(SettingsError, match=r"bad\.toml") as refused:
         load_settings()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        ({"planner": {"policies": {"pord/orders": "ds2"}}}, 'planner.policies."prod/orders"'),
+        ({"planner": {"parameters": {"Prod/orders": {}}}}, 'planner.parameters."prod/orders"'),
+        ({"forecast": {"holidays": {"prd": []}}}, 'forecast.holidays."prod"'),
+        ({"advise": {"job": "x"}}, "write advise.jobs"),
+    ],
+)
+def test_a_key_that_is_nearly_right_is_refused_with_the_right_one(written, right):
+    with pytest.raises(SettingsError) as refused:
+        check_settings({"clusters": {"prod": {"rest_url": "http://h:8081"}}, **written})
+    assert right in str(refused.value)
+
+
+def test_clusters_that_only_files_know_may_have_keys():
+    check_settings({"clusters": {"prod": {}}, "planner": {"policies": {"simulated/orders": "ds2"}}})

@@ -41,9 +41,9 @@ def test_the_replica_does_what_the_models_say():
     spec = build_replica("orders", GRAPH, MODELS, SLOTS, Planner())
     by_name = {operator.name: operator for operator in spec.operators}
     assert by_name["map"].measured_per_s == pytest.approx(MAP_PER_S)
-    assert by_name["map"].selectivity == 0.5
+    assert spec.edge_ratios["map", "window"] == 0.5
     assert by_name["window"].max_parallelism == 6
-    assert by_name["window"].selectivity == 1.0  # never observed
+    assert spec.output_ratios["window"] == 1.0  # never observed
     assert min(by_name["source"].measured_per_s) > 100 * MAP_PER_S.max()  # no model: never the bottleneck
     assert (spec.restart_base_s, spec.detection_s, spec.checkpoint_interval_s) == (20.0, 15.0, 60.0)
     assert spec.fetch_delay_s == pytest.approx(0.12)
@@ -52,6 +52,16 @@ def test_the_replica_does_what_the_models_say():
 def test_a_job_without_any_model_has_no_replica():
     with pytest.raises(SpecError, match="no operator has a capacity model"):
         build_replica("orders", GRAPH, replace(MODELS, capacity={}), SLOTS, Planner())
+
+
+def test_the_replica_has_the_ratio_of_each_edge_and_does_not_guess_one():
+    graph = JobGraph((*GRAPH.operators, Operator("late", ("map",))))
+    edges = {("map", "window"): 0.45, ("map", "late"): 0.05}
+    spec = build_replica("orders", graph, replace(MODELS, edges=edges), SLOTS, Planner())
+    assert spec.edge_ratios == {("source", "map"): 1.0, **edges}
+    assert spec.output_ratios["map"] == pytest.approx(0.5)
+    with pytest.raises(SpecError, match="map to late is not known"):
+        build_replica("orders", graph, replace(MODELS, edges={**edges, ("map", "late"): np.nan}), SLOTS, Planner())
 
 
 @pytest.mark.parametrize("slots_max", [1, 2, 8, 64])

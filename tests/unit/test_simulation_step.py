@@ -179,8 +179,14 @@ def test_gains_follow_every_path() -> None:
 def test_wrong_descriptions_are_refused_by_name() -> None:
     with pytest.raises(SpecError, match="per_subtask_per_s"):
         OperatorSpec("x", (), 0.0)
-    with pytest.raises(SpecError, match="selectivity must be 1"):
-        OperatorSpec("Source: x", (), 1.0, selectivity=0.5)
+    with pytest.raises(SpecError, match="those of a source"):
+        OperatorSpec("map", ("Source: x",), 1.0, waits_in_poll=True)
+    with pytest.raises(SpecError, match="behind a source"):
+        OperatorSpec("Source: x", (), 1.0, burst_s=60.0)
+    with pytest.raises(SpecError, match="finite and not negative"):
+        OperatorSpec("Source: x", (), 1.0, output_shares={"map": -0.1})
+    with pytest.raises(SpecError, match=r"names \['b'\], which it does not feed"):
+        JobSpec("job", (OperatorSpec("a", (), 1.0, output_shares={"b": 0.5}),))
     with pytest.raises(GraphError, match="does not come before"):
         JobSpec("job", (OperatorSpec("a", ("b",), 1.0), OperatorSpec("b", (), 1.0)))
     with pytest.raises(SpecError, match="names must differ"):

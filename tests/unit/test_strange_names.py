@@ -15,10 +15,11 @@ from strange_names import STRANGE_NAMES
 from synthetic_report import AS_OF, job, report, step
 
 from cli.run_table import plan_table
+from include.short_names import NO_NAME, shorten_name
 from models.bundle import FleetBundle
 from models.job_models import CapacityCurve, JobModels, LatencyModel
 from models.recovery import UNTRAINED
-from spark_jobs.plot_text import NO_NAME, plot_text, shorten_name
+from spark_jobs.plot_text import plot_text
 from spark_jobs.report import page
 from spark_jobs.report.page import render
 from spark_jobs.report.page_data import JobReport
@@ -58,7 +59,7 @@ def test_the_names_of_this_test_do_stop_a_plot_that_does_not_escape_them() -> No
         ("", NO_NAME),
         (" \n ", NO_NAME),
         ("a\tb\x00c\nd", "a b c d"),
-        ("x" * 4096, "x" * 199 + "…"),
+        ("x" * 4096, "x" * 40 + "…" + "x" * 19),
         ("\ud800x", "x"),
         ("🚀 go", "🚀 go"),
     ],

@@ -33,3 +33,13 @@ def test_what_is_taken_back_is_blocked_and_not_an_old_bound() -> None:
     after = advance_history(case, action)
     assert [dict(blocked.parallelism) for blocked in after.blocked] == [FOUR]
     assert after.unfilled is None
+
+
+def test_a_job_that_restarts_again_and_again_is_not_said_to_be_short_of_slots() -> None:
+    late = Request("new", "j", FOUR, TWO, TWO, NOW_S - 200, NOW_S - 20)
+    history = JobHistory(job_id="j", known_requested=TWO, in_flight=late)
+    restarting = ObservedJob("j", "RESTARTING", {}, FOUR, free_slots=8)
+    action = reconcile(Case(NOW_S, None, restarting, history, Limits(mode=Mode.AUTO), OutcomeCheck()))
+    assert (action.verb, action.reason) == (Verb.ROLL_BACK, "not_filled")
+    assert "is RESTARTING since the request" in action.detail
+    assert "exceptions" in action.detail

@@ -1,25 +1,33 @@
 """Raw files of past hours from a Prometheus-compatible server: one file an hour, written once.
 
 What is done is what is there: a run that was killed is continued by the same call, and a second call changes nothing.
+An hour of which the server has no sample gets no file, so that the next call asks for it again.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
+import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from include.flink.raw_format import hour_directory, write_lines
+from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefused
 from include.metric_sources.prometheus.known_runs import read_runs
-from include.metric_sources.prometheus.source import FILE_PREFIX, PrometheusSource
+from include.metric_sources.prometheus.source import FILE_PREFIX, WITHOUT_SAMPLES, PrometheusSource
+from include.missed_hours import join_hours
 from include.settings import Settings
-from include.utc import Interval
+from include.utc import Interval, format_utc
 
-_QUERIES = 6  # of one fetch
+log = logging.getLogger(__name__)
+
+_QUERIES = 7  # of one fetch
+_EMPTY_BYTES = 100  # a compressed file without lines is smaller
 _HOUR = timedelta(hours=1)
 
 
@@ -29,7 +37,8 @@ class HourDone:
 
     Attributes:
         hour: its start.
-        outcome: ``written``, ``there`` (by an earlier backfill) or ``collected`` (live files lie there: left alone).
+        outcome: ``written``, ``there`` (by an earlier backfill), ``collected`` (live files lie there: left alone) or
+            ``empty`` (the server has no sample of it).
         records: lines in the file written.
         path: of the file; None when none was written.
     """
@@ -85,11 +94,19 @@ def backfill(
             continue
         for one in (hour + number * _HOUR for number in range(hours)):
             records = source.records_of_hour(found, one, read_runs(raw_root, cluster, one))
+            if not tells_something(records):
+                yield HourDone(one, "empty")
+                continue
             path = file_of(raw_root, cluster, one)
             write_lines(path, (record.to_line() for record in records))
             yield HourDone(one, "written", len(records), path)
         sleep(pause_s)
         hour += hours * _HOUR
+
+
+def tells_something(records: Iterable[RawRecord]) -> bool:
+    """Whether lines hold a sample of a job, or a cluster that says that no job runs."""
+    return any(record.kind != Kind.OVERVIEW or json.loads(record.body).get("jobs-running") == 0 for record in records)
 
 
 def file_of(raw_root: Path, cluster: str, hour: datetime) -> Path:
@@ -102,11 +119,23 @@ def find_outcome(raw_root: Path, cluster: str, hour: datetime) -> str:
 
     Metrics of one hour from two sources would be mixed sample by sample, so an hour that holds others is left alone.
     """
-    if file_of(raw_root, cluster, hour).exists():
+    own = file_of(raw_root, cluster, hour)
+    if own.exists() and not _is_empty(own):
         return "there"
     others = hour_directory(raw_root, cluster, hour).glob("*.jsonl*")
-    is_collected = any(not path.name.startswith((".", "_", "kafka-")) for path in others)
+    is_collected = any(not path.name.startswith((".", "_", "kafka-")) and path != own for path in others)
     return "collected" if is_collected else ""
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a file has no line, as earlier releases wrote for an hour without a sample."""
+    if path.stat().st_size > _EMPTY_BYTES:
+        return False
+    try:
+        with gzip.open(path, "rb") as opened:
+            return not opened.read(1)
+    except (OSError, EOFError):
+        return False  # ingestion names a file that cannot be read
 
 
 def servers(settings: Settings) -> list[str]:
@@ -114,10 +143,29 @@ def servers(settings: Settings) -> list[str]:
     return [name for name, one in settings.clusters.items() if one.prometheus.url is not None]
 
 
+@dataclass(slots=True)
+class Backfilled:
+    """What a backfill has done.
+
+    Attributes:
+        counts: outcome -> hours, and ``records``.
+        empty: the hours of which the server has no sample.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    empty: list[datetime] = field(default_factory=list)
+
+
+def name_empty(cluster: str, hours: Iterable[datetime]) -> str:
+    """Return the sentence that names hours without a sample; those that follow each other as one span."""
+    spans = ", ".join(f"{format_utc(one.start)} to {format_utc(one.end)}" for one in join_hours(hours))
+    return f"{cluster}: no sample in {spans}: asked for again at the next call; {WITHOUT_SAMPLES}"
+
+
 def backfill_cluster(
     settings: Settings, name: str, hours: Interval, on_hour: Callable[[], None] = lambda: None
-) -> Counter[str]:
-    """Write the raw files of a cluster; returns how many hours had which outcome, and ``records``.
+) -> Backfilled:
+    """Write the raw files of a cluster.
 
     Raises:
         PrometheusError: a query was not answered; the hours before stay.
@@ -125,16 +173,18 @@ def backfill_cluster(
     """
     cluster = settings.clusters[name]
     source = PrometheusSource.of(name, cluster)
-    counts: Counter[str] = Counter()
+    made = Backfilled()
     try:
         pause_s = _QUERIES / cluster.prometheus.requests_per_s
         for done in backfill(source, name, Path(settings.paths.raw), hours, pause_s=pause_s):
-            counts[done.outcome] += 1
-            counts["records"] += done.records
+            made.counts[done.outcome] += 1
+            made.counts["records"] += done.records
+            if done.outcome == "empty":
+                made.empty.append(done.hour)
             on_hour()
     finally:
         source.close()
-    return counts
+    return made
 
 
 def backfill_clusters(settings: Settings, hours: Interval, cluster: str | None = None) -> Counter[str]:
@@ -151,5 +201,8 @@ def backfill_clusters(settings: Settings, hours: Interval, cluster: str | None =
         raise PrometheusError("no cluster has a Prometheus; write [clusters.<name>.prometheus] url in the settings")
     total: Counter[str] = Counter()
     for name in known if cluster is None else [cluster]:
-        total += backfill_cluster(settings, name, hours)
+        made = backfill_cluster(settings, name, hours)
+        total += made.counts
+        if made.empty:
+            log.warning("%s", name_empty(name, made.empty))
     return total

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import numpy as np
@@ -15,9 +17,21 @@ from include.flink.transport import MIB, FlinkError, FlinkUnreachable, Reply, Tr
 from include.settings.sources import Prometheus
 
 Floats = npt.NDArray[np.float64]
+_T = TypeVar("_T")
 MOST_POINTS = 11_000
 """Prometheus refuses a query that would give more points in a series."""
 _LARGEST_REPLY = 1024 * MIB
+# Thanos and VictoriaMetrics are asked for whole answers or none; other servers pass over what they do not know.
+WHOLE_ONLY = {"partial_response": "false", "deny_partial_response": 1}
+_PARTIAL_TRIES = 3
+_PARTIAL_PAUSE_S = 1.0
+_IS_NOTE = re.compile(r"PromQL info:", re.IGNORECASE)
+# Servers put notes on the query into ``infos``; only those that speak of missing samples make an answer partial.
+_SPEAKS_OF_LOSS = re.compile(
+    r"partial|incomplete|truncat|limit|exceed|time[d ]*out|deadline|unavailab|unreachab|missing|fail|dropped|refused",
+    re.IGNORECASE,
+)
+_LONGEST_WARNING = 300
 
 
 class PrometheusError(FlinkError):
@@ -37,6 +51,29 @@ class PrometheusRefused(PrometheusError, FlinkUnreachable):  # noqa: N818 - read
     def __init__(self, place: str, status: int, message: str) -> None:
         FlinkError.__init__(self, f"{place}: refused with {status}: {message}")
         self.status = status
+
+
+class PrometheusPartial(PrometheusRefused):
+    """The server replied, and its answer says itself, or shows, that samples are missing."""
+
+    def __init__(self, place: str, warning: str) -> None:
+        FlinkError.__init__(
+            self,
+            f"{place}: the answer is partial ({warning[:_LONGEST_WARNING]}), and nothing is written from it; bring "
+            "back what the server names, and ask again",
+        )
+        self.status = 200
+
+
+class PrometheusTimesUnknown(PrometheusError):  # noqa: N818 - reads as what happened
+    """The server's ``timestamp()`` gives no times of samples."""
+
+    def __init__(self, place: str) -> None:
+        FlinkError.__init__(
+            self,
+            f"{place}: timestamp() gives no times at which samples were scraped (0, say), so nothing is written; use "
+            "the server's Prometheus engine (Thanos: --query.promql-engine=prometheus), or another server",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +109,19 @@ class Series:
 
 
 class PrometheusClient:
-    """One cluster's server; every method raises PrometheusError."""
+    """One cluster's server; every method raises PrometheusError.
 
-    def __init__(self, cluster: str, server: Prometheus) -> None:
+    Args:
+        cluster: its name.
+        server: its settings.
+        sleep: waits before a partial answer is asked for again.
+    """
+
+    def __init__(self, cluster: str, server: Prometheus, sleep: Callable[[float], object] = time.sleep) -> None:
         if server.url is None:
             raise PrometheusError(f"cluster {cluster} has no Prometheus: write [clusters.{cluster}.prometheus] url")
         self.place = f"[clusters.{cluster}.prometheus] {server.url}{server.prefix}"
-        self._prefix = server.prefix
+        self._prefix, self._sleep = server.prefix, sleep
         self._transport = Transport(
             server.url,
             cluster=cluster,
@@ -90,9 +133,10 @@ class PrometheusClient:
         )
 
     def query_range(self, query: str, grid: Grid) -> list[Series]:
-        """Return the series that a query selects.
+        """Return the series that a query selects; a partial answer is asked for again, a few times.
 
         Raises:
+            PrometheusPartial: the answer stayed partial.
             PrometheusError: no reply, a refusal, or a reply that holds no series.
             ValueError: more points than the server gives.
         """
@@ -100,12 +144,28 @@ class PrometheusClient:
             raise ValueError(f"{grid.steps} points in a series are more than the {MOST_POINTS} of one query")
         # VictoriaMetrics would otherwise move the times to those that it has in its cache.
         options = {"query": query, "start": grid.start_s, "end": grid.end_s, "step": grid.step_s, "nocache": 1}
-        path = f"{self._prefix}/api/v1/query_range?{urlencode(options)}"
+        path = f"{self._prefix}/api/v1/query_range?{urlencode(options | WHOLE_ONLY)}"
+        return [_on_grid(found, grid) for found in self.ask_again(lambda: self._ask(path))]
+
+    def ask_again(self, ask: Callable[[], _T]) -> _T:
+        """Return what ``ask`` returns, which is called again where its answer is partial.
+
+        Raises:
+            PrometheusPartial: all answers were.
+        """
+        for _ in range(_PARTIAL_TRIES - 1):
+            try:
+                return ask()
+            except PrometheusPartial:
+                self._sleep(_PARTIAL_PAUSE_S)
+        return ask()
+
+    def _ask(self, path: str) -> list[dict[str, Any]]:
         try:
             reply = self._transport.get(path)
         except FlinkError as error:
             raise PrometheusUnreachable(self.place, str(error).partition("; check")[0]) from error
-        return [_on_grid(found, grid) for found in self._matrix(reply)]
+        return self._matrix(reply)
 
     def stop(self) -> None:
         """Give up what is under way; for another thread."""
@@ -123,11 +183,35 @@ class PrometheusClient:
             data = found["data"]
             if data["resultType"] != "matrix" or not isinstance(data["result"], list):
                 raise PrometheusUnreachable(self.place, f"resultType {data['resultType']!r}")
+            if (warning := find_partial(found)) is not None:
+                raise PrometheusPartial(self.place, warning)
             return data["result"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if not reply.ok:
                 raise PrometheusRefused(self.place, reply.status, reply.body[:300]) from error
             raise PrometheusUnreachable(self.place, f"not Prometheus' JSON: {reply.body[:120]!r}") from error
+
+
+def find_partial(reply: Mapping[str, Any]) -> str | None:
+    """Return what a successful reply says of samples that it lacks; None when it says nothing of the kind.
+
+    Thanos, Mimir and Prometheus with remote reads list ``warnings``; VictoriaMetrics' clusters write ``isPartial``.
+    """
+    told = [text for text in _texts(reply.get("warnings")) if not _IS_NOTE.match(text)]
+    told += [text for text in _texts(reply.get("infos")) if not _IS_NOTE.match(text) and _SPEAKS_OF_LOSS.search(text)]
+    data = reply.get("data")
+    marks = [
+        f"{key}: true"
+        for place in (reply, data if isinstance(data, Mapping) else {})
+        for key in ("isPartial", "partial", "partialResponse")
+        if place.get(key) is True or str(place.get(key)).lower() == "true"
+    ]
+    return "; ".join(told + marks) or None
+
+
+def _texts(value: object) -> list[str]:
+    several = value if isinstance(value, list) else [value]
+    return [" ".join(str(one).split()) for one in several if one]
 
 
 def _on_grid(found: Mapping[str, Any], grid: Grid) -> Series:

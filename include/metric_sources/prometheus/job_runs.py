@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from include.metric_sources.prometheus.client import Floats
-from include.metric_sources.prometheus.measurements import JobMeasurements, Target
+from include.metric_sources.prometheus.measurements import JobMeasurements
+from include.metric_sources.prometheus.targets import Target
 
 RUNNING = "RUNNING"
 _STATES = {

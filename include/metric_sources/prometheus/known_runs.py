@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,10 +10,11 @@ from typing import Any
 
 from include.flink.raw_format import Kind, hour_directory
 from include.metric_sources.prometheus.job_runs import RUNNING, KnownRun
+from include.raw_files import is_raw_name, open_raw
 
 REACH_H = 48
 _FILES = 3  # of an hour: polls of REST are a file each, and every one tells of all jobs
-_MARK = f'"kind":"{Kind.JOB}"'.encode()
+_MARK = f'"kind":"{Kind.JOB}"'
 
 
 def read_runs(raw_root: Path, cluster: str, hour: datetime) -> dict[str, tuple[KnownRun, ...]]:
@@ -38,7 +38,9 @@ def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> li
     for offset in range(REACH_H):
         at = hour + timedelta(hours=offset if direction > 0 else -offset - 1)
         folder = hour_directory(raw_root, cluster, at.astimezone(UTC))
-        files = sorted(path for path in folder.glob("*.jsonl.gz") if not path.name.startswith((".", "kafka-")))
+        files = sorted(
+            path for path in folder.glob("*") if is_raw_name(path.name) and not path.name.startswith("kafka-")
+        )
         if files:
             return files[:_FILES] if direction > 0 else files[-_FILES:]
     return []
@@ -46,13 +48,13 @@ def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> li
 
 def _runs_in(path: Path) -> Iterator[tuple[str, KnownRun]]:
     try:
-        with gzip.open(path, "rb") as lines:
+        with open_raw(path) as lines:
             yield from _runs_of(line for line in lines if _MARK in line)
     except (OSError, EOFError):
         return  # ingestion names a file that cannot be read
 
 
-def _runs_of(lines: Iterable[bytes]) -> Iterator[tuple[str, KnownRun]]:
+def _runs_of(lines: Iterable[str]) -> Iterator[tuple[str, KnownRun]]:
     for line in lines:
         try:
             record = json.loads(line)

@@ -7,33 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from include.metric_sources.prometheus.client import Floats, Grid, PrometheusClient, Series
-from include.metric_sources.prometheus.queries import Queries, metric_of
+from include.metric_sources.prometheus.client import (
+    Floats,
+    Grid,
+    PrometheusClient,
+    PrometheusPartial,
+    PrometheusTimesUnknown,
+    Series,
+)
+from include.metric_sources.prometheus.queries import CLOCK_OF_JOB, CLOCK_OF_TASK, Queries, metric_of
+from include.metric_sources.prometheus.source_operators import add_operators
+from include.metric_sources.prometheus.targets import Target
 from include.settings.sources import Prometheus
 
-_OF_OPERATOR = ("operator_id", "operator_name")
-
-
-@dataclass(slots=True)
-class Target:
-    """What one process tells of one subtask, or of one job.
-
-    Attributes:
-        labels: without those of an operator.
-        times_s: (steps,) when the sample of each step was scraped, NaN without one.
-        values: metric -> (steps,).
-    """
-
-    labels: Mapping[str, str]
-    times_s: Floats
-    values: dict[str, Floats] = field(default_factory=dict)
-
-    def steps(self, part: slice) -> Target | None:
-        """Return some of the steps; None when they hold no sample."""
-        times = self.times_s[part]
-        if not np.isfinite(times).any():
-            return None
-        return Target(self.labels, times, {name: values[part] for name, values in self.values.items()})
+_LONGEST_LOOKBACK_S = 86_400.0  # a server's lookback is minutes, of pushed series perhaps hours
 
 
 @dataclass(slots=True)
@@ -79,11 +66,16 @@ class Measurements:
 
 
 def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurements:
-    """Ask for all series of a cluster.
+    """Ask for all series of a cluster; queries whose answers do not agree are asked again, a few times.
 
     Raises:
+        PrometheusPartial: an answer is partial, or lacks series that another one shows.
         PrometheusError: one of the queries was not answered.
     """
+    return client.ask_again(lambda: _fetch(client, server, grid))
+
+
+def _fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measurements:
     queries = Queries.of(server)
 
     def ask(query: str) -> list[Series]:
@@ -96,20 +88,41 @@ def fetch(client: PrometheusClient, server: Prometheus, grid: Grid) -> Measureme
         label = labels.get(names.job_label, "")
         return jobs.setdefault(labels["job_id"], JobMeasurements(labels["job_id"], label))
 
-    managers = _targets(ask(queries.job_times), ("job_id",))
+    managers = _targets(_clocks(client.place, ask(queries.job_times), grid), ("job_id",))
     for target in managers.values():
         job_of(target.labels).managers.append(target)
     _add_values(managers, ask(queries.jobs), lambda series: metric_of(series.labels["__name__"], server, names.job))
-    tasks = _targets(ask(queries.task_times), ("job_id", "task_id", "subtask_index"))
+    _check_agreement(client.place, managers, CLOCK_OF_JOB)
+    tasks = _targets(_clocks(client.place, ask(queries.task_times), grid), ("job_id", "task_id", "subtask_index"))
     for target in tasks.values():
         job_of(target.labels).tasks.setdefault(target.labels["task_id"], []).append(target)
     _add_values(tasks, ask(queries.tasks), lambda series: metric_of(series.labels["__name__"], server, names.task))
-    _add_values(tasks, ask(queries.operators), lambda series: _of_operator(series, server))
+    _check_agreement(client.place, tasks, CLOCK_OF_TASK)
+    add_operators(tasks, [*ask(queries.backlogs), *ask(queries.sources)], server)
     return Measurements(grid, jobs, _of_cluster(ask(queries.cluster), server))
 
 
+def _clocks(place: str, found: Iterable[Series], grid: Grid) -> list[Series]:
+    """Return series of times without those at which no sample can have been scraped.
+
+    Raises:
+        PrometheusTimesUnknown: not one sample has a time: the server's ``timestamp()`` does not tell it.
+    """
+    clocks = []
+    told = usable = 0
+    for series in found:
+        age_s = grid.times_s - series.values
+        is_time = (age_s >= -grid.step_s) & (age_s <= _LONGEST_LOOKBACK_S)
+        told += int(np.isfinite(series.values).sum())
+        usable += int(is_time.sum())
+        clocks.append(Series(series.labels, np.where(is_time, series.values, np.nan)))
+    if told and not usable:
+        raise PrometheusTimesUnknown(place)
+    return clocks
+
+
 def _identity(labels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    return frozenset((name, value) for name, value in labels.items() if name not in ("__name__", *_OF_OPERATOR))
+    return frozenset((name, value) for name, value in labels.items() if name != "__name__")
 
 
 def _targets(clocks: Iterable[Series], needed: tuple[str, ...]) -> dict[frozenset[tuple[str, str]], Target]:
@@ -117,7 +130,7 @@ def _targets(clocks: Iterable[Series], needed: tuple[str, ...]) -> dict[frozense
     return {
         _identity(series.labels): Target(series.labels, series.values)
         for series in clocks
-        if all(name in series.labels for name in needed)
+        if all(name in series.labels for name in needed) and np.isfinite(series.values).any()
     }
 
 
@@ -130,11 +143,17 @@ def _add_values(
             target.values[name_of(series)] = series.values
 
 
-def _of_operator(series: Series, server: Prometheus) -> str:
-    """Return the id of an operator's metric as REST gives it: the operator's name in front."""
-    operator = series.labels.get("operator_name", "").replace(":", "_")
-    metric = metric_of(series.labels["__name__"], server, server.names.operator)
-    return f"{operator}.{metric}" if operator else metric
+def _check_agreement(place: str, targets: Mapping[frozenset[tuple[str, str]], Target], clock: str) -> None:
+    """Refuse values of a metric that lack series of which the same server has just told the times.
+
+    Raises:
+        PrometheusPartial: some are lacking.
+    """
+    silent = sum(clock not in target.values for target in targets.values())
+    if silent:
+        raise PrometheusPartial(
+            place, f"it gives the times of {len(targets)} series of {clock}, and no values of {silent} of them"
+        )
 
 
 def _of_cluster(found: Iterable[Series], server: Prometheus) -> dict[str, Floats]:

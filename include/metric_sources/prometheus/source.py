@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
+
 from include.flink.client import FlinkClient
 from include.flink.poller import Delivery, Poll
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
@@ -20,6 +22,9 @@ from include.settings.clusters import Cluster
 from include.utc import HOUR_S
 
 FILE_PREFIX = "prometheus-"
+WITHOUT_SAMPLES = "does it scrape JobManager and TaskManagers, and do matchers and names fit?"
+"""What to look at when a server has no samples of a cluster."""
+_LONGEST_BACK_S = HOUR_S  # so far back samples are asked for again after polls without an answer
 
 
 def open_graphs(cluster: Cluster, name: str) -> GraphBook:
@@ -122,23 +127,31 @@ class LivePrometheusSource(PrometheusSource):
             name, book, max_age_s=self._server.max_sample_age_s, hold_s=float(self._server.step_s), every_poll=True
         )
         self._last_ms: dict[tuple[str, str | None, str | None], int] = {}
+        self._answered_s: float | None = None
         self._known: dict[str, tuple[KnownRun, ...]] = {}
         if raw_root is not None:
             self._known = read_runs(raw_root, name, _hour_of(clock()) + timedelta(hours=1))
 
     def poll(self) -> Poll:
-        """Return the lines of the samples that are new since the last poll.
+        """Return the lines of the samples that are new since the last poll that brought any.
+
+        An answer without a single sample is a fault: a server that has lost its series answers so, too.
 
         Raises:
-            PrometheusError: a query was not answered.
+            PrometheusError: a query was not answered, or not whole.
         """
         now_s = int(self._clock())
         step_s = self._server.step_s
-        back = -(-2 * self._server.max_sample_age_s // step_s) * step_s
+        missed_s = 0 if self._answered_s is None else max(0, now_s - int(self._answered_s))
+        wanted_s = min(2 * self._server.max_sample_age_s + missed_s, _LONGEST_BACK_S, (MOST_POINTS - 2) * step_s)
+        back = -(-max(wanted_s, 2 * self._server.max_sample_age_s) // step_s) * step_s
         found = fetch(self._client, self._server, Grid(now_s - back, now_s, step_s))
         written = self._writer.write(found, 1000 * (now_s - back), 1000 * (now_s + 1), self._known)
         records = tuple(record for record in written if self._is_new(record))
         self._remember(records)
+        if not found.jobs and not any(np.isfinite(values).any() for values in found.cluster.values()):
+            return Poll(records, (f"{self._client.place}: not one sample of the last {back} s; {WITHOUT_SAMPLES}",))
+        self._answered_s = now_s
         return Poll(records)
 
     def write(self, poll: Poll, raw_root: Path, now_s: float) -> Delivery:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from include.metric_sources.prometheus.client import Floats
-from include.metric_sources.prometheus.measurements import Target
+from include.metric_sources.prometheus.targets import Target
 
 Ints = npt.NDArray[np.int64]
 

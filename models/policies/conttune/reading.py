@@ -57,12 +57,13 @@ def select_new_windows(observations: Observations, since_s: float | None) -> Obs
 def learn_histories(
     histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int
 ) -> dict[str, History]:
-    """Return operator -> history with the capacities of the windows, oldest first."""
+    """Return operator -> history with the capacities of the windows that are busy enough to tell, oldest first."""
     learned = {name: histories.get(name, ()) for name in graph.names}
     for row in range(len(fresh)):
         for place, name in enumerate(graph.names):
             at, capacity = int(fresh.parallelism[row, place]), float(fresh.true_processing_rate_per_s[row, place])
-            learned[name] = add_observation(learned[name], at, capacity, keep=keep)
+            busy, at_s = float(fresh.busy_share[row, place]), float(fresh.window_start_s[row])
+            learned[name] = add_observation(learned[name], at, capacity, keep=keep, busy=busy, at_s=at_s)
     return learned
 
 

@@ -54,4 +54,6 @@ def derive_conditions(situation: Situation) -> JobConditions:
     job = build_outlook(situation)
     outlook, options = job.outlook, situation.options
     need = compute_needs(outlook.demand, outlook.bounds, job.current, job.limits, options)
-    return JobConditions(job.current, job.limits, need, outlook, situation.as_of_s, options)
+    return JobConditions(
+        job.current, job.limits, need, outlook, situation.as_of_s, options, operators=situation.graph.operators
+    )

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from models.arrays import Floats
 from models.policies.conttune.reading import Reading
+from models.policies.tidewise.full_operators import find_stuck, list_limits, without_full
 from models.policies.tidewise.snapshot import Snapshot, conttune_step, known_headroom, lag_s
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.scheduling.cost_model import work_off_time_s
-from models.scheduling.need import upper_limits
 
 _SCALING = 0.7  # share of linear scaling that is assumed for parallelisms that were not observed
+_ROUNDING = 1e-9
 
 
 def work_off_backlog(
@@ -23,7 +25,7 @@ def work_off_backlog(
     """Scale a job with a backlog up where that costs less than its lateness, and back afterwards."""
     lag = lag_s(snapshot.observations)
     if memory.back_to is not None:
-        if lag > snapshot.options.reactive.lag_s:
+        if lag > snapshot.options.reactive.lag_s and not find_stuck(snapshot, reading, memory):
             return ReactiveDecision(None, f"works off a backlog of {lag:.0f} s"), memory
         return _bring_back(snapshot, reading, memory, memory.back_to)
     if not snapshot.options.reactive.rescales_for_catch_up or lag <= snapshot.options.costs.late_after_s:
@@ -85,12 +87,16 @@ def _cheapest_enlargement(
         lag: age of the oldest record, s.
         stop_s: downtime of the change itself.
     """
-    options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, snapshot.running)
-    slots = max(snapshot.running.values())
-    if headroom_ratio is None or slots >= snapshot.slots_max:
+    options, running, limits = snapshot.options, snapshot.running, list_limits(snapshot)
+    slots = max(running.values())
+    growable = [name for name in running if running[name] < limits.get(name, 0)]
+    headroom_ratio = known_headroom(snapshot, memory, running)
+    if headroom_ratio is None or not growable:
         return None
-    sizes = np.arange(slots + 1, snapshot.slots_max + 1)
-    headroom_ratios = headroom_ratio * (1 + _SCALING * (sizes / slots - 1))
+    base = max(running[name] for name in growable)
+    factors = np.arange(base + 1, max(limits[name] for name in growable if running[name] == base) + 1) / base
+    headroom_ratios = _headroom_at(snapshot, memory, factors, limits)
+    sizes = np.maximum(np.rint(base * factors), slots)
     over_s = lag - options.costs.late_after_s
     stay_s = float(work_off_time_s(over_s, np.array(headroom_ratio)))
     go_s = stop_s + work_off_time_s(over_s + stop_s, headroom_ratios)
@@ -102,14 +108,24 @@ def _cheapest_enlargement(
     best = int(np.argmin(costs))
     if options.costs.late_weight * stay_s / 60 <= costs[best]:
         return None
-    limits = upper_limits(snapshot.graph, snapshot.slots_max)
     wanted = {
-        name: min(math.ceil(snapshot.running[name] * int(sizes[best]) / slots), int(most))
-        for name, most in zip(snapshot.graph.names, limits, strict=True)
+        name: min(math.ceil(running[name] * factors[best] - _ROUNDING), max(most, running[name]))
+        for name, most in limits.items()
     }
     if wanted == dict(snapshot.running):  # every operator is as wide as it may be
         return None
     return _Enlargement(wanted, f"would take {stay_s / 60:.0f} min to work off, enlarged {go_s[best] / 60:.0f} min")
+
+
+def _headroom_at(snapshot: Snapshot, memory: ControllerMemory, factors: Floats, limits: Mapping[str, int]) -> Floats:
+    """Return (F,) capacity over load of the tightest operator with each grown by a factor, as far as its limit."""
+    least = np.full(len(factors), np.inf)
+    for name, share in memory.shares.items():
+        alone = known_headroom(snapshot, replace(memory, shares={name: share}), snapshot.running)
+        if alone is not None and snapshot.running.get(name):
+            growth = np.minimum(factors, max(limits.get(name, 0) / snapshot.running[name], 1.0))
+            least = np.minimum(least, alone * (1 + _SCALING * (growth - 1)))
+    return least
 
 
 def _remember(memory: ControllerMemory, snapshot: Snapshot, wider: _Enlargement) -> ControllerMemory:
@@ -120,7 +136,8 @@ def _bring_back(
     snapshot: Snapshot, reading: Reading | None, memory: ControllerMemory, back_to: Mapping[str, int]
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Return to the configuration before the backlog, or to what the load needs where that one is too small now."""
-    options, headroom_ratio = snapshot.options, known_headroom(snapshot, memory, back_to)
+    options = snapshot.options
+    headroom_ratio = known_headroom(snapshot, without_full(snapshot, memory, back_to), back_to)
     fits = 1.0 if memory.planned else 1.0 / options.reactive.unplanned_utilisation_max
     if headroom_ratio is None or headroom_ratio >= fits:
         return ReactiveDecision(back_to, "the backlog is gone for which the job was enlarged"), forget_enlargement(

@@ -8,6 +8,7 @@ without a usable forecast:
 - A scale-down waits while the load is above its forecast, or above the capacity that would remain, and while the job is
   late, until it expires.
 - A job that gets more than it can process is scaled up at once, whatever the plan.
+- An operator that cannot grow does not decide: what it lacks is said, and the others are sized by their own load.
 - A job that failed is scaled up while it restarts, where that saves more lateness than it costs: Flink's
   adaptive scheduler brings it back with what was requested meanwhile, so the change needs no stop of its own.
 - Without a usable plan (no models yet, no season in the history) the measured load decides on both directions: up at
@@ -29,6 +30,7 @@ from models.policies.conttune.conttune_options import KEEP
 from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
+from models.policies.tidewise.full_operators import describe_stuck, find_stuck, growable_utilisation, without_full
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.scale_down import break_even_scale_down, update_low_loads
 from models.policies.tidewise.snapshot import (
@@ -39,7 +41,6 @@ from models.policies.tidewise.snapshot import (
     lag_s,
     latest_windows,
     source_load_per_s,
-    utilisation,
 )
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 
@@ -85,7 +86,8 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
     if reading is not None and load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
         memory = replace(memory, shares=shares)
-    step, memory = _take_due(snapshot, memory, load)
+    stuck = find_stuck(snapshot, reading, memory)
+    step, memory = _take_due(snapshot, memory, load, is_stuck=bool(stuck))
     if step is not None:
         return ReactiveDecision(step.parallelism, step.reason, step), forget_enlargement(memory)
     decision, memory = work_off_backlog(snapshot, reading, memory)
@@ -93,7 +95,8 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
         return decision, memory
     if reading is None:
         return ReactiveDecision(None, "no undisturbed window since the last change"), memory
-    return _react(snapshot, reading, memory)
+    decision, memory = _react(snapshot, reading, memory, is_stuck=bool(stuck))
+    return replace(decision, reason=decision.reason + describe_stuck(snapshot, reading, memory, stuck)), memory
 
 
 def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
@@ -103,7 +106,7 @@ def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | Non
 
 
 def _take_due(
-    snapshot: Snapshot, memory: ControllerMemory, load_per_s: float
+    snapshot: Snapshot, memory: ControllerMemory, load_per_s: float, *, is_stuck: bool
 ) -> tuple[PendingStep | None, ControllerMemory]:
     """Return the step to send, if any, and the memory without the steps that are past."""
     latest, later = _latest_due(memory, snapshot.now_s)
@@ -113,7 +116,7 @@ def _take_due(
         return None, replace(memory, due=later)
     falls = max(latest.parallelism.values()) < max(snapshot.running.values())
     unexpected = load_per_s > _max_expected_rate(snapshot, latest) or _overloads(snapshot, memory, latest)
-    behind = lag_s(snapshot.observations) > snapshot.options.costs.late_after_s
+    behind = lag_s(snapshot.observations) > snapshot.options.costs.late_after_s and not is_stuck
     if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
         return None, replace(memory, due=(latest, *later))
     return latest, replace(memory, due=later)
@@ -133,14 +136,17 @@ def _overloads(snapshot: Snapshot, memory: ControllerMemory, step: PendingStep) 
 
     Without this an event that the forecast did not expect would be followed by a scale-down at once.
     """
-    headroom_ratio = known_headroom(snapshot, memory, step.parallelism, capacity_near)
+    able = without_full(snapshot, memory, step.parallelism)
+    headroom_ratio = known_headroom(snapshot, able, step.parallelism, capacity_near)
     return headroom_ratio is not None and headroom_ratio * snapshot.options.reactive.utilisation_max < 1.0
 
 
-def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tuple[ReactiveDecision, ControllerMemory]:
+def _react(
+    snapshot: Snapshot, reading: Reading, memory: ControllerMemory, *, is_stuck: bool
+) -> tuple[ReactiveDecision, ControllerMemory]:
     if not memory.planned:
-        return _follow(snapshot, reading, memory)
-    options, used = snapshot.options, utilisation(snapshot, reading, memory)
+        return _follow(snapshot, reading, memory, is_stuck=is_stuck)
+    options, used = snapshot.options, growable_utilisation(snapshot, reading, memory)
     # Rates of single windows vary: the plan holds until there is a backlog.
     overloaded = used > options.reactive.utilisation_max and (
         lag_s(snapshot.observations) > options.reactive.lag_s or used > options.reactive.overload
@@ -151,10 +157,10 @@ def _react(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> tu
 
 
 def _follow(
-    snapshot: Snapshot, reading: Reading, memory: ControllerMemory
+    snapshot: Snapshot, reading: Reading, memory: ControllerMemory, *, is_stuck: bool
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     """Decide for a job without a plan: up at once, down when a low-load period has lasted until the break-even."""
-    options, used = snapshot.options, utilisation(snapshot, reading, memory)
+    options, used = snapshot.options, growable_utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
     memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
     if used > options.reactive.unplanned_utilisation_max:
@@ -167,7 +173,7 @@ def _follow(
         downtime_s=snapshot.recovery.downtime_rescale_s,
         options=options,
     )
-    if fall is None or lag_s(snapshot.observations) > options.costs.late_after_s:
+    if fall is None or (lag_s(snapshot.observations) > options.costs.late_after_s and not is_stuck):
         return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
     return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
@@ -176,7 +182,10 @@ def _follow(
 def _enlarge(
     snapshot: Snapshot, memory: ControllerMemory, wanted: Mapping[str, int], used: float, hold_s: int
 ) -> tuple[ReactiveDecision, ControllerMemory]:
-    if max(wanted.values()) <= max(snapshot.running.values()):
+    running = snapshot.running
+    if all(wanted[name] <= running[name] for name in wanted):
         return ReactiveDecision(None, "more parallelism would not help"), memory
+    if max(wanted.values()) < max(running.values()):  # a rise of one operator is no time to take slots away
+        wanted = {name: max(count, running[name]) for name, count in wanted.items()}
     why = f"load uses {100 * used:.0f}% of what the running configuration can process"
     return ReactiveDecision(wanted, why), replace(memory, held_until_s=snapshot.now_s + hold_s)

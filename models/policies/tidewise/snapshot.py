@@ -11,7 +11,7 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
-from models.policies.conttune.capacity_history import History, capacity_at
+from models.policies.conttune.capacity_history import History, capacity_at, most_capacity_at
 from models.policies.conttune.reading import Reading, select_new_windows
 from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
@@ -105,11 +105,12 @@ def known_headroom(
 def utilisation(snapshot: Snapshot, reading: Reading, memory: ControllerMemory) -> float:
     """Return the highest required share of capacity of the operators; 0 when none is known.
 
-    The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune).
+    The capacity is the mean of the recent observations at the running parallelism ("mean reversion" of ContTune), or
+    the most that it may be where the operator was only seen lightly used: such a figure alone is no reason to act.
     """
     shares = []
     for name, need in reading.required_per_s.items():
-        capacity = capacity_at(memory.histories.get(name, ()), snapshot.running[name])
+        capacity = most_capacity_at(memory.histories.get(name, ()), snapshot.running[name])
         shares.append(need / (capacity if math.isfinite(capacity) else reading.capacity_per_s[name]))
     return max((share for share in shares if math.isfinite(share)), default=0.0)
 

@@ -10,6 +10,7 @@ from models.arrays import Floats, Ints
 from models.policies.immediate_change import rescale_now
 from models.policies.job_outlook import build_outlook
 from models.policies.protocol import Decision, Schedule, Situation
+from models.policies.tidewise.capacity_doubts import find_doubts
 from models.policies.tidewise.pending_steps import list_pending_steps
 from models.policies.tidewise.reactive_controller import accept_plan, drop_plan, evaluate_job, learn_windows
 from models.policies.tidewise.snapshot import Snapshot, lag_s
@@ -22,6 +23,7 @@ from models.scheduling.need import Need
 from models.scheduling.reason import explain_step
 from models.scheduling.rescale_timing import JobConditions, place_steps
 from models.scheduling.segments import Segment
+from models.scheduling.shortage import find_short
 from models.scheduling.shortest_path import Paths, solve
 
 
@@ -105,12 +107,18 @@ def schedule(situation: Situation, job: ScheduleProblem, prices: Floats) -> Sche
     options, required = situation.options, job.outlook.demand
     chosen = job.configurations[path].T  # (O, T)
     load = quantile_at_level(required.load_per_s, options.load_quantile)
-    highest = job.configurations[-1]
-    short = load > job.outlook.capacity_per_s(highest, slice(0, required.bins))
+    short = find_short(job.outlook, chosen, job.limits, options.load_quantile)
     unmodelled = tuple(name for name in required.operators if name not in job.outlook.bounds)
-    need = Need(chosen, np.tile(short, (len(required.operators), 1)) & (chosen >= job.limits[:, None]), unmodelled)
     around = JobConditions(
-        job.current, job.limits, need, job.outlook, situation.as_of_s, options, grid_s=options.timing.apply_every_s
+        job.current,
+        job.limits,
+        Need(chosen, short, unmodelled, required.unknown),
+        job.outlook,
+        situation.as_of_s,
+        options,
+        grid_s=options.timing.apply_every_s,
+        operators=situation.graph.operators,
+        doubts=find_doubts(job.outlook, job.current, situation.observations),
     )
     steps = place_steps(segments(path, job.configurations), around)
     since = [0, *(step.begin for step in steps[:-1])]

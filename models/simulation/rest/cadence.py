@@ -11,7 +11,7 @@ from models.simulation.fleet import Fleet
 from models.simulation.samples import Samples
 
 BEHIND_S = 5.0
-"""A job whose backlog is more than so many seconds of its output recovers still."""
+"""A job whose backlog is more than so many seconds of what it takes in recovers still."""
 LONGEST_S = 3600.0
 """After a stop; a job that cannot keep up is not recovering."""
 
@@ -36,7 +36,7 @@ class Cadence:
     def find_recovering(self, fleet: Fleet, samples: Samples) -> Bools:
         """Return (K, J): which samples show a job that recovers."""
         at_s = samples.at_s[:, None]
-        rate_per_s, pending = (np.where(fleet.is_source, of, 0.0) for of in (samples.out_per_s, samples.pending))
+        rate_per_s, pending = (np.where(fleet.is_source, of, 0.0) for of in (samples.taken_per_s, samples.pending))
         is_behind = (pending > BEHIND_S * rate_per_s).any(axis=2) & (at_s <= samples.down_until + LONGEST_S)
         is_behind[1:] |= is_behind[:-1]  # also the sample that shows it caught up
         is_near = at_s <= samples.down_until + self.recovery_s

@@ -131,6 +131,15 @@ def _vertex(spec: JobSpec, ids: Ids, index: int, p: int | str, details: JobDetai
     }
 
 
+def _describe(name: str) -> str:
+    """Return the description of a vertex as Flink writes it: a chain as a tree of its operators."""
+    if " -> (" in name:
+        return name + "<br/>"
+    return "".join(
+        f"{'   ' * (depth - 1)}{'+- ' if depth else ''}{one}<br/>" for depth, one in enumerate(name.split(" -> "))
+    )
+
+
 def build_plan_reply(spec: JobSpec, ids: Ids, parallelism: Sequence[int | str]) -> dict[str, object]:
     """Return the reply of ``/jobs/:jid/plan``: nodes from the sinks up, as Flink lists them."""
     position = {operator.name: index for index, operator in enumerate(spec.operators)}
@@ -142,7 +151,7 @@ def build_plan_reply(spec: JobSpec, ids: Ids, parallelism: Sequence[int | str]) 
             "parallelism": parallelism[index],
             "operator": "",
             "operator_strategy": "",
-            "description": operator.name + "<br/>",
+            "description": _describe(operator.name),
         }
         if operator.upstream:
             node["inputs"] = [

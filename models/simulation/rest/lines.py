@@ -14,7 +14,13 @@ from models.simulation.rest.cadence import EVERY_SAMPLE, Cadence
 from models.simulation.rest.events import build_exceptions_reply, build_overview_reply
 from models.simulation.rest.job_reply import build_hollow_details, build_job_reply, build_plan_reply, list_hole_values
 from models.simulation.rest.job_timeline import JobTimeline, Origin
-from models.simulation.rest.metrics import BUSY, aggregate_metrics, build_metrics_template, list_metric_ids
+from models.simulation.rest.metrics import (
+    BUSY,
+    aggregate_metrics,
+    build_metrics_template,
+    list_columns,
+    list_metric_ids,
+)
 from models.simulation.rest.template import HOLE, Ids, build_template, dumps
 from models.simulation.samples import Samples
 from models.simulation.state import Restart
@@ -31,7 +37,7 @@ class _Templates:
     measured: tuple[str, ...]
     unmeasured: tuple[str, ...]
     nothing: tuple[str, ...]
-    metrics: tuple[int, ...]
+    metrics: tuple[list[int], ...]
 
 
 class LineWriter:
@@ -157,7 +163,7 @@ class LineWriter:
             measured=lines([build_metrics_template(own, True) for own in names]),
             unmeasured=lines([build_metrics_template(own, False) for own in names]),
             nothing=lines(["[]"] * len(names)),
-            metrics=tuple(len(own) for own in names),
+            metrics=tuple(list_columns(operator) for operator in spec.operators),
         )
 
     def _vertex_line(self, job: int, poll: int, vertex: int, templates: _Templates) -> Iterator[str]:
@@ -168,7 +174,7 @@ class LineWriter:
         if state == "CREATED":
             yield templates.nothing[vertex] % at_ms
             return
-        numbers = self._values[poll, job, vertex, : templates.metrics[vertex]]
+        numbers = self._values[poll, job, vertex, templates.metrics[vertex]]
         if self._jobs[job].running_for_s(poll) < NAN_AFTER_START_S:
             yield templates.unmeasured[vertex] % (at_ms, *np.delete(numbers, BUSY, axis=0).ravel().tolist())
         else:

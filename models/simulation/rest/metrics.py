@@ -19,31 +19,42 @@ from models.simulation.spec import OperatorSpec
 # Weeks of replies: of the gauges beside the counters only busy time is kept, whose "NaN" readers must cope with.
 _LEFT_OUT = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "idleTimeMsPerSecond", "backPressuredTimeMsPerSecond")
 POLLED = tuple(name for name in VERTEX_METRICS if name not in _LEFT_OUT)
-METRICS = POLLED + SOURCE_METRICS
-BUSY = METRICS.index("busyTimeMsPerSecond")
+# A source operator's own counters stand beside its backlog under the operator's name.
+OF_SOURCE = tuple(dict.fromkeys(("numRecordsIn", "numRecordsOut", *SOURCE_METRICS)))
+BUSY = POLLED.index("busyTimeMsPerSecond")
 _GAUGES = slice(BUSY, BUSY + 1)
-_WHOLE = [METRICS.index(name) for name in METRICS if not name.endswith("PerSecond")]
+_WHOLE = [at for at, name in enumerate(POLLED + OF_SOURCE) if not name.endswith("PerSecond")]
+_NAME_CHARACTERS = 80  # Flink cuts the name of an operator in its metrics there
+
+
+def list_columns(operator: OperatorSpec) -> list[int]:
+    """Return which of the metrics of :func:`aggregate_metrics` a vertex has; those of a source operator come last."""
+    shown = [name for name in OF_SOURCE if name != "pendingRecords" or operator.shows_backlog]
+    of_source = [len(POLLED) + OF_SOURCE.index(name) for name in shown]
+    return [*range(len(POLLED)), *([] if operator.upstream else of_source)]
 
 
 def list_metric_ids(operator: OperatorSpec) -> tuple[str, ...]:
-    """Return the ids that Flink gives to a vertex's metrics; the backlog is a source operator's own metric."""
-    if operator.upstream:
-        return POLLED
-    prefix = re.sub(r"[ :]", "_", operator.name)
-    return POLLED + tuple(f"{prefix}.{name}" for name in SOURCE_METRICS)
+    """Return the ids that Flink gives to a vertex's metrics, in the order of :func:`list_columns`.
+
+    A source operator's own metrics carry its name, cut and without the characters that Flink replaces.
+    """
+    prefix = re.sub(r"[ :.,]", "_", operator.head[:_NAME_CHARACTERS])
+    names = (*POLLED, *(f"{prefix}.{name}" for name in OF_SOURCE))
+    return tuple(names[at] for at in list_columns(operator))
 
 
 def build_metrics_template(ids: tuple[str, ...], measured: bool) -> str:
     """Return a %-template of a reply for five numbers per metric, in the order of ``AGGREGATES``.
 
     Args:
-        ids: of the metrics.
+        ids: of the metrics, see :func:`list_metric_ids`.
         measured: False right after a start, when busy time is the string "NaN" (Flink 1.x and legacy sources); such a
             template takes five numbers less.
     """
     entries = []
-    for metric, name in zip(ids, METRICS, strict=False):
-        if name == "busyTimeMsPerSecond" and not measured:
+    for metric in ids:
+        if metric == "busyTimeMsPerSecond" and not measured:
             values = [f'"{aggregate}":"NaN"' for aggregate in AGGREGATES]
         else:
             values = [f'"{aggregate}":%.1f' for aggregate in AGGREGATES]
@@ -60,7 +71,7 @@ def _compute_spread(fleet: Fleet, parallelism: Floats) -> Floats:
 
 
 def aggregate_metrics(fleet: Fleet, samples: Samples) -> Floats:
-    """Return the aggregates of every metric, (K, J, O, metrics, 5), metrics in the order of :data:`METRICS`.
+    """Return the aggregates of every metric, (K, J, O, metrics, 5): those polled, then those of source operators.
 
     Counters, times and the backlog are whole numbers per subtask as in Flink.  ``skew`` is Flink's mean absolute
     deviation in percent of the mean, taken as half the spread.
@@ -69,7 +80,12 @@ def aggregate_metrics(fleet: Fleet, samples: Samples) -> Floats:
     counts = [np.floor(samples.records_in) / p, np.floor(samples.records_out) / p]
     busy = np.round(1000.0 * np.clip(samples.busy, 0.0, 1.0))
     times = [np.floor(1000.0 * total) for total in (samples.busy_s, samples.idle_s, samples.backpressured_s)]
-    mean = np.stack([*counts, busy, *times, np.floor(samples.pending) / p], axis=-1)
+    of_source = {
+        "numRecordsIn": counts[0],
+        "numRecordsOut": np.floor(samples.records_taken) / p,
+        "pendingRecords": np.floor(samples.pending) / p,
+    }
+    mean = np.stack([*counts, busy, *times, *(of_source[name] for name in OF_SOURCE)], axis=-1)
     spread = _compute_spread(fleet, p)[..., None]
     result = np.empty((*mean.shape, len(AGGREGATES)))
     result[..., 0], result[..., 1] = mean * (1.0 - spread), mean * (1.0 + spread)

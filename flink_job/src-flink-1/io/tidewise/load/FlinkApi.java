@@ -13,7 +13,7 @@ final class FlinkApi {
         return ParameterTool.fromArgs(args).toMap();
     }
 
-    static <T> void discard(DataStream<T> stream) {
-        stream.addSink(new DiscardingSink<>()).name("sink").uid("sink");
+    static <T> void discard(DataStream<T> stream, String name) {
+        stream.addSink(new DiscardingSink<>()).name(name).uid(name);
     }
 }

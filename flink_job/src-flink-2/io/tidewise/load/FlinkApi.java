@@ -13,7 +13,7 @@ final class FlinkApi {
         return ParameterTool.fromArgs(args).toMap();
     }
 
-    static <T> void discard(DataStream<T> stream) {
-        stream.sinkTo(new DiscardingSink<>()).name("sink").uid("sink");
+    static <T> void discard(DataStream<T> stream, String name) {
+        stream.sinkTo(new DiscardingSink<>()).name(name).uid(name);
     }
 }

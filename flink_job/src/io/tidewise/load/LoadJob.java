@@ -1,20 +1,34 @@
 package io.tidewise.load;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple3;
 import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Source: orders -> enrich -> aggregate -> sink, each a vertex of its own.
+ * Orders in one of three forms.
+ *
+ * <p>plain: Source: orders, enrich, aggregate, sink, each a vertex of its own, since between any two of them records
+ * are rebalanced or keyed.
+ *
+ * <p>chained: the same source, a filter, enrich and the sink, all of them in one vertex.
+ *
+ * <p>side-outputs: a source vertex that filters and routes in its chain; express orders go over a side output to a
+ * vertex of their own, the others to enrich; each of the two has its sink in its chain.
  *
  * <p>Arguments: --trace FILE (second,rate_per_s; read where the job is submitted, that is on the JobManager)
  * [--compression 1] [--cost-us 100] [--wait-us 0] [--customers 1000] [--emit-every 10] [--splits 12]
- * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load] [--warm-up-sources 0] [--warm-up-orders 1000].
+ * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load] [--warm-up-sources 0] [--warm-up-orders 1000]
+ * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out].
+ *
+ * <p>With --counts in the source counts what it takes in as numRecordsIn, as Kafka's does; else nothing counts in it but
+ * Flink's numRecordsOut of the source operator.
  *
  * <p>Each warm-up source sends so many orders and finishes; all of them have the same name.
  */
@@ -26,37 +40,76 @@ public final class LoadJob {
         RateTrace trace = RateTrace.read(
                 Path.of(given.get("trace")), Double.parseDouble(given.getOrDefault("compression", "1")));
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
-        env.disableOperatorChaining();
+        String chaining = oneOf(given, "chaining", "on", "off");
+        if (chaining.equals("off")) {
+            env.disableOperatorChaining();
+        }
         env.setParallelism(number(given, "parallelism", 1));
         env.setMaxParallelism(number(given, "max-parallelism", 128));
 
         // The start is fixed here and not in the source: a job that fails before its first checkpoint still owes
         // everything since it was submitted.
         int customers = number(given, "customers", 1000);
+        boolean countsIn = oneOf(given, "counts", "out", "in").equals("in");
         OwedSource<Order> source = new OwedSource<>(
                 trace,
                 System.currentTimeMillis(),
                 number(given, "splits", 12),
                 sequence -> new Order(sequence, customers),
-                new ReaderOptions(true, false, false));
+                new ReaderOptions(true, countsIn, false));
         DataStream<Order> orders = env.fromSource(
                         source, WatermarkStrategy.noWatermarks(), "orders", TypeInformation.of(Order.class))
                 .uid("orders");
         for (int place = 0; place < number(given, "warm-up-sources", 0); place++) {
             orders = orders.union(warmUp(env, place, number(given, "warm-up-orders", 1000), customers));
         }
+        Enrich enrich = new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0));
+        switch (oneOf(given, "form", "plain", "chained", "side-outputs")) {
+            case "chained" -> FlinkApi.discard(keep(orders, given).map(enrich).name("enrich").uid("enrich"), "sink");
+            case "side-outputs" -> sendExpressAside(keep(orders, given), enrich, number(given, "express-one-in", 10));
+            default -> aggregate(orders, enrich, number(given, "emit-every", 10));
+        }
+        env.execute(given.getOrDefault("job-name", "orders-load"));
+    }
+
+    private static void aggregate(DataStream<Order> orders, Enrich enrich, int emitEvery) {
         // Rebalance, never forward: a forward edge sends everything to one subtask once the two ends are scaled apart.
         DataStream<Tuple3<Integer, Long, Long>> totals = orders.rebalance()
-                .map(new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0)))
+                .map(enrich)
                 .name("enrich")
                 .uid("enrich")
                 .keyBy(order -> order.customer, Types.INT)
-                .process(new Totals(number(given, "emit-every", 10)))
+                .process(new Totals(emitEvery))
                 .returns(Types.TUPLE(Types.INT, Types.LONG, Types.LONG))
                 .name("aggregate")
                 .uid("aggregate");
-        FlinkApi.discard(totals.rebalance());
-        env.execute(given.getOrDefault("job-name", "orders-load"));
+        FlinkApi.discard(totals.rebalance(), "sink");
+    }
+
+    private static DataStream<Order> keep(DataStream<Order> orders, Map<String, String> given) {
+        int oneIn = number(given, "keep-one-in", 1);
+        return orders.filter(order -> order.sequence % oneIn == 0).name("keep").uid("keep");
+    }
+
+    private static void sendExpressAside(DataStream<Order> orders, Enrich enrich, int expressOneIn) {
+        SingleOutputStreamOperator<Order> routed =
+                orders.process(new Route(expressOneIn)).name("route").uid("route");
+        FlinkApi.discard(routed.rebalance().map(enrich).name("enrich").uid("enrich"), "sink");
+        DataStream<Order> express = routed.getSideOutput(Route.EXPRESS)
+                .rebalance()
+                .map(order -> order)
+                .returns(Order.class)
+                .name("express")
+                .uid("express");
+        FlinkApi.discard(express, "express sink");
+    }
+
+    private static String oneOf(Map<String, String> given, String name, String... allowed) {
+        String chosen = given.getOrDefault(name, allowed[0]);
+        if (!List.of(allowed).contains(chosen)) {
+            throw new IllegalArgumentException("--" + name + " is one of " + List.of(allowed) + ", not " + chosen);
+        }
+        return chosen;
     }
 
     private static int number(Map<String, String> given, String name, int otherwise) {

@@ -1,0 +1,60 @@
+"""Operators that cannot grow although they are short: which they are, whether that is believed, and what would help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.domain.graph import Operator
+from models.arrays import Bools, Ints
+from models.scheduling.demand import quantile_at_level
+from models.scheduling.expectation import Outlook
+
+SINGLETON_HELP = (
+    "Flink runs it as one subtask whatever pipeline.max-parallelism is (a global operation of SQL, or a maximum set in "
+    "the job): a key to group or join by, or aggregating in two phases, would split it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An operator that processes more than its capacity model allows.
+
+    Attributes:
+        operator: its name.
+        processed_per_s: what it processed in the last windows.
+        capacity_per_s: what the model says that it could at most, with its interval.
+    """
+
+    operator: str
+    processed_per_s: float
+    capacity_per_s: float
+
+
+def explain_limit(operator: Operator, limit: int) -> str:
+    """Return what keeps an operator from growing beyond ``limit``, and what would help."""
+    if operator.max_parallelism == 1:
+        return SINGLETON_HELP
+    if operator.partitions is not None and operator.partitions <= limit:
+        return f"it reads {operator.partitions} partitions: more partitions would help"
+    if operator.max_parallelism <= limit:
+        return f"it has {operator.max_parallelism} key groups: a higher pipeline.max-parallelism would help"
+    return f"a job may have {limit} slots: a higher slots_max would help"
+
+
+def find_short(outlook: Outlook, chosen: Ints, limits: Ints, level: float) -> Bools:
+    """Return (O, T) where an operator at its limit gets more than its expected capacity, at a quantile of the load.
+
+    Args:
+        outlook: demand and capacity.
+        chosen: (O, T) parallelism.
+        limits: (O,) highest admissible parallelism.
+        level: of the quantile.
+    """
+    rates = quantile_at_level(outlook.demand.rates_per_s, level)
+    capacity = np.full(len(limits), np.inf)
+    for row, name in enumerate(outlook.demand.operators):
+        if name in outlook.bounds:
+            capacity[row] = outlook.bounds[name].mean_per_s[-1]
+    return np.asarray((rates > capacity[:, None]) & (chosen >= limits[:, None]))

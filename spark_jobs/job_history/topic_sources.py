@@ -1,0 +1,94 @@
+"""Which source of which job reads a topic: the keys of the settings, taken apart by the jobs that are known."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from include.domain.source_keys import find_source, group_operators, name_nearest
+from include.settings import Cluster
+from include.tables import OPERATOR_KEYS
+from spark_jobs.lake import Lake, rows_of
+
+log = logging.getLogger(__name__)
+KNOWN_FOR = timedelta(days=14)
+"""So long a job is known after it was seen last."""
+_OPERATOR = ("cluster", "job", "vertex_id", "operator")
+_PERIOD = {"named_from": "TIMESTAMP", "named_until": "TIMESTAMP"}
+_TOPIC_SOURCE = {"cluster": "STRING", "kafka": "STRING", "topic": "STRING", "job": "STRING", "source": "STRING"}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSources:
+    """The topics of the settings that have a source.
+
+    Attributes:
+        rows: ``cluster, kafka, topic, job, source, is_known``; ``source`` is an operator's name or its vertex id.
+        operators: ``cluster, job, vertex_id, operator, named_from, named_until`` of the jobs that are known.
+    """
+
+    rows: DataFrame
+    operators: DataFrame
+
+
+def find_topic_sources(
+    lake: Lake, names: DataFrame, clusters: Mapping[str, Cluster], until: datetime
+) -> TopicSources | None:
+    """Return the sources of the topics that the settings name; None when they name none.
+
+    A key that means no source of a known job has no row, and a line in the log with what was probably meant.
+
+    Args:
+        lake: whose silver.operator_keys tell of jobs that were not seen lately.
+        names: names of operators in periods, from :func:`spark_jobs.job_history.operator_names.name_operators`.
+        clusters: the settings of the clusters.
+        until: jobs are known that were seen before, or of which ``names`` tell.
+    """
+    wanted = {name for name, cluster in clusters.items() if any(one.topics for one in cluster.kafka.values())}
+    if not wanted:
+        return None
+    of_clusters = F.col("cluster").isin(*wanted)
+    seen = [tuple(row) for row in names.where(of_clusters).select(*_OPERATOR).distinct().collect()]
+    present = {(cluster, job) for cluster, job, _, _ in seen}
+    earlier = [row for row in _read_earlier(lake, wanted, until) if row[:2] not in present]
+    rows: list[dict[str, object]] = []
+    for name in sorted(wanted):
+        jobs = group_operators((job, operator, vertex) for c, job, vertex, operator in (*seen, *earlier) if c == name)
+        rows += _rows_of_cluster(name, clusters[name], jobs)
+    spark = names.sparkSession
+    operators = names.where(of_clusters).select(*_OPERATOR, *_PERIOD).distinct()
+    if earlier:
+        columns = {**dict.fromkeys(_OPERATOR, "STRING"), **_PERIOD}
+        gone = rows_of(spark, columns, [dict(zip(_OPERATOR, row, strict=True)) for row in earlier])
+        operators = operators.unionByName(gone)
+    return TopicSources(rows_of(spark, {**_TOPIC_SOURCE, "is_known": "BOOLEAN"}, rows).distinct(), operators)
+
+
+def _rows_of_cluster(name: str, cluster: Cluster, jobs: Mapping[str, Collection[str]]) -> Iterable[dict[str, object]]:
+    for kafka, brokers in cluster.kafka.items():
+        for key, topics in brokers.topics.items():
+            found = find_source(key, jobs)
+            if found is None:
+                place = f'clusters.{name}.kafka.{kafka}.topics."{key}"'
+                log.warning("%s is no source of a known job and is passed over; %s", place, name_nearest(key, jobs))
+                continue
+            for topic in topics:
+                values = (name, kafka, topic, found.job, found.operator)
+                yield {**dict(zip(_TOPIC_SOURCE, values, strict=True)), "is_known": bool(jobs)}
+
+
+def _read_earlier(lake: Lake, clusters: Collection[str], until: datetime) -> list[tuple[str, ...]]:
+    """Return cluster, job, vertex id and operator of jobs seen before, each vertex under its last name."""
+    rows = lake.read(OPERATOR_KEYS).where(
+        (F.col("date") >= F.lit((until - KNOWN_FOR).date()))
+        & (F.col("date") <= F.lit(until.date()))
+        & (F.col("observed_at") < F.lit(until))
+        & F.col("cluster").isin(*clusters)
+    )
+    last = rows.groupBy("cluster", "job", "vertex_id").agg(F.max_by("operator", "observed_at").alias("operator"))
+    return [tuple(row) for row in last.select(*_OPERATOR).collect()]
