@@ -108,7 +108,7 @@ def read_windows(
     backlog = {graph.names[place]: _finite_or_zero(now.pending_records[-1, place]) for place in sources}
     rates = {
         graph.names[place]: (1.0 + headroom)
-        * float(np.fmax((arriving if known else taken)[place], at_least_per_s.get(graph.names[place], 0.0)))
+        * float(np.fmax((arriving if known else taken)[place], at_least_per_s.get(graph.names[place], math.nan)))
         + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
         for place in sources
     }

@@ -43,6 +43,7 @@ from models.policies.tidewise.snapshot import (
     source_load_per_s,
 )
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.policies.tidewise.unseen import Unseen, describe_load_unseen, describe_unseen, find_unseen, leave_out
 
 
 def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:
@@ -81,11 +82,15 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
         return await_restart(snapshot, memory)
     if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(snapshot.running):
         memory = forget_enlargement(memory)  # refused, or changed by somebody else since
-    reading = read_windows(snapshot.graph, latest_windows(snapshot), snapshot.running)
+    windows = latest_windows(snapshot)
+    reading = read_windows(snapshot.graph, windows, snapshot.running)
+    unseen = find_unseen(snapshot, reading, windows) if reading is not None else Unseen()
     load = source_load_per_s(snapshot, reading)
     if reading is not None and load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}
         memory = replace(memory, shares=shares)
+    if reading is not None:
+        reading = leave_out(reading, unseen)
     stuck = find_stuck(snapshot, reading, memory)
     step, memory = _take_due(snapshot, memory, load, is_stuck=bool(stuck))
     if step is not None:
@@ -95,8 +100,11 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
         return decision, memory
     if reading is None:
         return ReactiveDecision(None, "no undisturbed window since the last change"), memory
+    if unseen.sources:
+        return ReactiveDecision(None, describe_load_unseen(unseen)), replace(memory, low_loads=())
     decision, memory = _react(snapshot, reading, memory, is_stuck=bool(stuck))
-    return replace(decision, reason=decision.reason + describe_stuck(snapshot, reading, memory, stuck)), memory
+    why = describe_stuck(snapshot, reading, memory, stuck) + describe_unseen(unseen)
+    return replace(decision, reason=decision.reason + why), memory
 
 
 def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:

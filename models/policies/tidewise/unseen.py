@@ -1,0 +1,85 @@
+"""What the windows of a job do not tell, on which nothing rises or falls: loads, shares of edges, limits of sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from models.live.source_rates import SATURATED_ABOVE
+from models.policies.conttune.reading import Reading
+from models.policies.observations import Observations
+from models.policies.tidewise.snapshot import Snapshot
+from models.policies.window_means import mean_per_operator
+from models.topology import measure_edge_ratios
+from models.topology.edges import describe_edges, find_unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What is not known of a job at an evaluation.
+
+    Attributes:
+        sources: of which no counter tells what they take in.
+        busy_sources: that are always busy, without a backlog that tells whether they are short.
+        operators: whose demand is not known, since nothing settles an edge before them.
+        edges: those edges, as a sentence names them; empty without any.
+    """
+
+    sources: tuple[str, ...] = ()
+    busy_sources: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    edges: str = ""
+
+
+def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations) -> Unseen:
+    """Return what the windows that show the present do not tell.
+
+    Args:
+        snapshot: of the job.
+        reading: of the windows.
+        windows: that the reading is made from.
+    """
+    graph, need = snapshot.graph, reading.required_per_s
+    busy = mean_per_operator(windows.busy_share)
+    sources = tuple(name for name in graph.sources if math.isnan(need[name]))
+    busy_sources = tuple(
+        name
+        for name in graph.sources
+        if busy[graph.position(name)] > SATURATED_ABOVE and math.isnan(reading.capacity_per_s[name])
+    )
+    if sources:
+        return Unseen(sources, busy_sources)
+    behind = tuple(name for name in graph.names if math.isnan(need[name]))
+    ratios = measure_edge_ratios(graph, windows.processing_rate_per_s, windows.output_rate_per_s)
+    return Unseen((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)) if behind else "")
+
+
+def leave_out(reading: Reading, unseen: Unseen) -> Reading:
+    """Return a reading in which sources that busy time alone calls short need nothing."""
+    need: Mapping[str, float] = {**reading.required_per_s, **dict.fromkeys(unseen.busy_sources, math.nan)}
+    return replace(reading, required_per_s=need)
+
+
+def describe_load_unseen(unseen: Unseen) -> str:
+    """Return why nothing is decided for a job whose load is not counted."""
+    return (
+        f"load_unseen: no counter tells what {', '.join(unseen.sources)} takes in, so nothing rises or falls; "
+        "`make doctor` lists the counters of each source"
+    )
+
+
+def describe_unseen(unseen: Unseen) -> str:
+    """Return what is not known, to follow another reason; nothing where all is."""
+    parts = []
+    if unseen.busy_sources:
+        parts.append(
+            f"source_busy_unexplained: {', '.join(unseen.busy_sources)} is always busy without a backlog that grows, "
+            "which is no evidence of a limit"
+        )
+    if unseen.operators:
+        parts.append(
+            f"edge_unknown: what goes over {unseen.edges} is not counted apart, so {', '.join(unseen.operators)} "
+            "neither rises nor falls"
+        )
+    return "".join(f"; {part}" for part in parts)
