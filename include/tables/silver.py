@@ -16,18 +16,18 @@ OBSERVATIONS = Table(
         "window_s": "INT",
         "parallelism": "INT",
         "is_source": "BOOLEAN",
-        "observed_processing_rate_per_s": "DOUBLE",  # Eq. 3 of DS2; a source's is its output rate
+        "observed_processing_rate_per_s": "DOUBLE",  # Eq. 3 of DS2; a source's: what it takes in; null: not told
         "observed_output_rate_per_s": "DOUBLE",  # Eq. 4 of DS2
         "true_processing_rate_per_s": "DOUBLE",  # of the whole operator: Eq. 5 of DS2 = PA(p), Eq. 1 of ContTune
         "true_output_rate_per_s": "DOUBLE",  # Eq. 6 of DS2
-        "target_data_rate_per_s": "DOUBLE",  # sources: what arrives in Kafka, else emitted + growth of the backlog
-        # A source that shows no backlog and is backpressured: more may have arrived than it emitted.
+        "target_data_rate_per_s": "DOUBLE",  # sources: what arrives in Kafka, else taken + growth of backlog
+        # A source that shows no backlog and is backpressured: more may have arrived than it took in.
         "target_is_lower_bound": "BOOLEAN",
         "busy_share": "DOUBLE",  # mean over subtasks, 0..1; null when Flink did not measure it
         "busy_share_max": "DOUBLE",  # of the busiest subtask
         "idle_share": "DOUBLE",
         "backpressured_share": "DOUBLE",
-        "selectivity": "DOUBLE",  # records out per record in
+        "selectivity": "DOUBLE",  # records out, over all edges, per record in
         "pending_records": "DOUBLE",  # backlog at a source at the end of the window; null elsewhere
         "latency_ms": "DOUBLE",  # age of the backlog at a source: pending / rate; null elsewhere
         "samples": "INT",  # 0 in a window of which only Kafka's brokers tell
@@ -114,7 +114,7 @@ RESCALES = Table(
         "downtime_s": "DOUBLE",  # null when the job was not observed running before it failed again
         "catch_up_s": "DOUBLE",
         "unseen_s": "DOUBLE",  # the catch-up ended at most so long before caught_up_at: between two polls
-        "emitted_records": "DOUBLE",  # by all sources from running_at until caught_up_at
+        "emitted_records": "DOUBLE",  # taken in by all sources from running_at until caught_up_at
         "pending_records": "DOUBLE",  # of all sources at caught_up_at
         "pending_before_records": "DOUBLE",  # of all sources at the last sample before started_at
         "load_per_s": "DOUBLE",  # target data rate of all sources before the event
