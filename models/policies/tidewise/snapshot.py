@@ -17,6 +17,7 @@ from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.recovery import UNTRAINED
+from models.scheduling.even_shares import align_shares
 from models.scheduling.need import upper_limits
 
 LATEST = 2  # windows that show the present,
@@ -135,6 +136,6 @@ def conttune_step(snapshot: Snapshot, reading: Reading, memory: ControllerMemory
         for name in names
     ]
     suggestions = propose(problems)
-    return {
-        name: min(suggestion.parallelism, limits[name]) for name, suggestion in zip(names, suggestions, strict=True)
-    }
+    wanted = [min(suggestion.parallelism, limits[name]) for name, suggestion in zip(names, suggestions, strict=True)]
+    running = np.array([snapshot.running[name] for name in names], np.int64)
+    return dict(zip(names, align_shares(snapshot.graph, np.array([wanted]), running)[0].tolist(), strict=True))

@@ -18,6 +18,7 @@ from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.scheduling.candidates import list_candidates
 from models.scheduling.cost_model import CostTables, CurrentState, compute_costs
 from models.scheduling.demand import quantile_at_level
+from models.scheduling.even_shares import align_shares
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import Need
 from models.scheduling.reason import explain_step
@@ -95,7 +96,8 @@ def take_snapshot(situation: Situation) -> Snapshot:
 def build_problem(situation: Situation) -> ScheduleProblem:
     """Return the problem of a job."""
     job = build_outlook(situation)
-    configurations = list_candidates(job.outlook.demand, job.outlook.bounds, job.current, job.limits)
+    found = list_candidates(job.outlook.demand, job.outlook.bounds, job.current, job.limits)
+    configurations = align_shares(situation.graph, found, job.current)
     now = CurrentState(situation.as_of_s, situation.slots_max, lag_s(situation.observations))
     costs = compute_costs(job.outlook, configurations, now, situation.options)
     return ScheduleProblem(job.outlook, configurations, costs, job.current, job.limits)

@@ -1,0 +1,41 @@
+"""Parallelisms that divide partitions and key groups evenly, where that costs no slot."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from include.domain.graph import JobGraph, Operator
+from models.arrays import Ints
+
+
+def align_shares(graph: JobGraph, configurations: Ints, current: Ints) -> Ints:
+    """Return the configurations with operators raised to the next divisor of what their subtasks share.
+
+    A source's subtasks share its partitions, a keyed operator's its key groups; unless their number divides them, some
+    have one more than others and are full first.  Operators share slots, so an operator is raised as far as the widest
+    one of its configuration and no further.  One that keeps its parallelism is left.
+
+    Args:
+        graph: of O operators.
+        configurations: (K, O) parallelism.
+        current: (O,) running parallelism.
+    """
+    aligned = configurations.copy()
+    slots = configurations.max(axis=1)
+    for row, operator in enumerate(graph.operators):
+        shared = _count_shared(operator)
+        if shared is None:
+            continue
+        divisors = np.array([count for count in range(1, shared + 1) if shared % count == 0])
+        place = np.searchsorted(divisors, configurations[:, row])
+        raised = divisors[np.minimum(place, len(divisors) - 1)]
+        fits = (place < len(divisors)) & (raised <= slots) & (configurations[:, row] != current[row])
+        aligned[:, row] = np.where(fits, raised, configurations[:, row])
+    return aligned
+
+
+def _count_shared(operator: Operator) -> int | None:
+    """Return what an operator's subtasks share; None where nothing is known of it."""
+    if operator.is_source:
+        return operator.partitions
+    return operator.max_parallelism if operator.is_keyed else None
