@@ -58,7 +58,7 @@ def pending(client: FlinkClient, job_id: str) -> float:
 
 
 def test_chained_and_fanning_sql_jobs_are_read_right_and_only_the_one_in_need_grows(world, local_cluster):
-    """q2 is one vertex that gets half more than one subtask can do; q3, whose source filters and fans out, has enough."""
+    """q2 is one vertex and gets half more than a subtask can do; q3, whose source filters and fans out, has enough."""
     client = FlinkClient(local_cluster.rest_url, read_timeout_s=60.0)
     jar = client.upload_jar(build_nexmark())
     loads = {"q2": OVERLOAD * QUERIES["q2"].unit_per_s, "q3": CALM * QUERIES["q3"].unit_per_s}
