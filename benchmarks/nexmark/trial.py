@@ -47,6 +47,7 @@ class _Job:
     trial: JobTrial = field(default_factory=JobTrial)
     rival: Rival | None = None
     job_id: str = ""
+    began_s: float = 0.0
     rescaled_s: float = 0.0
     bounds: dict[str, int] = field(default_factory=dict)
     pending: float = float("nan")
@@ -67,7 +68,7 @@ class Trial:
         self._jobs = {job_name(query.name, name): _Job(name) for name in names}
         for job in self._jobs.values():
             job.rival = Rival(job.policy) if job.policy in RIVALS else None
-        self._began_s = self._step_began_s = 0.0
+        self._began_s = 0.0
         self._step = 0
 
     def run(
@@ -84,8 +85,9 @@ class Trial:
         """
         trace = make_trace(self._query.unit_per_s, self._seconds)
         for name, job in self._jobs.items():
+            job.began_s = time.time()  # its trace begins with its submission, which takes a while
             job.job_id = submit_query(self._client, folder, self._query.options(trace, name), jar_id=jar_id)
-        self._began_s = self._step_began_s = time.time()
+        self._began_s = min(job.began_s for job in self._jobs.values())
         wait_until_running(self._client, [job.job_id for job in self._jobs.values()])
         self._observe(say)
         for name, job in self._jobs.items():
@@ -107,7 +109,7 @@ class Trial:
             step = find_step(now_s - self._began_s, self._seconds)
             if step != self._step:
                 self._end_step(say)
-                self._step, self._step_began_s = step, now_s
+                self._step = step
             windows = history.windows(time.time())
             for number, seen in enumerate(history.jobs()):
                 job = self._jobs.get(seen.job)
@@ -141,12 +143,14 @@ class Trial:
         starts_s = int(found.window_start_s[-1])
         if found.disturbed[-1] or starts_s <= job.noted_s:
             return
-        if starts_s < max(self._step_began_s, job.rescaled_s) + SETTLES_S:
+        step = find_step(starts_s + WINDOW_S - job.began_s, self._seconds)
+        is_settled = find_step(starts_s - SETTLES_S - job.began_s, self._seconds) == step
+        if not is_settled or starts_s < max(job.began_s, job.rescaled_s) + SETTLES_S:
             return
         job.noted_s = starts_s
         trial, place = job.trial, places[self._truth.costly]
-        trial.arrivals.append((self._step, float(found.target_data_rate_per_s[-1, source])))
-        trial.rates += [(self._step, one, float(found.processing_rate_per_s[-1, at])) for one, at in places.items()]
+        trial.arrivals.append((step, float(found.target_data_rate_per_s[-1, source])))
+        trial.rates += [(step, one, float(found.processing_rate_per_s[-1, at])) for one, at in places.items()]
         running, busy = int(found.parallelism[-1, place]), float(found.busy_share[-1, place])
         trial.capacities.append((running, busy, float(found.true_processing_rate_per_s[-1, place])))
 
