@@ -20,7 +20,7 @@ IDLE_BELOW = 0.01
 SATURATED_ABOVE = 0.95
 """A source that is busy for a larger share of its time is at its limit, if busy time tells it."""
 GROWTH_ABOVE = 0.01
-"""A backlog grows when it gains a larger share of what is taken in."""
+"""A backlog grows, or falls, when it gains or loses a larger share of what is taken in."""
 CATCH_UP_LAG_S = 30.0
 """A source works a backlog off while it is so many seconds of input behind: Flink's autoscaler, rule 5."""
 SWITCH_ABOVE = 0.15
@@ -71,8 +71,8 @@ def choose_capacity(
     """Return (G,) records/s that sources could take in, and where busy time alone claims a limit.
 
     While a backlog is worked off, what is taken in shows the capacity, and replaces a larger one from busy time.  A
-    source that waits inside its reader is busy at any rate: without a backlog that grows, or lasts, its being busy is
-    no measurement.
+    source that waits inside its reader is busy at any rate: without a backlog that grows, falls or lasts, its being busy
+    is no measurement.
 
     Args:
         taken: (G,) records/s.
@@ -90,5 +90,5 @@ def choose_capacity(
         grows = growth > GROWTH_ABOVE * taken
         works_off = is_behind & (lag_before_s >= CATCH_UP_LAG_S) & ~grows
         replaced = works_off & np.isfinite(observed) & ~(by_busy <= (1.0 + SWITCH_ABOVE) * observed)
-        unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~grows
+        unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~(np.abs(growth) > GROWTH_ABOVE * taken)
     return np.where(unexplained, np.nan, np.where(replaced, observed, by_busy)), np.asarray(unexplained)

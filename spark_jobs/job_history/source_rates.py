@@ -107,5 +107,6 @@ def choose_capacity(taken: Column, growth: Column) -> Column:
     plausible = F.coalesce(by_busy <= (1.0 + SWITCH_ABOVE) * observed, F.lit(False))
     grows = F.coalesce(growth > GROWTH_ABOVE * taken, F.lit(False))
     replaced = is_behind & was_behind & ~grows & observed.isNotNull() & ~plausible
-    unexplained = F.coalesce(busy > SATURATED_ABOVE, F.lit(False)) & ~is_behind & ~grows
+    moves = F.coalesce(F.abs(growth) > GROWTH_ABOVE * taken, F.lit(False))
+    unexplained = F.coalesce(busy > SATURATED_ABOVE, F.lit(False)) & ~is_behind & ~moves
     return F.when(~unexplained, F.when(replaced, observed).otherwise(by_busy))

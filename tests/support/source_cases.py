@@ -137,6 +137,15 @@ JOBS: dict[str, tuple[Vertex, ...]] = {
         ),
         ENRICH,
     ),
+    "works_off_a_little": (
+        source(
+            "Source: orders",
+            counters={"numRecordsIn": 1000.0, "numRecordsOut": 1000.0},
+            busy=1.0,
+            gauges={"Source__orders.pendingRecords": (25_000.0, -25.0)},
+        ),
+        ENRICH,
+    ),
     "fan_out": (
         source("Source: orders", counters={"numRecordsIn": 1000.0, "numRecordsOut": 1000.0}),
         Vertex("route", {"numRecordsIn": 1000.0, "numRecordsOut": 1000.0}, inputs=("Source: orders",)),
