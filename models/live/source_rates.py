@@ -71,8 +71,8 @@ def choose_capacity(
     """Return (G,) records/s that sources could take in, and where busy time alone claims a limit.
 
     While a backlog is worked off, what is taken in shows the capacity, and replaces a larger one from busy time.  A
-    source that waits inside its reader is busy at any rate: without a backlog that grows, falls or lasts, its being busy
-    is no measurement.
+    source that waits inside its reader is busy at any rate: without a backlog that grows, falls or lasts, that is no
+    measurement.
 
     Args:
         taken: (G,) records/s.
