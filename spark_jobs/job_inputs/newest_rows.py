@@ -81,8 +81,8 @@ def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
     """Return the end of each job's last window by ``as_of``, and what was measured of it.
 
     Returns:
-        One row per job: ``observed_until``, ``is_busy_measured`` and ``unseen_sources``, a JSON list of the sources that
-        were watched at work while nothing told their load.
+        One row per job: ``observed_until``, ``is_busy_measured`` and ``unseen_sources``, a JSON list of the sources
+        that were watched at work while nothing told their load.
     """
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
     # A window that only brokers tell of has no sample: nothing of the job was seen in it.
