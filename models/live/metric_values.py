@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -102,9 +103,10 @@ def read_metrics(found: object) -> tuple[list[float], list[ValueFault], int | No
 
 def _count_subtasks(total: object, mean: object) -> int | None:
     """Return over how many subtasks a counter was added up, None where it does not tell."""
-    if type(total) is not float or type(mean) is not float or not _TELLING_MEAN <= mean <= total < math.inf:
+    added, average = (_parse_number(value) if _is_number(value) else None for value in (total, mean))
+    if added is None or average is None or not _TELLING_MEAN <= average <= added < math.inf:
         return None
-    return round(total / mean)
+    return round(added / average)
 
 
 def _sum_of_sources(found: list[tuple[str, object]], faults: list[ValueFault]) -> dict[int, float]:
@@ -153,7 +155,7 @@ def _number(place: int, value: object, faults: list[ValueFault]) -> float:
     if value is None:
         return math.nan
     rule = Rule.WRONG_TYPE
-    if isinstance(value, int | str) and not isinstance(value, bool):
+    if _is_number(value):
         number = _parse_number(value)
         if number is not None and not math.isnan(number):
             return number
@@ -164,7 +166,12 @@ def _number(place: int, value: object, faults: list[ValueFault]) -> float:
     return math.nan
 
 
-def _parse_number(value: int | str) -> float | None:
+def _is_number(value: object) -> TypeGuard[float | str]:
+    """Whether a value may be a number: Flink gives decimals, other writers integers or texts."""
+    return isinstance(value, float | int | str) and not isinstance(value, bool)
+
+
+def _parse_number(value: float | str) -> float | None:
     """Return a number, None where this is none."""
     try:
         return None if isinstance(value, str) and "_" in value else float(value)

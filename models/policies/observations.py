@@ -13,8 +13,8 @@ from models.arrays import Bools, Floats, Ints
 class Observations:
     """Windows of one job, oldest first; W windows, O operators in the order of the job graph.
 
-    Rates are of whole operators in records/s; NaN where Flink did not measure.  A source's processing rate is its
-    output rate.
+    Rates are of whole operators in records/s; NaN where Flink did not measure.  A source's processing rate is what it
+    takes in.
 
     Attributes:
         window_start_s: (W,) epoch seconds.

@@ -24,6 +24,7 @@ class JobState:
         versions: the graphs of the last days, of a job whose operators have changed; else empty.
         state, job_type, ended_at_s: see silver.jobs; null in a lake of an earlier release.
         is_busy_measured: whether Flink measured the busy time of any of its operators.
+        unseen_sources: sources that were watched at work while nothing told their load.
         windows: of :func:`spark_jobs.job_inputs.windows.recent_windows`; None for a policy that does not look at them.
         memory, memory_policy: what a policy left at the last plan, and which.
         bins, forecast_as_of_s, forecast_version: of
@@ -48,6 +49,7 @@ class JobState:
     job_type: str | None = None
     ended_at_s: int | None = None
     is_busy_measured: bool | None = None
+    unseen_sources: tuple[str, ...] = ()
 
     @property
     def parallelism(self) -> dict[str, int]:
@@ -74,7 +76,9 @@ class JobState:
         }  # without an observing policy nothing is read
         operators = json.loads(row["operators"]) if row.get("operators") else []
         versions = versions_of(json.loads(row["versions"])) if row.get("versions") else []
-        return cls(**values | {"operators": operators, "versions": versions, "job_id": row.get("job_id") or ""})
+        unseen = tuple(json.loads(row.get("unseen_sources") or "[]"))
+        read = {"operators": operators, "versions": versions, "unseen_sources": unseen}
+        return cls(**values | read | {"job_id": row.get("job_id") or ""})
 
 
 def find_working(operators: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:

@@ -78,17 +78,27 @@ def current_sources(graphs: DataFrame, jobs: DataFrame, as_of: datetime) -> Data
 
 
 def observed_until(observations: DataFrame, as_of: datetime) -> DataFrame:
-    """Return the end of each job's last window by ``as_of``, and whether Flink measured its busy time."""
+    """Return the end of each job's last window by ``as_of``, and what was measured of it.
+
+    Returns:
+        One row per job: ``observed_until``, ``is_busy_measured`` and ``unseen_sources``, a JSON list of the sources
+        that were watched at work while nothing told their load.
+    """
     window_end = F.timestamp_seconds(F.unix_timestamp("window_start") + F.col("window_s"))
     # A window that only brokers tell of has no sample: nothing of the job was seen in it.
     measured = observations.where(within_lookback(as_of) & (F.coalesce("samples", F.lit(1)) > 0))
     ended = measured.withColumn("window_end", window_end)
+    source, is_told = F.when(F.col("is_source"), F.col("operator")), F.col("target_data_rate_per_s").isNotNull()
+    # One sample alone makes no difference of counters.
+    is_watched = (F.col("samples") >= 2) | (F.col("busy_share") > 0)
+    watched, told = F.collect_set(F.when(is_watched, source)), F.collect_set(F.when(is_told, source))
     return (
         ended.where(F.col("window_end") <= timestamp_column(as_of))
         .groupBy(*JOB)
         .agg(
             F.max("window_end").alias("observed_until"),
             F.max(F.coalesce(F.col("busy_share") > 0, F.lit(False))).alias("is_busy_measured"),
+            F.to_json(F.array_sort(F.array_except(watched, told))).alias("unseen_sources"),
         )
     )
 
@@ -124,6 +134,7 @@ def job_states(
         "job_type",
         F.unix_timestamp("ended_at").alias("ended_at_s"),
         "is_busy_measured",
+        "unseen_sources",
         F.unix_timestamp("observed_after").alias("observed_after_s"),
     )
 

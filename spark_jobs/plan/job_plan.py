@@ -128,6 +128,19 @@ def _check_state(task: PlanTask, state: JobState) -> None:
         raise PlanRefusedError("stale_metrics", f"the running parallelism of {unknown} was not seen")
 
 
+def _check_loads(state: JobState, graph: JobGraph) -> None:
+    """Refuse a job of which a source has no forecast, since nothing tells what it takes in."""
+    bins = {} if state.bins is None else _under_present_names(state, state.bins)
+    foreseen = set(bins["operator"].tolist()) if bins else set()
+    unseen = sorted((set(graph.sources) & set(state.unseen_sources)) - foreseen)
+    if unseen:
+        raise PlanRefusedError(
+            "load_unseen",
+            f"no counter tells what {', '.join(map(shorten_name, unseen))} takes in, so it has no load to forecast; "
+            "`make doctor` lists the counters of each source",
+        )
+
+
 def _check_age(task: PlanTask, name: str, what: str, made_s: int) -> None:
     age_h, most_h = (task.as_of_s - made_s) / 3600, task.settings.planner.max_input_age_h
     if age_h > most_h:
@@ -146,6 +159,7 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
         graph = limited_graph_of(state.operators, task.settings.cluster(state.cluster), state.job)
     except GraphError as error:
         raise PlanRefusedError("unknown_operator", str(error)) from error
+    _check_loads(state, graph)
     models = _models(task, state, graph)
     if state.bins is None or state.forecast_as_of_s is None:
         raise PlanRefusedError("no_forecast", "no forecast of its sources within two days; run the forecast stage")

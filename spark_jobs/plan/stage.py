@@ -1,9 +1,8 @@
 """Plan stage: forecast x capacity -> timed steps per job, in ``gold.plans``.
 
 Every job of the last two days gets at least one row: its steps, or ``hold`` when nothing need change, or ``refused``
-with a named reason: past_horizon, job_ended, batch_job, no_graph, stale_metrics, no_model,
-no_forecast, stale_forecast, unknown_operator,
-inputs_failed, policy_failed.
+with a named reason: past_horizon, job_ended, batch_job, no_graph, stale_metrics, load_unseen, no_model,
+no_forecast, stale_forecast, unknown_operator, inputs_failed, policy_failed.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from include.flink.raw_format import Kind
 from include.tables import AGGREGATES
@@ -44,14 +44,14 @@ def read_left_metrics(left: DataFrame, max_value: float) -> DataFrame:
         left: with the columns of :data:`spark_jobs.raw_parsing.parsed_lines.PARSED_COLUMNS`.
         max_value: the largest value of any metric.
     """
-    columns = {field.name: field.dataType.simpleString() for field in left.schema}
+    # As a type: the text of one does not quote names such as `job-type`.
+    schema = StructType([StructField(field.name, field.dataType) for field in left.schema])
     read = left.withColumn("texts", F.from_json("body", _TEXTS)).withColumn("fault", _metrics_fault().cast(FAULT))
     # Spark hands a bare NaN or Infinity over in quotes of its own.
     trimmed = read.withColumn("texts", _convert("texts", lambda text: F.btrim(text, F.lit('"'))))
     typed = trimmed.withColumn("metrics", _convert("texts", lambda text: text.try_cast("DOUBLE")))
     rows = typed.withColumn("place", F.concat_ws(" ", "job_id", "vertex_id"))
-    schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-    checked = rows.mapInArrow(_checker(list(columns), max_value), schema)
+    checked = rows.mapInArrow(_checker(left.columns, max_value), schema)
     return checked.withColumns(
         {"body": F.lit(None).cast("STRING"), "line": F.when(F.col("fault").isNotNull(), F.col("line"))}
     )

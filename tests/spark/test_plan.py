@@ -42,6 +42,7 @@ HEALTHY = {
 REFUSED = {
     "backfilled": "past_horizon",
     "gap": "no_forecast",
+    "load_unseen": "load_unseen",
     "never_measured": "stale_metrics",
     "no_forecast": "no_forecast",
     "no_model": "no_model",
@@ -82,6 +83,9 @@ def write_refused(lake: Lake) -> None:
     write_rows(lake, tables.JOB_GRAPHS, graphs + fleet.graph_rows("stale_metrics", OLD))
     seen = [row for job in healthy for row in fleet.observation_rows(job)]
     write_rows(lake, tables.OBSERVATIONS, seen + fleet.observation_rows("stale_metrics", OLD))
+    untold = [row | {"target_data_rate_per_s": None} for row in fleet.observation_rows("load_unseen")]
+    write_rows(lake, tables.JOB_GRAPHS, fleet.graph_rows("load_unseen"))
+    write_rows(lake, tables.OBSERVATIONS, untold)
     forecasts = [row for job in ("no_model", "stale_metrics") for row in fleet.forecast_rows(job, STEADY)]
     forecasts += fleet.forecast_rows("unknown_operator", STEADY, source="renamed")
     forecasts += fleet.forecast_rows("stale_forecast", STEADY, at=OLD)

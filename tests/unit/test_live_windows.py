@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job
 
+from include.flink.raw_format import Kind, RawRecord
+from models.live.faults import Rule
 from models.live.poll_history import PollHistory
 from models.policies.observations import Observations
 
@@ -242,3 +244,18 @@ def test_arrays_grow_with_the_fleet():
     found = made.windows(T0_S + 60)
     assert [float(found.observations(n).processing_rate_per_s[0, 1]) for n in (0, 63, 64, 199)] == [0, 63, 64, 199]
     assert made.nbytes > 0
+
+
+@pytest.mark.parametrize("written", [float, int, str])
+def test_aggregates_over_fewer_subtasks_are_no_measurement_however_their_numbers_are_written(written):
+    def poll(at: int, subtasks: int) -> RawRecord:
+        each = 1000 * at + 1000
+        totals = {"avg": written(each), "sum": written(each * subtasks), "min": written(each), "max": written(each)}
+        return JOB.record(at, Kind.VERTEX_METRICS, [{"id": "numRecordsIn", **totals}], JOB.vertices[WORK])
+
+    made = PollHistory(MINUTE)
+    # Two in a row lack a subtask: the rise after them would be as wrong as the fall before.
+    counted = [poll(at, 1 if at in (70, 80) else 2) for at in range(0, 120, 10)]
+    faults = made.add([*JOB.start(), *counted])
+    assert [fault.rule for fault in faults] == [Rule.MISSING_SUBTASKS] * 2
+    assert column(seen(made, 120).processing_rate_per_s) == [2000.0, 2000.0]

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from include.domain.graph import JobGraph, Operator
 from include.settings import Costs, Planner, Reactive
@@ -209,3 +210,37 @@ def test_a_job_does_not_go_back_to_what_the_load_has_outgrown():
     assert told.wanted == {"source": 1, "map": 14}  # 12,000 / 0.9 of 1,000 an instance
     assert memory.back_to is None
     assert "outgrown" in told.reason
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_job_with_a_side_output_needs_what_its_branches_get(planned: bool):
+    """What the vertex before them sends is the sum over both: a branch is sized for its own records, not for all."""
+    graph = JobGraph.from_operators(
+        [Operator("source"), Operator("route", ("source",)), Operator("big", ("route",)), Operator("small", ("route",))]
+    )
+    taken = np.tile([1000.0, 1000.0, 900.0, 100.0], (2, 1))
+    capacity = np.tile([1e5, 2000.0, 1500.0, 200.0], (2, 1))  # each busy for half of its time, or little more
+    of_source = np.array([[1.0, np.nan, np.nan, np.nan]] * 2)
+    values = dict.fromkeys(MEASURES, taken) | {
+        "true_processing_rate_per_s": capacity,
+        "true_output_rate_per_s": capacity,
+        "target_data_rate_per_s": 1000.0 * of_source,
+        "busy_share": taken / capacity,
+        "idle_share": 1.0 - taken / capacity,
+        "backpressured_share": np.zeros((2, 4)),
+        "pending_records": 0.0 * of_source,
+        "latency_ms": 0.0 * of_source,
+    }
+    running = {"source": 1, "route": 1, "big": 3, "small": 2}
+    seen = Observations(
+        window_start_s=np.array([0, 300]),
+        window_s=300,
+        parallelism=np.tile(list(running.values()), (2, 1)),
+        disturbed=np.zeros(2, bool),
+        **values,
+    )
+    told, memory = evaluate_job(
+        Snapshot(600, graph, running, True, seen, 32, Planner()), ControllerMemory(planned=planned)
+    )
+    assert told.wanted is None, told.reason
+    assert memory.shares == pytest.approx({"source": 1.0, "route": 1.0, "big": 0.9, "small": 0.1})
