@@ -18,6 +18,7 @@ from models.scheduling.demand import (
     resample_to_bins,
 )
 from models.scheduling.need import capacity_bounds, smallest_parallelism, upper_limits
+from models.topology import spread_selectivity
 
 
 def curve(mean: list[float], sd: list[float], observed: list[int], seen: list[float]) -> CapacityCurve:
@@ -128,7 +129,8 @@ def test_demand_goes_in_full_to_every_successor() -> None:
         [Operator("a"), Operator("b"), Operator("join", ("a", "b")), Operator("x", ("join",)), Operator("y", ("join",))]
     )
     quantiles = {"a": np.full((4, 2), 10.0), "b": np.full((4, 2), 5.0)}
-    found = demand(graph, {"a": 1.0, "b": 1.0, "join": 0.2, "x": 1.0, "y": 1.0}, SourceForecast(0, 600, quantiles))
+    selectivity = {"a": 1.0, "b": 1.0, "join": 0.2, "x": 1.0, "y": 1.0}
+    found = demand(graph, spread_selectivity(graph, selectivity), SourceForecast(0, 600, quantiles))
     assert found.operators == ("a", "b", "join", "x", "y")
     assert found.rates_per_s[2, :, 1].tolist() == [10, 5, 15, 3, 3]
     assert found.load_per_s[0].tolist() == [15, 15]

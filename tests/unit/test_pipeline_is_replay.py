@@ -17,7 +17,7 @@ from planned_pipeline import PlanInputs, Planning
 from simulated_pipeline import CLUSTER, WINDOW_S, Decided, Pipeline, SimulatedJob
 
 from include.policy_catalogue import Decides, catalogue
-from include.settings import Cluster, Settings
+from include.settings import Cluster, Settings, Steps
 from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
 from models.evaluation.conditions import Conditions, Disturbances
 from models.evaluation.drivers import Driver
@@ -60,7 +60,10 @@ def rates() -> np.ndarray:
 def settings_for(name: str) -> Settings:
     base = Settings()
     planner = base.planner.model_copy(update={"policies": {f"{CLUSTER}/{JOB}": name}})
-    return base.model_copy(update={"planner": planner, "clusters": {CLUSTER: Cluster(slots_max=SPEC.slots_max)}})
+    # The replay has no limit on what a single window may ask for.
+    limits = base.limits.model_copy(update={"steps": Steps(up_max_share=1000.0)})
+    clusters = {CLUSTER: Cluster(slots_max=SPEC.slots_max)}
+    return base.model_copy(update={"planner": planner, "limits": limits, "clusters": clusters})
 
 
 @dataclass

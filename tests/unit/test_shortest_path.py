@@ -21,6 +21,7 @@ from models.scheduling.expectation import Outlook
 from models.scheduling.need import job_bounds, upper_limits
 from models.scheduling.shortest_path import drop_dominated, solve
 from models.scheduling.slot_prices import SlotDemand, SlotPrices, allocate
+from models.topology import spread_selectivity
 
 GRAPH = JobGraph.from_operators((Operator("src"), Operator("map", ("src",)), Operator("sink", ("map",))))
 RECOVERY = RecoveryModel(45.0, 5.0, 125.0, 10.0, 30.0, 5)
@@ -28,7 +29,7 @@ RECOVERY = RecoveryModel(45.0, 5.0, 125.0, 10.0, 30.0, 5)
 
 def outlook_of(median_per_s: np.ndarray, spread: float = 0.1, sd_share: float = 0.02) -> Outlook:
     quantiles = np.array([median_per_s * (1 + spread * ndtri(level)) for level in LEVELS])
-    asked = demand(GRAPH, {"map": 1.0}, SourceForecast(0, 600, {"src": quantiles}))
+    asked = demand(GRAPH, spread_selectivity(GRAPH, {"map": 1.0}), SourceForecast(0, 600, {"src": quantiles}))
     p = np.arange(1, 33)
     curves = {}
     for name, slope in {"src": 2000.0, "map": 1000.0, "sink": 1500.0}.items():
