@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.domain.graph import GraphError, JobGraph, Operator
+from models.arrays import Floats
 from models.topology import learn_edge_ratios
 from spark_jobs.timestamps import timestamp_column
 from spark_jobs.train.training_data import JOB
@@ -41,6 +42,20 @@ def fit_edge_ratios(observations: DataFrame, graphs: DataFrame, as_of: datetime)
     return rows.groupBy(*JOB).applyInPandas(fit_job_edges, _DDL)
 
 
+def _drop_sent_as_taken(graph: JobGraph, taken_per_s: Floats, sent_per_s: Floats) -> Floats:
+    """Return what operators took, (W, O), NaN where an earlier release had what a source sent in its place.
+
+    Those windows have one number twice. They tell of a ratio of one, which is none of a source that other windows show
+    to send more or less than it takes.
+    """
+    taken = taken_per_s.copy()
+    for at in map(graph.position, graph.sources):
+        is_twice = taken[:, at] == sent_per_s[:, at]
+        if (np.isfinite(taken[:, at]) & np.isfinite(sent_per_s[:, at]) & ~is_twice).any():
+            taken[is_twice & (taken[:, at] > 0), at] = np.nan
+    return taken
+
+
 _MEASURED = ("operator", "window_start", "rate_per_s", "output_per_s")
 
 
@@ -63,7 +78,7 @@ def fit_job_edges(rows: pd.DataFrame) -> pd.DataFrame:
         else np.zeros((0, len(graph.names)))
         for name in ("rate_per_s", "output_per_s")
     )
-    found = learn_edge_ratios(graph, taken, sent)
+    found = learn_edge_ratios(graph, _drop_sent_as_taken(graph, taken, sent), sent)
     cluster, job = rows["cluster"].iloc[0], rows["job"].iloc[0]
     edges = [(cluster, job, up, down, ratio) for (up, down), ratio in found.items()]
     return pd.DataFrame(edges, columns=list(EDGE_COLUMNS)) if edges else empty
