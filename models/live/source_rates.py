@@ -87,8 +87,8 @@ def choose_capacity(
         lag_s, lag_before_s = pending / taken, (pending - growth * window_s) / taken
         observed = np.where((taken > 0) & (backpressured < 1.0), taken / (1.0 - np.nan_to_num(backpressured)), np.nan)
         is_behind = lag_s >= CATCH_UP_LAG_S
-        grows = growth > GROWTH_ABOVE * taken
-        works_off = is_behind & (lag_before_s >= CATCH_UP_LAG_S) & ~grows
+        falls = growth < -GROWTH_ABOVE * taken  # a backlog that stays may be records that nobody can read yet
+        works_off = is_behind & (lag_before_s >= CATCH_UP_LAG_S) & falls
         replaced = works_off & np.isfinite(observed) & ~(by_busy <= (1.0 + SWITCH_ABOVE) * observed)
         unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~(np.abs(growth) > GROWTH_ABOVE * taken)
     return np.where(unexplained, np.nan, np.where(replaced, observed, by_busy)), np.asarray(unexplained)

@@ -105,8 +105,8 @@ def choose_capacity(taken: Column, growth: Column) -> Column:
     is_behind = F.coalesce(pending >= CATCH_UP_LAG_S * taken, F.lit(False)) & (taken > 0)
     was_behind = F.coalesce(pending - growth * F.col("window_s") >= CATCH_UP_LAG_S * taken, F.lit(False))
     plausible = F.coalesce(by_busy <= (1.0 + SWITCH_ABOVE) * observed, F.lit(False))
-    grows = F.coalesce(growth > GROWTH_ABOVE * taken, F.lit(False))
-    replaced = is_behind & was_behind & ~grows & observed.isNotNull() & ~plausible
+    falls = F.coalesce(growth < -GROWTH_ABOVE * taken, F.lit(False))
+    replaced = is_behind & was_behind & falls & observed.isNotNull() & ~plausible
     moves = F.coalesce(F.abs(growth) > GROWTH_ABOVE * taken, F.lit(False))
     unexplained = F.coalesce(busy > SATURATED_ABOVE, F.lit(False)) & ~is_behind & ~moves
     return F.when(~unexplained, F.when(replaced, observed).otherwise(by_busy))

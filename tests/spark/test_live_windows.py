@@ -218,5 +218,6 @@ def test_a_source_that_is_busy_at_any_rate_shows_no_capacity(ingested: Ingested,
 def test_what_a_source_does_with_a_backlog_replaces_what_busy_time_claims(ingested: Ingested) -> None:
     """Busy for half of its time, by its task, and yet it takes in no more while records wait for minutes."""
     assert middle_window(ingested.rows, "works_off")["true_processing_rate_per_s"] == pytest.approx(1000.0)
+    assert middle_window(ingested.rows, "backlog_stays")["true_processing_rate_per_s"] == pytest.approx(8000.0)
     assert middle_window(ingested.rows, "works_off_a_little")["true_processing_rate_per_s"] == pytest.approx(1000.0)
     assert middle_window(ingested.rows, "saturated")["true_processing_rate_per_s"] == pytest.approx(1000.0)

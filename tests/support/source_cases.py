@@ -137,6 +137,15 @@ JOBS: dict[str, tuple[Vertex, ...]] = {
         ),
         ENRICH,
     ),
+    "backlog_stays": (  # of an open transaction, say
+        source(
+            "Source: orders",
+            counters={"numRecordsIn": 1000.0, "numRecordsOut": 1000.0},
+            busy=0.125,
+            gauges={"Source__orders.pendingRecords": (300_000.0, 0.0)},
+        ),
+        ENRICH,
+    ),
     "works_off_a_little": (
         source(
             "Source: orders",
