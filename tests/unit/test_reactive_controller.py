@@ -244,3 +244,10 @@ def test_a_job_with_a_side_output_needs_what_its_branches_get(planned: bool):
     )
     assert told.wanted is None, told.reason
     assert memory.shares == pytest.approx({"source": 1.0, "route": 1.0, "big": 0.9, "small": 0.1})
+
+
+def test_a_late_job_that_is_left_as_it_is_is_not_left_without_a_word():
+    memory = evaluate_job(snapshot(600, 4000.0), ControllerMemory(planned=True))[1]
+    told, _ = evaluate_job(snapshot(900, 4000.0, lag_s=90.0), memory)
+    assert told.wanted is None
+    assert told.reason.endswith("; a backlog of 90 s is left to the running configuration")

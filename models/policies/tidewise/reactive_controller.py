@@ -103,8 +103,17 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
     if unseen.sources:
         return ReactiveDecision(None, describe_load_unseen(unseen)), replace(memory, low_loads=())
     decision, memory = _react(snapshot, reading, memory, is_stuck=bool(stuck))
-    why = describe_stuck(snapshot, reading, memory, stuck) + describe_unseen(unseen)
+    why = _describe_backlog(snapshot, decision) + describe_stuck(snapshot, reading, memory, stuck)
+    why += describe_unseen(unseen)
     return replace(decision, reason=decision.reason + why), memory
+
+
+def _describe_backlog(snapshot: Snapshot, decision: ReactiveDecision) -> str:
+    """Return what becomes of a backlog for which a late job is left as it is, to follow another reason; or nothing."""
+    lag = lag_s(snapshot.observations)
+    if decision.wanted is not None or lag <= snapshot.options.costs.late_after_s:
+        return ""
+    return f"; a backlog of {lag:.0f} s is left to the running configuration"
 
 
 def _latest_due(memory: ControllerMemory, now_s: int) -> tuple[PendingStep | None, tuple[PendingStep, ...]]:
