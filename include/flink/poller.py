@@ -15,7 +15,7 @@ from typing import Any
 
 from include.flink import endpoints
 from include.flink.client import FlinkClient
-from include.flink.faults import FlinkError, FlinkUnreachable
+from include.flink.poll_requests import MOST_SILENT, PollRequests
 from include.flink.raw_format import Kind, RawRecord, hour_directory, write_lines
 from include.flink.source_counters import list_source_counters
 from include.flink.transport import Reply
@@ -29,7 +29,6 @@ _RESCALE_ID = re.compile(r"[0-9a-f-]{32,36}")
 _MOST_RESCALES = 20  # in one poll, the newest
 _ASKED_FOR_RESCALES = 3  # a rescale may be entered only after the job runs
 _LISTED_WHILE_STARTING = 20  # a list that lacks a metric is asked for at so many polls, then once an hour
-_MOST_SILENT = 16  # requests of one poll without a reply, after which the cluster counts as gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ class RestSource:
         """
         self._client.transport.get("/jobs/metrics")
         self._sleep(self._settle_s)
-        cluster_wide = _Requests(self._client, self._cluster, self._clock)
+        cluster_wide = PollRequests(self._client, self._cluster, self._clock)
         overview = _object(_parse(cluster_wide.keep(Kind.OVERVIEW, "/overview"), "", []))
         version = read_version(overview.get("flink-version"))
         self._keeps_rescales = version is not None and version >= RESCALE_HISTORY_SINCE
@@ -137,7 +136,7 @@ class RestSource:
         if not cluster_wide.faults:
             self._alive = job_ids
             self._forget(job_ids)
-        parts = [_Requests(self._client, self._cluster, self._clock, cluster_wide.silent) for _ in job_ids]
+        parts = [PollRequests(self._client, self._cluster, self._clock, cluster_wide.silent) for _ in job_ids]
         if len(job_ids) > 1:
             with ThreadPoolExecutor(self._at_once, thread_name_prefix=f"poll-{self._cluster}") as pool:
                 list(pool.map(self._try_job, job_ids, parts))
@@ -145,11 +144,11 @@ class RestSource:
             list(map(self._try_job, job_ids, parts))
         records = cluster_wide.records + [record for part in parts for record in part.records]
         faults = cluster_wide.faults + [fault for part in parts for fault in part.faults]
-        if len(cluster_wide.silent) >= _MOST_SILENT:
+        if len(cluster_wide.silent) >= MOST_SILENT:
             faults.insert(0, f"{len(cluster_wide.silent)} requests without a reply: the rest of this poll is left out")
         return Poll(tuple(records), tuple(dict.fromkeys(faults)))
 
-    def _try_job(self, job_id: str, requests: _Requests) -> None:
+    def _try_job(self, job_id: str, requests: PollRequests) -> None:
         """Poll a job; whatever its replies hold, the other jobs are polled as well."""
         try:
             self._poll_job(job_id, requests)
@@ -157,7 +156,7 @@ class RestSource:
             log.exception("cluster %s: the replies of job %s ended in an error of Tidewise", self._cluster, job_id)
             requests.faults.append(f"job {job_id}: {type(error).__name__} in its replies; the log has more")
 
-    def _poll_job(self, job_id: str, requests: _Requests) -> None:
+    def _poll_job(self, job_id: str, requests: PollRequests) -> None:
         reply = requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
         job = _object(_parse(reply, f"job {job_id}", requests.faults))
         start = job.get("start-time", -1)
@@ -180,12 +179,12 @@ class RestSource:
             path = endpoints.vertex_metrics_path(job_id, vertex_id, names)
             requests.keep(Kind.VERTEX_METRICS, path, job_id, vertex_id)
 
-    def _keep_end(self, job_id: str, requests: _Requests) -> None:
+    def _keep_end(self, job_id: str, requests: PollRequests) -> None:
         """Keep how a job ended, and its last savepoint, while the cluster still knows."""
         requests.keep(Kind.JOB, endpoints.job_path(job_id), job_id)
         requests.keep(Kind.CHECKPOINTS, endpoints.job_path(job_id, "checkpoints"), job_id)
 
-    def _keep_rescales(self, requests: _Requests, job_id: str, job: dict[str, Any]) -> None:
+    def _keep_rescales(self, requests: PollRequests, job_id: str, job: dict[str, Any]) -> None:
         """Keep those rescales of a job that have ended and were not kept before; a cluster may remember none."""
         running_ms = _object(job.get("timestamps")).get("RUNNING")
         now = (int(self._clock() // 3600), running_ms if isinstance(running_ms, int) else -1)
@@ -200,7 +199,7 @@ class RestSource:
             requests.keep(Kind.RESCALE, endpoints.job_path(job_id, f"rescales/details/{rescale_id}"), job_id)
         self._rescales[job_id] = (now, asked + 1, frozenset(ids))
 
-    def _metric_names(self, requests: _Requests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
+    def _metric_names(self, requests: PollRequests, job_id: str, vertex_id: str, *, is_source: bool) -> list[str]:
         key = (job_id, vertex_id)
         hour = int(self._clock() // 3600)
         times, listed_in = self._partial.get(key, (0, hour))
@@ -228,47 +227,6 @@ class RestSource:
         for key in [one for one in self._partial if one[0] not in known]:
             del self._partial[key]
             self._names.pop(key, None)
-
-
-class _Requests:
-    """The requests of one poll that follow each other: what came of them and what did not."""
-
-    def __init__(self, client: FlinkClient, cluster: str, clock: Clock, silent: list[str] | None = None) -> None:
-        self._client, self._cluster, self._clock = client, cluster, clock
-        self.records: list[RawRecord] = []
-        self.faults: list[str] = []
-        self.silent: list[str] = [] if silent is None else silent  # shared by all parts of a poll
-
-    def ask(self, path: str) -> Reply | None:
-        """Return a reply, None when there is none."""
-        if len(self.silent) >= _MOST_SILENT:
-            return None
-        try:
-            return self._client.transport.get(path)
-        except FlinkError as error:
-            if isinstance(error, FlinkUnreachable):
-                self.silent.append(path)
-            self.faults.append(f"{path.partition('?')[0]}: {error}")
-            return None
-
-    def keep(self, kind: Kind, path: str, job_id: str | None = None, vertex_id: str | None = None) -> Reply | None:
-        """Ask, and keep the reply as a record."""
-        reply = self.ask(path)
-        if reply is not None:
-            at_ms = round(self._clock() * 1000)
-            last = self.records[-1] if self.records else None
-            if last is not None and (last.kind, last.job_id, last.vertex_id) == (kind, job_id, vertex_id):
-                at_ms = max(at_ms, last.observed_at_ms + 1)  # time is all that tells the two apart in bronze
-            record = RawRecord(at_ms, self._cluster, str(kind), reply.path, job_id, vertex_id, reply.status, reply.body)
-            self.records.append(record)
-        return reply
-
-    def try_to_ask(self, path: str) -> Reply | None:
-        """Return a reply to what not every cluster can be asked; None, and no fault, when there is none."""
-        before = len(self.faults)
-        reply = self.ask(path)
-        del self.faults[before:]
-        return reply
 
 
 def deliver(poll: Poll, cluster: str, raw_root: Path, now_s: float, *, prefix: str = "poll-") -> Delivery:
