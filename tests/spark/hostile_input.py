@@ -209,7 +209,8 @@ def write_hostile_input(raw: Path) -> None:
     # Redeployed under a new id at eleven: a chain has one more operator.
     chain = {SOURCE: f"{SOURCE} -> parse", WORK: WORK, SINK: SINK}
     write(raw, START, polled("redeployed").hour(START), cluster="redeployed")
-    second = PolledJob(running_at=START + HOUR + timedelta(seconds=30), cluster="redeployed").hour(START + HOUR)
+    began = START + HOUR + timedelta(seconds=30)
+    second = PolledJob(running_at=began, cluster="redeployed", counts_operator=True).hour(START + HOUR)
     write(raw, START + HOUR, [renamed(line.replace(JOB_ID, OTHER_ID), chain) for line in second], cluster="redeployed")
     flip_bit(write(raw, START, polled("flipped").hour(START), cluster="flipped"))
     job = polled("held")

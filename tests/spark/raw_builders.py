@@ -94,7 +94,7 @@ class PolledJob:
     """A job of three vertices at constant rates, whose counters run from ``running_at``.
 
     Source and ``enrich`` pass ``rate_per_s`` records, the sink gets half of them.  ``lag`` records are pending at every
-    poll.
+    poll.  Where ``counts_operator``, the source operator's own counter is polled, too.
     """
 
     running_at: datetime
@@ -103,6 +103,7 @@ class PolledJob:
     busy_ms: float = 500.0
     lag: float = 200.0
     parallelism: dict[str, int] = field(default_factory=lambda: {SOURCE: 1, WORK: 2, SINK: 1})
+    counts_operator: bool = False
 
     def metrics(self, vertex: str, at: datetime) -> list[dict[str, object]]:
         ran_s = (at - self.running_at).total_seconds()
@@ -115,6 +116,8 @@ class PolledJob:
         found += [metric(f"{name}TimeMsPerSecond", share * p, p) for name, share in shares.items()]
         if vertex == SOURCE:
             found.append(metric("Source__orders.pendingRecords", self.lag))
+            if self.counts_operator:
+                found.append(metric("Source__orders.numRecordsOut", self.rate_per_s * ran_s))
         return found
 
     def vertex_line(self, vertex: str, at: datetime, body: object = None) -> str:

@@ -107,7 +107,7 @@ def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
     assert source["target_data_rate_per_s"] == pytest.approx(100.0)
     assert source["pending_records"] == 200.0
     assert source["latency_ms"] == pytest.approx(2000.0)
-    assert source["selectivity"] is None
+    assert source["selectivity"] == 1.0
     assert sink["observed_processing_rate_per_s"] == pytest.approx(50.0)
     assert sink["target_data_rate_per_s"] is None
     run(spark, at_once.settings, hours=2)

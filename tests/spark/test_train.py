@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,7 @@ def assert_learnt(models: JobModels) -> None:
     assert len(models.capacity["sink"].observed) >= 1  # idle all the time, yet better known than not
     for operator, (_, _, selectivity) in OPERATORS.items():
         assert models.selectivity[operator] == pytest.approx(selectivity)
+    assert models.edges == pytest.approx({(up, down): OPERATORS[up][2] for up, down in pairwise(OPERATORS)})
     assert models.recovery.downtime_rescale_s == pytest.approx(30, rel=0.2)
     assert models.recovery.downtime_restart_s == pytest.approx(70, rel=0.2)
     assert models.recovery.checkpoint_interval_s == pytest.approx(10, rel=0.5)
@@ -202,7 +204,8 @@ def test_first_training_becomes_champion_and_a_rerun_changes_nothing(trainings: 
     prior = FleetPrior.from_arrays(bundle.arrays)
     assert prior is not None
     taught = dict(zip(prior.kinds, prior.operators.tolist(), strict=True))
-    assert (taught["map"], taught["keyed"]) == (2, 2)  # parse and count of both jobs that have a graph
+    # Of both jobs that have a graph parse; count is never more than 36% busy, which tells too little for others.
+    assert (taught["map"], taught["keyed"]) == (2, 0)
     assert len(rows) == 1
     assert (rows[0]["gate"], rows[0]["jobs"], rows[0]["operators"]) == ("first", 3, 12)
     assert rows[0]["as_of"].replace(tzinfo=UTC) == AS_OF
