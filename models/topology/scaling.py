@@ -52,7 +52,8 @@ def required_rates(
 
 def _pass_on(rate_per_s: Floats, ratio: float) -> Floats:
     """Return what goes over an edge: of nothing nothing, whatever the ratio."""
-    return np.where(rate_per_s == 0.0, 0.0, rate_per_s * ratio)
+    with np.errstate(over="ignore"):
+        return np.where(rate_per_s == 0.0, 0.0, rate_per_s * ratio)
 
 
 def unrounded_parallelism(

@@ -19,7 +19,7 @@ from include.utc import format_utc
 HOURS = 3
 MASTER = "local-cluster[1,1,1024]"
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)
