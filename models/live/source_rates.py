@@ -67,8 +67,8 @@ def choose_taken(counts: SourceCounts) -> Floats:
 
 def choose_capacity(
     *, taken: Floats, busy: Floats, backpressured: Floats, pending: Floats, growth: Floats, window_s: Floats | Ints
-) -> tuple[Floats, Bools]:
-    """Return (G,) records/s that sources could take in, and where busy time alone claims a limit.
+) -> Floats:
+    """Return (G,) records/s that sources could take in, NaN where nothing tells.
 
     While a backlog is worked off, what is taken in shows the capacity, and replaces a larger one from busy time.  A
     source that waits inside its reader is busy at any rate: without a backlog that grows, falls or lasts, that is no
@@ -91,4 +91,4 @@ def choose_capacity(
         works_off = is_behind & (lag_before_s >= CATCH_UP_LAG_S) & falls
         replaced = works_off & np.isfinite(observed) & ~(by_busy <= (1.0 + SWITCH_ABOVE) * observed)
         unexplained = (busy > SATURATED_ABOVE) & ~is_behind & ~(np.abs(growth) > GROWTH_ABOVE * taken)
-    return np.where(unexplained, np.nan, np.where(replaced, observed, by_busy)), np.asarray(unexplained)
+    return np.where(unexplained, np.nan, np.where(replaced, observed, by_busy))

@@ -152,7 +152,7 @@ class _Sums:
         )
         busy, pending = self._shares["busy_share"], np.where(is_source, self._pending, np.nan)
         processed = np.where(is_source, self._taken_by_sources(taken, out, roles.is_chained), taken)
-        of_source, _ = choose_capacity(
+        of_source = choose_capacity(
             taken=processed,
             busy=busy,
             backpressured=self._shares["backpressured_share"],
