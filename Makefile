@@ -123,7 +123,7 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 .PHONY: test-long
 test-long: setup  ## 100,000 transitions of the controller, kills at random moments, real parts for hours (4 hours)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/live/test_chaos_short.py tests/e2e/test_local_cluster.py tests/spark/test_stages_survive_kills.py tests/spark/test_stages_start.py -m long --durations=20 $(ARGS)
+	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/live/test_chaos_short.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/spark/test_stages_survive_kills.py tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py -m long --durations=20 $(ARGS)
 
 .PHONY: check
 check: setup  ## the fast part, before a commit: lint, types, layers, unit

@@ -75,7 +75,10 @@ class Progress:
 def measure(
     out: Path, queries: list[str], minutes: float, progress: Progress, autoscaler_jar: Path | None
 ) -> tuple[dict[str, Truth], dict[str, dict[str, JobTrial]]]:
-    """Run everything; returns query -> truth, and query -> policy -> what happened."""
+    """Run everything; returns query -> truth, and query -> policy -> what happened.
+
+    What is known of a query is written to ``<out>/<query>.json`` when it has ended: a run that is ended early keeps it.
+    """
     seconds, chosen = minutes * 60, [QUERIES[name] for name in queries]
     slots = MOST * (len(RIVALS) + 1) // 2
     options = ClusterOptions(
@@ -98,6 +101,8 @@ def measure(
             for query in chosen:
                 trial = Trial(client, query, truths[query.name], (1 - _TRUTH_SHARE) * seconds / len(chosen))
                 trials[query.name] = trial.run(cluster.work_dir, jar, out / "lake", advice, progress.say)
+                done = {policy: asdict(one) for policy, one in trials[query.name].items()}
+                write_json(out / f"{query.name}.json", {"truth": asdict(truths[query.name]), "trials": done})
         finally:
             end_process(controller, grace_s=20)
             if autoscaler is not None:

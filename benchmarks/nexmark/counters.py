@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from include.flink.client import FlinkClient
 
-_FETCHED_AFTER_S = 1.5  # the JobManager answers with what it had, and fetches anew because it was asked
+FETCHED_AFTER_S = 1.5  # the JobManager answers with what it had, and fetches anew because it was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def read_counters(client: FlinkClient, job_ids: list[str]) -> Reading:
     """Return the counters of now."""
     for job_id in job_ids:
         client.job(job_id)
-    time.sleep(_FETCHED_AFTER_S)
+    time.sleep(FETCHED_AFTER_S)
     at_s = time.time()
     return Reading(at_s, {job_id: _vertices(client, job_id) for job_id in job_ids})
 

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.nexmark.counters import Flow, compare, read_counters
+from benchmarks.nexmark.counters import FETCHED_AFTER_S, Flow, compare, read_counters
 from benchmarks.nexmark.experiment import FLOOD, HIGH, LOW, MOST, Truth
 from cli.local_flink.nexmark import Query, submit_query
 from cli.record_queries import rescale, wait_until_running
 from include.flink.client import FlinkClient
 
 _SETTLES = 0.4  # share of a measurement's time that passes before its first reading
+_WINDOW_S = 10.0  # of the queries' windows: their aggregates are sent at its end, so readings are whole windows apart
 _SATURATED = 0.9  # busy share of a vertex that can do no more
 
 
@@ -27,8 +28,9 @@ def find_truth(
 ) -> dict[str, Truth]:
     """Measure all queries at the same time; returns query -> truth."""
     found = {query.name: Truth() for query in queries}
-    each_s = seconds / (MOST + 2)
+    each_s = seconds / (MOST + 3)
     ids = _submit(client, folder, jar_id, queries, {query.name: ((0.0, FLOOD),) for query in queries})
+    time.sleep(each_s)  # the first one is as warm as those that follow
     for parallelism in range(1, MOST + 1):
         _rescale_all(client, ids, queries, parallelism)
         flows = _measure(client, ids, each_s)
@@ -78,7 +80,8 @@ def _rescale_all(client: FlinkClient, ids: Mapping[str, str], queries: list[Quer
 def _measure(client: FlinkClient, ids: Mapping[str, str], seconds: float) -> dict[str, dict[str, Flow]]:
     time.sleep(_SETTLES * seconds)
     before = read_counters(client, list(ids.values()))
-    time.sleep((1 - _SETTLES) * seconds)
+    windows = max(1.0, (1 - _SETTLES) * seconds // _WINDOW_S)
+    time.sleep(max(0.0, windows * _WINDOW_S - FETCHED_AFTER_S))
     after = read_counters(client, list(ids.values()))
     return {name: compare(before, after, job_id) for name, job_id in ids.items()}
 

@@ -81,7 +81,7 @@ def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
 
 
 def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> list[Finding]:
-    """Check that the keys of Kafka's topics mean sources of jobs that run."""
+    """Check that the keys of Kafka's topics and of partitions mean sources of jobs that run."""
     known = group_operators(
         (job.name, str(vertex["name"]), str(vertex["id"])) for job in jobs for vertex in job.vertices
     )
@@ -98,6 +98,16 @@ def check_topic_keys(part: str, jobs: Sequence[SeenJob], cluster: Cluster) -> li
     ]
     if keys and not unknown:
         found.append(ok(part, "topics", f"{len(keys)} sources of Kafka are known"))
+    found += [
+        warning(
+            part,
+            f'partitions."{key}"',
+            "no such source of a job that runs: it is not limited to its partitions",
+            f"{name_nearest(key, known)} under [clusters.<name>.partitions], or start the job",
+        )
+        for key in cluster.partitions
+        if known and find_source(key, known) is None
+    ]
     return found
 
 

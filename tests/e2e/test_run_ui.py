@@ -135,6 +135,7 @@ def is_open(port: int, address: str = "127.0.0.1") -> bool:
         return probe.connect_ex((address, port)) == 0
 
 
+@pytest.mark.long  # tests/e2e/test_backfill.py has the command, tests/dags the DAG
 def test_a_backfill_ingests_each_hour_and_plans_nothing(ui: Ui) -> None:
     wait_until(lambda: any(dag["dag_id"] == "tidewise_ingest" for dag in ui.api("/dags?limit=50")["dags"]), 120, 2)
     dates = ["--from-date", "2026-11-20T17:00:00Z", "--to-date", "2026-11-20T18:30:00Z"]

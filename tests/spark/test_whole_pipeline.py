@@ -100,6 +100,7 @@ def lose_old_days(lake: Lake) -> None:
                 Path(file).unlink()
 
 
+@pytest.mark.long
 @pytest.mark.covers("apply_review 7")
 @pytest.mark.covers("apply_review 10")
 @pytest.mark.covers("apply_review 13")

@@ -391,9 +391,12 @@ def test_keys_for_sources_and_jobs_that_do_not_run_are_named_with_the_nearest():
     kafka = {"main": {"bootstrap_servers": "127.0.0.1:1", "topics": topics}}
     settings = Settings.model_validate({"planner": {"policies": {"prod/order": "ds2", "other/orders": "ds2"}}})
     with serve(answer_from(flink_answers())) as url:
-        cluster = Cluster.model_validate({"rest_url": url, "kafka": kafka})
+        partitions = {"orders/Source: orders": 8, "orders/Source: order": 8}
+        cluster = Cluster.model_validate({"rest_url": url, "kafka": kafka, "partitions": partitions})
         found = doctor.check_cluster("prod", cluster, settings, sleep=lambda _: None)
     warned = {one.check: one for one in found if one.level is Level.WARNING}
-    assert warned.keys() == {"topics of main", 'planner.policies."prod/order"'}
+    short = 'partitions."orders/Source: order"'
+    assert warned.keys() == {"topics of main", short, 'planner.policies."prod/order"'}
+    assert 'write "orders/Source: orders"' in warned[short].remedy
     assert 'write "orders/Source: orders"' in warned["topics of main"].remedy
     assert 'write "prod/orders"' in warned['planner.policies."prod/order"'].remedy
