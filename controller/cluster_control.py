@@ -86,10 +86,12 @@ class ClusterControl:
         model_version: str | None,
         *,
         is_evaluation: bool,
+        remarks: Mapping[str, str],
     ) -> tuple[Counter[str], str | None]:
         """Deal with the jobs of the cluster; returns how many met each decision, and why it was left alone.
 
-        Between evaluations only the jobs are asked for of which something is wanted or not at its end.
+        Between evaluations only the jobs are asked for of which something is wanted or not at its end.  ``remarks`` say
+        what a person should know of jobs that are left as they are.
         """
         try:
             if not self._hold_lease():
@@ -97,7 +99,7 @@ class ClusterControl:
                 return Counter(), f"{holder.owner if holder else 'another controller'} has its lease"
             limits = self.limits.read()
             tasks = [
-                self._task(job, view, wanted.get(job), limits, model_version)
+                replace(self._task(job, view, wanted.get(job), limits, model_version), remark=remarks.get(job, ""))
                 for job, view in jobs.items()
                 if is_evaluation or wanted.get(job) is not None or self._is_open(job)
             ]

@@ -73,6 +73,7 @@ class JobTask:
         read_limits: called before the decision and again immediately before its request leaves.
         outcome: of its last confirmed request.
         provenance: of what is desired.
+        remark: what a person should know of a job that is left as it is.
     """
 
     job: str
@@ -80,6 +81,7 @@ class JobTask:
     read_limits: Callable[[], Limits]
     outcome: OutcomeCheck = NOT_JUDGED
     provenance: Provenance = NO_PROVENANCE
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class Controller:
             log.exception("%s is not observed", task.job)
             return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
         desired = None if task.desired is None else self.express(task.desired, observed)
-        return Case(self.clock(), desired, observed, history, limits, task.outcome), _NOTHING
+        return Case(self.clock(), desired, observed, history, limits, task.outcome, task.remark), _NOTHING
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
         """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from include.utc import HOUR_S
 from models.control.reconcile import SENDS, Action, Case, Verb, desired_parallelism
 from models.control.state import JobHistory, Origin
 
 UNEVENTFUL = frozenset({"in_flight", "as_desired"})
 """Reasons of waiting that the entries before and after already tell."""
+_SAID_AGAIN = {"left_as_is": 6 * HOUR_S}
+"""Reason -> after so long it is news again; what has come between is not always an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ def is_news(entry: LogEntry, last: LogEntry | None) -> bool:
         return True
     if entry.action.reason in UNEVENTFUL:
         return False
-    return last is None or decision_of(entry) != decision_of(last)
+    if last is None or decision_of(entry) != decision_of(last):
+        return True
+    return entry.case.now_s - last.case.now_s >= _SAID_AGAIN.get(entry.action.reason, math.inf)
 
 
 class EntryRefusedError(ValueError):

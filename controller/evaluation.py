@@ -72,7 +72,8 @@ def _evaluate(view: JobView, kept: Kept, settings: Settings, now_s: int, renamed
         told, running = replace(told, reason=f"the evaluation failed ({type(error).__name__}); {told.reason}"), {}
     told = _limit_unconfirmed(told, view, running, settings)
     valid_until_s = float(now_s + settings.planner.timing.apply_every_s)
-    return Kept(_leave_due(told, after), _plan_as_of_s(view), _stand(view, told, running, valid_until_s))
+    standing = _stand(view, told, running, valid_until_s)
+    return Kept(_leave_due(told, after), _plan_as_of_s(view), standing, remark=told.remark)
 
 
 def form_intention(

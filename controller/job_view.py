@@ -52,6 +52,7 @@ class Kept:
         standing: None to leave the job as it is.
         remembered: of a policy that reacts; None before its first evaluation.
         operators: of the job, by whose names all of this is kept; empty while they are not known.
+        remark: what a person should know of a job that is left as it is.
     """
 
     memory: ControllerMemory | None = None
@@ -59,6 +60,7 @@ class Kept:
     standing: Standing | None = None
     remembered: Remembered | None = None
     operators: tuple[PlacedOperator, ...] = ()
+    remark: str = ""
 
     def is_changed_from(self, before: Kept) -> bool:
         """Whether something differs that a controller which starts again cannot find out from windows and plans."""
@@ -68,7 +70,7 @@ class Kept:
 def _without_measurements(kept: Kept) -> Kept:
     memory = kept.memory
     bare = None if memory is None else replace(memory, seen_until_s=None, histories={}, shares={})
-    return replace(kept, memory=bare)
+    return replace(kept, memory=bare, remark="")
 
 
 @dataclass(frozen=True, slots=True)

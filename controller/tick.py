@@ -181,7 +181,8 @@ class Ticker:
         def control(cluster: str) -> tuple[Counter[str], str | None]:
             jobs = self.view.of_cluster(cluster)
             wanted = {name: self._intend(job, settings, now_s, forecasts) for name, job in jobs.items()}
-            return self._clusters[cluster].control(jobs, wanted, version, is_evaluation=is_evaluation)
+            remarks = {name: self._kept.get((cluster, name), Kept()).remark for name in jobs}
+            return self._clusters[cluster].control(jobs, wanted, version, is_evaluation=is_evaluation, remarks=remarks)
 
         decisions: Counter[str] = Counter()
         problems: dict[str, str] = {}

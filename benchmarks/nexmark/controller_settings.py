@@ -30,9 +30,6 @@ mode = "auto"
 [limits]
 cooldown_s = 20
 
-[ingest]
-settle_s = 10
-
 [apply]
 tick_s = 5
 confirm_timeout_s = 60

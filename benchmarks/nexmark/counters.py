@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from include.flink.client import FlinkClient
 
 FETCHED_AFTER_S = 1.5  # the JobManager answers with what it had, and fetches anew because it was asked
+_READINGS = 40
+_READ_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,30 @@ def compare(before: Reading, after: Reading, job_id: str) -> dict[str, Flow]:
             (now.backpressured_ms - first.backpressured_ms) / subtask_ms,
         )
     return found
+
+
+class CounterSeries:
+    """Records into the vertices of one job by its own counters, over time."""
+
+    def __init__(self, client: FlinkClient, job_id: str) -> None:
+        self._client, self._job_id = client, job_id
+        self._readings: deque[tuple[float, Mapping[str, Counters]]] = deque(maxlen=_READINGS)
+
+    def read(self) -> None:
+        """Read the counters of now."""
+        self._readings.append((time.time(), _vertices(self._client, self._job_id)))
+
+    def rates_between(self, start_s: float, end_s: float) -> dict[str, float]:
+        """Return vertex id -> records/s in, linear between readings; none of a vertex rescaled meanwhile."""
+        found = dict[str, float]()
+        for vertex in self._readings[-1][1] if self._readings else ():
+            known = [(at_s, one[vertex].read) for at_s, one in self._readings if vertex in one]
+            at_s, read = np.array(known).T
+            inside = (at_s >= start_s - _READ_WITHIN_S) & (at_s <= end_s + _READ_WITHIN_S)
+            if at_s[0] <= start_s and at_s[-1] >= end_s and (np.diff(read[inside]) >= 0).all():
+                first, last = np.interp([start_s, end_s], at_s, read)
+                found[vertex] = float(last - first) / (end_s - start_s)
+        return found
 
 
 def _vertices(client: FlinkClient, job_id: str) -> dict[str, Counters]:

@@ -87,6 +87,11 @@ class Truth:
         enough = [p for p, capacity in sorted(self.capacity_per_s.items()) if capacity >= need]
         return enough[0] if enough and math.isfinite(need) else None
 
+    def used(self, load: float) -> float:
+        """Return the share of the capacity of the least parallelism that a load uses; NaN when none sustains it."""
+        least = self.least(load)
+        return math.nan if least is None else self.inflow_per_s[load][self.costly] / self.capacity_per_s[least]
+
 
 @dataclass(slots=True)
 class JobTrial:
@@ -97,8 +102,8 @@ class JobTrial:
         ends: parallelism of the costly vertex at the end of each step.
         pending: backlog at the end of each step, records.
         advised: (load step, parallelism of the costly vertex) of the advice of Flink's autoscaler's own process.
-        said: reasons in the control log, for Tidewise.
-        rates: (load step, vertex id, measured records/s in) of each settled window.
+        said: (load step, reason) in the control log, for Tidewise.
+        rates: (load step, vertex id, records/s in as measured, by the job's own counters) of each settled window.
         arrivals: (load step, source's measured arrivals/s).
         capacities: (parallelism, busy share, measured capacity of the costly vertex/s).
     """
@@ -107,7 +112,7 @@ class JobTrial:
     ends: list[int] = field(default_factory=list)
     pending: list[float] = field(default_factory=list)
     advised: list[tuple[int, int]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    rates: list[tuple[int, str, float]] = field(default_factory=list)
+    said: list[tuple[int, str]] = field(default_factory=list)
+    rates: list[tuple[int, str, float, float]] = field(default_factory=list)
     arrivals: list[tuple[int, float]] = field(default_factory=list)
     capacities: list[tuple[int, float, float]] = field(default_factory=list)

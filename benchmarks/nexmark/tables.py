@@ -15,8 +15,8 @@ _PUBLISHED = PROJECT / "data" / "papers"
 _TOLERANCE = {"rates": 0.05, "capacities": 0.10}
 _RATES_HEAD = """### Rates
 
-Records/s into each vertex while the job keeps up, by Flink's own counters and as Tidewise measured them; the first
-row of a query is the source, whose truth is the trace. A rate is right within 5%.
+Records/s into each vertex by the job's own counters and as Tidewise measured them, means over the same settled windows
+of all jobs of a query; the first row of a query is the source, whose truth is the trace. A rate is right within 5%.
 
 | query | vertex | load, units | truth/s | measured/s | error |
 |---|---|---|---|---|---|"""
@@ -30,7 +30,8 @@ windows in which it was above 40% busy. Right within 10%.
 _WANTED_HEAD = """### Parallelism wanted
 
 Of the vertex that limits the job, by load step: the changes that each policy made, in order, `-` for none. Least is the
-fewest subtasks that sustain the load. Late is the backlog at the end of a step, in seconds of the load.
+fewest subtasks that sustain the load, with the share of their capacity that it uses. Late is the backlog at the end of
+a step, in seconds of the load.
 
 | query | policy | wanted, by step | at the end of each step | least | late at the ends, s | changes | elsewhere |
 |---|---|---|---|---|---|---|---|"""
@@ -44,9 +45,21 @@ that {ds2}.
 |---|---|---|---|---|---|---|"""
 
 
+_SAID_HEAD = """### What Tidewise said of its own jobs
+
+| query | load, units | row of the control log |
+|---|---|---|"""
+
+
 def print_tables(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
     """Return all tables."""
-    parts = [_rates(truths, trials), _capacities(truths, trials), _wanted(truths, trials), _steps(trials)]
+    parts = [
+        _rates(truths, trials),
+        _capacities(truths, trials),
+        _wanted(truths, trials),
+        _steps(trials),
+        _said(trials),
+    ]
     return "\n\n".join(parts)
 
 
@@ -66,7 +79,8 @@ def judge(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTria
         for (load, _), end in zip(STEPS, jobs[TIDEWISE].ends, strict=True):
             least = truths[query].least(load)
             if least is not None and end != least:
-                wrong.append(f"{query}: Tidewise ends the step of {load:g} units at {end}, the least is {least}")
+                use = f"the least is {least}, which it uses to {truths[query].used(load):.0%}"
+                wrong.append(f"{query}: Tidewise ends the step of {load:g} units at {end}; {use}")
     return wrong
 
 
@@ -81,19 +95,18 @@ def _rate_rows(
             steps = {number for number, (times, _) in enumerate(STEPS) if times == load}
             arrivals = [rate for job in jobs.values() for step, rate in job.arrivals if step in steps]
             rows.append(_rate_row(query, "source, arrivals", load, load * unit, arrivals))
-            keeping = [job for job in jobs.values() if _keeps_up(job, load, unit)]
             for vertex, name in truth.names.items():
                 if name.startswith("Source"):
                     continue
-                found = [rate for job in keeping for step, one, rate in job.rates if step in steps and one == vertex]
-                rows.append(_rate_row(query, shorten(name), load, truth.inflow_per_s[load][vertex], found))
+                both = [
+                    (measured, counted)
+                    for job in jobs.values()
+                    for step, one, measured, counted in job.rates
+                    if step in steps and one == vertex and math.isfinite(measured)
+                ]
+                counted = fmean(one for _, one in both) if both else math.nan
+                rows.append(_rate_row(query, shorten(name), load, counted, [one for one, _ in both]))
     return rows
-
-
-def _keeps_up(job: JobTrial, load: float, unit_per_s: float) -> bool:
-    """Whether a job ended the steps of a load without a backlog of more than two seconds."""
-    ends = [late for (times, _), late in zip(STEPS, job.pending, strict=True) if times == load]
-    return all(not late > 2 * load * unit_per_s for late in ends)
 
 
 def _rate_row(
@@ -101,7 +114,7 @@ def _rate_row(
 ) -> tuple[str, str, float, float, float, float]:
     known = [one for one in found if math.isfinite(one)]
     measured = fmean(known) if known else float("nan")
-    return query, name, load, truth, measured, (measured - truth) / truth if truth else 0.0
+    return query, name, load, truth, measured, (measured - truth) / truth if truth else measured - truth
 
 
 def _rates(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
@@ -141,7 +154,7 @@ def _capacities(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, J
 def _wanted(truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
     lines = [_WANTED_HEAD]
     for query, jobs in trials.items():
-        least = ", ".join(_count(truths[query].least(load)) for load, _ in STEPS)
+        least = ", ".join(_least(truths[query], load) for load, _ in STEPS)
         for policy, job in jobs.items():
             changes = list(_changes(job))
             paths = "; ".join(
@@ -185,6 +198,15 @@ def _steps(trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
     return "\n".join(lines)
 
 
+def _said(trials: Mapping[str, Mapping[str, JobTrial]]) -> str:
+    rows = [
+        f"| {query} | {STEPS[step][0]:g} | {why} |"
+        for query, jobs in trials.items()
+        for step, why in jobs[TIDEWISE].said
+    ]
+    return "\n".join([_SAID_HEAD, *rows])
+
+
 def _mean_changes(job: JobTrial) -> str:
     counts = [sum(step == number for step, _ in _changes(job)) for number in range(1, len(STEPS))]
     return f"{fmean(counts):.1f}"
@@ -194,8 +216,9 @@ def _mean(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _count(value: int | None) -> str:
-    return "?" if value is None else str(value)
+def _least(truth: Truth, load: float) -> str:
+    least = truth.least(load)
+    return "?" if least is None else f"{least} ({truth.used(load):.0%})"
 
 
 def _figure(value: float) -> str:

@@ -13,6 +13,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from benchmarks.nexmark.autoscaler_process import read_advice
 from benchmarks.nexmark.controller_settings import CLUSTER
+from benchmarks.nexmark.counters import CounterSeries
 from benchmarks.nexmark.experiment import (
     DECIDE_EVERY_S,
     POLL_EVERY_S,
@@ -52,6 +53,7 @@ class _Job:
     bounds: dict[str, int] = field(default_factory=dict)
     pending: float = float("nan")
     noted_s: int = 0
+    counters: CounterSeries | None = None
 
 
 class Trial:
@@ -89,9 +91,13 @@ class Trial:
             job.job_id = submit_query(self._client, folder, self._query.options(trace, name), jar_id=jar_id)
         self._began_s = min(job.began_s for job in self._jobs.values())
         wait_until_running(self._client, [job.job_id for job in self._jobs.values()])
+        for job in self._jobs.values():
+            job.counters = CounterSeries(self._client, job.job_id)
         self._observe(say)
         for name, job in self._jobs.items():
-            job.trial.said = _read_reasons(lake, name)
+            job.trial.said = [
+                (find_step(at_s - self._began_s, self._seconds), why) for at_s, why in _read_reasons(lake, name)
+            ]
             job.trial.advised = [
                 (find_step(one.at_s - self._began_s, self._seconds), one.parallelism)
                 for one in read_advice(advice)
@@ -125,7 +131,9 @@ class Trial:
     def _note(self, job: _Job, seen: SeenJob, found: Observations) -> None:
         """Keep what the last window showed, and whether the job was asked for something else."""
         assert seen.graph is not None
+        assert job.counters is not None
         try:
+            job.counters.read()
             bounds = self._client.upper_bounds(seen.job_id)
         except FlinkError:
             return
@@ -150,7 +158,12 @@ class Trial:
         job.noted_s = starts_s
         trial, place = job.trial, places[self._truth.costly]
         trial.arrivals.append((step, float(found.target_data_rate_per_s[-1, source])))
-        trial.rates += [(step, one, float(found.processing_rate_per_s[-1, at])) for one, at in places.items()]
+        counted = job.counters.rates_between(starts_s, starts_s + WINDOW_S)
+        trial.rates += [
+            (step, one, float(found.processing_rate_per_s[-1, at]), counted[one])
+            for one, at in places.items()
+            if one in counted
+        ]
         running, busy = int(found.parallelism[-1, place]), float(found.busy_share[-1, place])
         trial.capacities.append((running, busy, float(found.true_processing_rate_per_s[-1, place])))
 
@@ -177,11 +190,11 @@ class Trial:
         say(f"{self._query.name} at {load:g} units: {ends}; least {self._truth.least(load)}")
 
 
-def _read_reasons(lake: Path, job: str) -> list[str]:
-    """Return what the controller wrote of a job, one line per row of its log."""
+def _read_reasons(lake: Path, job: str) -> list[tuple[float, str]]:
+    """Return when the controller wrote what of a job, one line per row of its log."""
     try:
         rows = DeltaTable(str(lake / CONTROL_LOG.relative_path)).to_pyarrow_table().to_pylist()
     except TableNotFoundError:
         return []
     own = sorted((row for row in rows if row["job"] == job), key=lambda row: (row["lease_number"], row["entry"]))
-    return [f"{row['verb']} {row['reason']}" for row in own]
+    return [(row["decided_at_s"], f"{row['verb']} {row['reason']}: {row['detail']}") for row in own]

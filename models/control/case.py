@@ -66,6 +66,7 @@ class Case:
         history: the controller's own.
         limits: of the job.
         outcome: of the last confirmed request.
+        remark: what a person should know of a job that is left as it is; empty without it.
     """
 
     now_s: float
@@ -74,6 +75,7 @@ class Case:
     history: JobHistory
     limits: Limits
     outcome: OutcomeCheck = OutcomeCheck()
+    remark: str = ""
 
 
 def form_request(

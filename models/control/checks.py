@@ -74,6 +74,8 @@ def check_intention(case: Case) -> Action | None:
     """Refuse an intention that changes nothing, came too late, or does not fit the job."""
     wanted = desired_parallelism(case)
     if wanted is None or wanted.parallelism == dict(case.observed.requested or {}):
+        if case.remark:
+            return Action(Verb.WAIT, "left_as_is", case.remark)
         return Action(Verb.WAIT, "as_desired", "nothing to change")
     if case.now_s > wanted.valid_until_s:
         return Action(Verb.REFUSE, "expired", "the step is past its validity")

@@ -14,6 +14,7 @@ REASONS: Final = frozenset(
             "restore",
             "runs_as_requested",
             "as_desired",
+            "left_as_is",
             "in_flight",
             "new_job_id",
             "late_request",

@@ -95,6 +95,7 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             "the job is FAILING, or not all of its vertices run",
         ),
         ({"desired": None}, Verb.WAIT, "as_desired", "nothing to change"),
+        ({"desired": None, "remark": "a backlog of 86 s"}, Verb.WAIT, "left_as_is", "a backlog of 86 s"),
         (
             {"desired": replace(WANTS_FOUR, valid_until_s=NOW_S - 1)},
             Verb.REFUSE,

@@ -10,7 +10,7 @@ from control_entries import NOW_S, entry_for, plain_case
 from deltalake import DeltaTable
 
 from controller.control_job import Controller, JobTask, LeaseLostError, RequestRefusedError, RequestUnknownError
-from controller.control_log import Provenance
+from controller.control_log import LogEntry, Provenance, is_news
 from controller.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
 from controller.leases import Lease
 from controller.log_codec import action_of, case_of
@@ -310,3 +310,17 @@ def test_a_lease_lost_between_record_and_request_sends_nothing(tmp_path) -> None
         Controller(flink, log, lease.check, lambda: NOW_S).control_jobs([task(JOB)])
     assert flink.sent == []
     assert open_log(tmp_path).read_history(JOB).in_flight is not None  # the next controller ends it
+
+
+def test_what_a_person_should_know_is_news_once_in_six_hours(tmp_path) -> None:
+    def entry(after_s: float, remark: str) -> LogEntry:
+        return entry_for(plain_case(NOW_S + after_s, desired=None, remark=remark))
+
+    log, late = open_log(tmp_path), "a backlog of 90 s is left to the running configuration"
+    assert not is_news(entry(0, ""), None)
+    assert is_news(entry(0, late), None)
+    log.append(entry(0, late))
+    assert not is_news(entry(300, late), log.read_last(JOB))
+    assert is_news(entry(6 * 3600, late), log.read_last(JOB))
+    (row,) = rows_of(tmp_path)
+    assert (row["verb"], row["reason"], row["detail"]) == ("wait", "left_as_is", late)

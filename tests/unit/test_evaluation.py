@@ -321,3 +321,13 @@ def test_measurements_alone_are_no_news() -> None:
     assert replace(before, standing=None).is_changed_from(before)
     held = replace(before, memory=replace(before.memory, held_until_s=5))
     assert held.is_changed_from(before)
+
+
+def test_a_late_job_that_is_left_as_it_is_has_a_remark_and_no_intention():
+    late = view(seen=seen(), observations=windows(800.0, latency_ms=90_000.0), graph=GRAPH)
+    kept = evaluate(late, Kept(), SETTINGS, NOW_S)
+    assert "a backlog of 90 s" in kept.remark
+    assert form_intention(late, kept, SETTINGS, NOW_S, None) is None
+    assert not kept.is_changed_from(replace(kept, remark=""))  # the next evaluation finds it out by itself
+    calm = evaluate(view(seen=seen(), observations=windows(800.0), graph=GRAPH), kept, SETTINGS, NOW_S + 300)
+    assert calm.remark == ""

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from benchmarks.nexmark.autoscaler_process import read_advice
-from benchmarks.nexmark.counters import Counters, Reading, compare
+from benchmarks.nexmark.counters import Counters, CounterSeries, Reading, compare
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.experiment import HIGH, LOW, STEPS, TIDEWISE, JobTrial, Truth, find_step, make_trace
 from benchmarks.nexmark.tables import judge, print_tables
@@ -30,6 +30,21 @@ def test_a_flow_is_a_difference_per_second_and_mean_subtask():
 @pytest.mark.parametrize("before", [reading(0.0, 1, 100.0, 0.0), reading(0.0, 2, 700.0, 0.0)])
 def test_a_rescale_or_a_restart_in_between_is_no_flow(before):
     assert math.isnan(compare(before, reading(10.0, 2, 600.0, 0.0), "job")[VERTEX].in_per_s)
+
+
+def test_the_rate_between_two_times_is_that_of_the_jobs_own_counters(monkeypatch):
+    readings = iter([(0.0, 0.0), (10.0, 100.0), (20.0, 300.0), (30.0, 10.0)])  # a rescale resets the last one
+    series = CounterSeries(None, "job")
+    for at_s, read in readings:
+        monkeypatch.setattr("benchmarks.nexmark.counters.time.time", lambda at_s=at_s: at_s)
+        monkeypatch.setattr(
+            "benchmarks.nexmark.counters._vertices",
+            lambda *_, read=read: {VERTEX: Counters("Join", 1, read, read, 0.0, 0.0)},
+        )
+        series.read()
+    assert series.rates_between(5.0, 15.0) == {VERTEX: pytest.approx(15.0)}
+    assert series.rates_between(15.0, 25.0) == {}
+    assert series.rates_between(-5.0, 5.0) == {}
 
 
 def test_processors_are_busy_when_they_are_not_idle(tmp_path):
@@ -65,7 +80,8 @@ def trial(ends: list[int], capacity: float, rate: float) -> JobTrial:
         [(1, 3, 3)],
         ends,
         [0.0, 0.0, 0.0],
-        rates=[(0, VERTEX, rate), (1, VERTEX, 4 * rate), (2, VERTEX, rate)],
+        said=[(1, "rescale reactive: load uses 200%")],
+        rates=[(0, VERTEX, rate, 50.0), (1, VERTEX, 4 * rate, 200.0), (2, VERTEX, rate, 50.0)],
         arrivals=[(number, times * unit) for number, (times, _) in enumerate(STEPS)],
         capacities=[(1, 0.6, capacity), (1, 0.3, 5 * capacity)],
     )
@@ -81,7 +97,8 @@ def test_only_what_is_out_of_its_tolerance_falls_short():
 def test_the_tables_have_a_row_per_query_and_policy():
     jobs = {policy: trial([1, 3, 1], 100.0, 50.0) for policy in (TIDEWISE, "ds2", "conttune", "autoscaler")}
     tables = print_tables({"q3": truth()}, {"q3": jobs})
-    assert tables.count("| q3 | ds2 | -; 3; - | 1, 3, 1 | 1, 3, 1 | 0, 0, 0 |") == 1
+    assert tables.count("| q3 | ds2 | -; 3; - | 1, 3, 1 | 1 (50%), 3 (71%), 1 (50%) | 0, 0, 0 |") == 1
+    assert "| q3 | 4 | rescale reactive: load uses 200% |" in tables
     assert "| q3 | 0.5 | 0.5 | 1.49 | 0.5 | 1.18 | 0.5 |" in tables
 
 

@@ -251,3 +251,5 @@ def test_a_late_job_that_is_left_as_it_is_is_not_left_without_a_word():
     told, _ = evaluate_job(snapshot(900, 4000.0, lag_s=90.0), memory)
     assert told.wanted is None
     assert told.reason.endswith("; a backlog of 90 s is left to the running configuration")
+    assert told.remark == "a backlog of 90 s is left to the running configuration"
+    assert evaluate_job(snapshot(900, 4000.0), memory)[0].remark == ""

@@ -101,11 +101,13 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
     if reading is None:
         return ReactiveDecision(None, "no undisturbed window since the last change"), memory
     if unseen.sources:
-        return ReactiveDecision(None, describe_load_unseen(unseen)), replace(memory, low_loads=())
+        why = describe_load_unseen(unseen)
+        return ReactiveDecision(None, why, remark=why), replace(memory, low_loads=())
     decision, memory = _react(snapshot, reading, memory, is_stuck=bool(stuck))
     why = _describe_backlog(snapshot, decision) + describe_stuck(snapshot, reading, memory, stuck)
     why += describe_unseen(unseen)
-    return replace(decision, reason=decision.reason + why), memory
+    remark = decision.remark + why if decision.wanted is None else ""
+    return replace(decision, reason=decision.reason + why, remark=remark.removeprefix("; ")), memory
 
 
 def _describe_backlog(snapshot: Snapshot, decision: ReactiveDecision) -> str:
@@ -201,7 +203,8 @@ def _enlarge(
 ) -> tuple[ReactiveDecision, ControllerMemory]:
     running = snapshot.running
     if all(wanted[name] <= running[name] for name in wanted):
-        return ReactiveDecision(None, "more parallelism would not help"), memory
+        why = f"load uses {100 * used:.0f}% of what runs, and more parallelism would not help"
+        return ReactiveDecision(None, why, remark=why), memory
     if max(wanted.values()) < max(running.values()):  # a rise of one operator is no time to take slots away
         wanted = {name: max(count, running[name]) for name, count in wanted.items()}
     why = f"load uses {100 * used:.0f}% of what the running configuration can process"
