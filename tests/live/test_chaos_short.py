@@ -34,6 +34,7 @@ def check(faults: list[str], tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in write(result, tmp_path / "out"))
 
 
+@pytest.mark.long
 def test_a_fault_of_each_group_ends_by_name(tmp_path):
     check(FAULTS, tmp_path)
 

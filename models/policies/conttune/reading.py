@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,8 @@ from models.policies.window_means import hides_demand
 from models.topology import measure_edge_ratios, required_rates
 
 NO_RATES: Mapping[str, float] = {}
+SPAN_S = 60
+"""Shorter windows are taken together: records come in bursts, and wait in buffers between operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,43 @@ def select_new_windows(observations: Observations, since_s: float | None) -> Obs
 def learn_histories(
     histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int
 ) -> dict[str, History]:
-    """Return operator -> history with the capacities of the windows that are busy enough to tell, oldest first."""
+    """Return operator -> history with the capacities of the windows that are busy enough to tell, oldest first.
+
+    Windows shorter than a minute count together, as far as they follow each other at one parallelism.
+    """
     learned = {name: histories.get(name, ()) for name in graph.names}
-    for row in range(len(fresh)):
+    for rows in _group_short(fresh):
+        span = fresh.rows(rows)
+        capacities, busy_shares, at_s = measure_capacity(span), _mean(span.busy_share), float(span.window_start_s[0])
         for place, name in enumerate(graph.names):
-            at, capacity = int(fresh.parallelism[row, place]), float(fresh.true_processing_rate_per_s[row, place])
-            busy, at_s = float(fresh.busy_share[row, place]), float(fresh.window_start_s[row])
+            at, capacity, busy = int(span.parallelism[0, place]), float(capacities[place]), float(busy_shares[place])
             learned[name] = add_observation(learned[name], at, capacity, keep=keep, busy=busy, at_s=at_s)
     return learned
+
+
+def measure_capacity(windows: Observations) -> Floats:
+    """Return (O,) the capacity over W windows of one parallelism: Eq. 1 of ContTune over their time, NaN without work.
+
+    Records by useful time, each summed: an operator that takes its records in bursts, as behind a window or a full
+    buffer, works in windows in which it takes none.  Those count as busy time, where the mean of the windows'
+    capacities would leave them out and be too high.
+    """
+    rate, true = windows.processing_rate_per_s, windows.true_processing_rate_per_s
+    is_told = np.isfinite(true) & (true > 0) & (rate > 0)
+    only_works = (rate == 0) & np.isfinite(windows.busy_share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        useful = np.where(is_told, rate / true, np.where(only_works, windows.busy_share, 0.0)).sum(axis=0)
+        return np.asarray(np.where(is_told.any(axis=0), np.where(is_told, rate, 0.0).sum(axis=0) / useful, np.nan))
+
+
+def _group_short(fresh: Observations) -> Iterator[Ints]:
+    """Yield the rows of spans of at least a minute, or as long as they are of one parallelism."""
+    start = 0
+    for row in range(1, len(fresh) + 1):
+        is_long = (row - start) * fresh.window_s >= SPAN_S
+        if row == len(fresh) or is_long or (fresh.parallelism[row] != fresh.parallelism[start]).any():
+            yield np.arange(start, row)
+            start = row
 
 
 def read_windows(
@@ -75,6 +106,7 @@ def read_windows(
     headroom: float = 0.0,
     catch_up_s: float | None = None,
     at_least_per_s: Mapping[str, float] = NO_RATES,
+    of_edges: Observations | None = None,
 ) -> Reading | None:
     """Return the means over the windows of the running configuration; None when there is none.
 
@@ -91,6 +123,7 @@ def read_windows(
         headroom: by which share the rates of the sources count as higher.
         catch_up_s: within which the backlogs are to be worked off, which counts as demand; None for no such demand.
         at_least_per_s: source -> records/s that are known to arrive at least.
+        of_edges: windows from which the ratios of the edges are measured; ``fresh`` when None.
     """
     if not len(fresh):
         return None
@@ -112,9 +145,10 @@ def read_windows(
         + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
         for place in sources
     }
-    ratios = measure_edge_ratios(graph, now.processing_rate_per_s, now.output_rate_per_s)
+    told = now if of_edges is None else of_edges
+    ratios = measure_edge_ratios(graph, told.processing_rate_per_s, told.output_rate_per_s)
     required = required_rates(graph, ratios, rates)
-    capacity = _mean(now.true_processing_rate_per_s)
+    capacity = measure_capacity(now)
     return Reading(
         capacity_per_s=dict(zip(graph.names, map(float, capacity), strict=True)),
         required_per_s={name: float(required[name]) for name in graph.names},

@@ -37,6 +37,7 @@ from models.policies.tidewise.snapshot import (
     LATEST,
     Snapshot,
     conttune_step,
+    edge_windows,
     known_headroom,
     lag_s,
     latest_windows,
@@ -83,8 +84,9 @@ def evaluate_job(snapshot: Snapshot, memory: ControllerMemory) -> tuple[Reactive
     if memory.enlarged_to is not None and dict(memory.enlarged_to) != dict(snapshot.running):
         memory = forget_enlargement(memory)  # refused, or changed by somebody else since
     windows = latest_windows(snapshot)
-    reading = read_windows(snapshot.graph, windows, snapshot.running)
-    unseen = find_unseen(snapshot, reading, windows) if reading is not None else Unseen()
+    of_edges = edge_windows(snapshot)
+    reading = read_windows(snapshot.graph, windows, snapshot.running, of_edges=of_edges)
+    unseen = find_unseen(snapshot, reading, windows, of_edges) if reading is not None else Unseen()
     load = source_load_per_s(snapshot, reading)
     if reading is not None and load > 0:
         shares = {name: need / load for name, need in reading.required_per_s.items() if math.isfinite(need)}

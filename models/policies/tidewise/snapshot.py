@@ -22,6 +22,7 @@ from models.scheduling.need import upper_limits
 
 LATEST = 2  # windows that show the present,
 _LATEST_S = 60  # but at least so many seconds: windows may be as short as five
+_EDGES_S = 600  # of ratios: buffers hold what an operator has sent and the next has not taken, for half a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,23 @@ def latest_windows(snapshot: Snapshot) -> Observations:
         return observations
     end_s = int(observations.window_start_s[-1]) + observations.window_s
     return select_new_windows(observations, end_s - max(LATEST * observations.window_s, _LATEST_S))
+
+
+def edge_windows(snapshot: Snapshot) -> Observations:
+    """Return the undisturbed windows that show what goes over edges, without what ran otherwise.
+
+    How many records leave an operator that aggregates depends on its own subtasks: its rates at another parallelism are
+    unknown.
+    """
+    observations = snapshot.observations
+    if not len(observations):
+        return observations
+    end_s = int(observations.window_start_s[-1]) + observations.window_s
+    windows = select_new_windows(observations, end_s - max(LATEST * observations.window_s, _EDGES_S))
+    counts = np.array([snapshot.running[name] for name in snapshot.graph.names], np.int64)
+    is_other = (windows.parallelism != counts) & (windows.parallelism >= 1)
+    sends = [snapshot.graph.position(up) for up in {up for one in snapshot.graph.operators for up in one.upstream}]
+    return windows.rows(np.flatnonzero(~is_other[:, sends].any(axis=1)))
 
 
 def source_load_per_s(snapshot: Snapshot, reading: Reading | None) -> float:

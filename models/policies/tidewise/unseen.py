@@ -32,13 +32,14 @@ class Unseen:
     edges: str = ""
 
 
-def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations) -> Unseen:
+def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations, of_edges: Observations) -> Unseen:
     """Return what the windows that show the present do not tell.
 
     Args:
         snapshot: of the job.
         reading: of the windows.
         windows: that the reading is made from.
+        of_edges: those from which it has the ratios of the edges.
     """
     graph, need = snapshot.graph, reading.required_per_s
     busy = mean_per_operator(windows.busy_share)
@@ -51,7 +52,7 @@ def find_unseen(snapshot: Snapshot, reading: Reading, windows: Observations) -> 
     if sources:
         return Unseen(sources, busy_sources)
     behind = tuple(name for name in graph.names if math.isnan(need[name]))
-    ratios = measure_edge_ratios(graph, windows.processing_rate_per_s, windows.output_rate_per_s)
+    ratios = measure_edge_ratios(graph, of_edges.processing_rate_per_s, of_edges.output_rate_per_s)
     return Unseen((), busy_sources, behind, describe_edges(find_unknown(graph, ratios)) if behind else "")
 
 
