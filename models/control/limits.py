@@ -9,6 +9,7 @@ from typing import Any
 
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
+from models.control.readiness import Guards
 from models.control.state import Mode, Parallelism
 
 _STRICTNESS = list(Mode)
@@ -36,6 +37,8 @@ class Limits:
         settings_changed: whether the settings changed a moment ago, so that nothing is sent yet; the mode is off then.
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
+        guards: what Flink has to say of the job before a request.
+        lifted_blocks: ids of blocked targets that persons have lifted.
         mode_reason, blackout_reason, hold_reason: why, for a person.
     """
 
@@ -63,6 +66,8 @@ class Limits:
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
+    guards: Guards = Guards()
+    lifted_blocks: tuple[str, ...] = ()
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
         """Return what is pinned of a job with these vertices; empty when nothing is."""
@@ -97,6 +102,8 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
 
 def _strictest(name: str, left: Limits, right: Limits) -> object:
     one, other = getattr(left, name), getattr(right, name)
+    if name in {"guards", "lifted_blocks"}:  # of the job, not of a level
+        return one
     if name == "mode":
         return min(one, other, key=_STRICTNESS.index)
     if name in {"pin", "pin_all"}:

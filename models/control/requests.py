@@ -8,8 +8,15 @@ from dataclasses import replace
 from include.utc import HOUR_S
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb, form_request
+from models.control.checkpoints import check_restart
+from models.control.failing_rescale import take_back
 from models.control.limits import Limits
 from models.control.state import Mode, Request
+
+
+def take_back_failing(case: Case) -> Action | None:
+    """Take a request back under which the job fails, whether it was confirmed or not."""
+    return take_back(case) if _may_roll_back(case) else None
 
 
 def follow_request(case: Case) -> Action | None:
@@ -25,9 +32,17 @@ def follow_request(case: Case) -> Action | None:
         return _notice_late_request(case) or Action(
             Verb.REFUSE, "foreign_change", "somebody else changed the job while a request was in flight"
         )
-    if case.now_s < request.deadline_s:
-        return Action(Verb.WAIT, "in_flight", "a request is in flight")
+    # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
+    arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
+    if case.now_s < (request.deadline_s if has_arrived else arrives_until_s):
+        return Action(Verb.WAIT, "in_flight", f"a request is in flight{_describe_wait(case, request)}")
     return _withdraw(case, request) if has_arrived else _end_lost(request)
+
+
+def _describe_wait(case: Case, request: Request) -> str:
+    if not request.wait_detail:
+        return ""
+    return f", for at most {request.deadline_s - case.now_s:.0f} s more; Flink may wait: {request.wait_detail}"
 
 
 def _end_lost(request: Request) -> Action:
@@ -82,7 +97,8 @@ def _may_roll_back(case: Case) -> bool:
     """Whether a request that takes an own one back may be sent; it needs no further approval, and no free pace."""
     limits = case.limits
     allowed = limits.mode in {Mode.AUTO, Mode.APPROVE} and not limits.is_held and not limits.in_blackout
-    return allowed and not case.observed.other_autoscaler and not case.observed.obstacle
+    observed = case.observed
+    return allowed and not (observed.other_autoscaler or observed.autoscaler_unknown or observed.obstacle)
 
 
 def judge_outcome(case: Case) -> Action | None:
@@ -97,6 +113,10 @@ def judge_outcome(case: Case) -> Action | None:
     target = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
     if target == asked:
         return None
+    ready = case.observed.readiness
+    refused = None if ready is None else check_restart(ready)
+    if refused is not None:
+        return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, "worse_than_before", case.outcome.detail, back)
 
