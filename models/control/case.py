@@ -98,4 +98,5 @@ def form_request(
         failures_before=None if failures is None else tuple(sorted({one.kind for one in failures})),
         failed_until_s=max((one.at_s for one in failures), default=None) if failures else None,
         wait_detail="" if ready is None else ready.wait_detail,
+        waits_for_checkpoint=ready is not None and ready.waits_for_checkpoint and ready.restarts,
     )

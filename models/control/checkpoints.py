@@ -33,22 +33,22 @@ def check_checkpoints(case: Case, wanted: Intention) -> Action | None:
 
 def check_restart(ready: Readiness) -> Action | None:
     """Refuse whatever restarts a job while that would lose its state, or end a savepoint that is in progress."""
-    told = ready.checkpoints
-    if not ready.restarts:
-        return None
+    reason, detail = _find_danger(ready.checkpoints, ready.unknown) if ready.restarts else ("", "")
+    return Action(Verb.REFUSE, reason, detail) if reason else None
+
+
+def _find_danger(told: Checkpoints | None, unknown: str) -> tuple[str, str]:
     if told is None:
-        return Action(Verb.REFUSE, "checkpoints_unknown", f"nobody knows the job's checkpoints: {ready.unknown}")
+        return "checkpoints_unknown", f"nobody knows the job's checkpoints: {unknown}"
     if told.interval_s is None:
-        return Action(Verb.REFUSE, "checkpoints_off", "the job takes no checkpoints: a rescale would lose its state")
-    if told.completed_at_s is None:
-        detail = "the job has completed no checkpoint yet: a rescale would lose its state"
-        return Action(Verb.REFUSE, "no_checkpoint", detail)
+        return "checkpoints_off", "the job takes no checkpoints: a rescale would lose its state"
     if told.savepoints is None:
-        detail = "Flink counts more checkpoints in progress than it lists, so one may be a savepoint"
-        return Action(Verb.REFUSE, "checkpoints_unknown", detail)
+        return "checkpoints_unknown", "Flink counts more checkpoints in progress than it lists: one may be a savepoint"
     if told.savepoints:
-        return Action(Verb.REFUSE, "savepoint_in_progress", "a rescale would end the savepoint that is in progress")
-    return None
+        return "savepoint_in_progress", "a rescale would end the savepoint that is in progress"
+    if told.completed_at_s is None:
+        return "no_checkpoint", "the job has completed no checkpoint yet: a rescale would lose its state"
+    return "", ""
 
 
 def describe_doubt(case: Case, wanted: Intention) -> str:

@@ -1,4 +1,4 @@
-"""The rule about a rescale that makes the job fail: it is taken back at the next look, not after its time has passed."""
+"""The rule about a rescale that makes the job fail: it is taken back at once, not after its time has passed."""
 
 from __future__ import annotations
 

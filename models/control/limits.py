@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from include.utc import HOUR_S
@@ -66,7 +66,7 @@ class Limits:
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
-    guards: Guards = Guards()
+    guards: Guards = field(default_factory=Guards)
     lifted_blocks: tuple[str, ...] = ()
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
@@ -77,6 +77,7 @@ class Limits:
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
+_OF_THE_JOB = frozenset({"guards", "lifted_blocks"})  # not of a level
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
 
@@ -92,8 +93,9 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
     if not known:
         raise ValueError("limits need at least one level")
     combined = known[0]
+    names = [one.name for one in fields(Limits) if one.name not in _OF_THE_JOB]
     for level in known[1:]:
-        strictest: dict[str, Any] = {field.name: _strictest(field.name, combined, level) for field in fields(Limits)}
+        strictest: dict[str, Any] = {name: _strictest(name, combined, level) for name in names}
         combined = replace(combined, **strictest)
     if combined.slots_min > combined.slots_max:
         raise ValueError(f"slots_min = {combined.slots_min} is above slots_max = {combined.slots_max}")
@@ -102,8 +104,6 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
 
 def _strictest(name: str, left: Limits, right: Limits) -> object:
     one, other = getattr(left, name), getattr(right, name)
-    if name in {"guards", "lifted_blocks"}:  # of the job, not of a level
-        return one
     if name == "mode":
         return min(one, other, key=_STRICTNESS.index)
     if name in {"pin", "pin_all"}:

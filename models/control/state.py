@@ -165,6 +165,7 @@ class Request:
         failures_before: kinds of failures that the job had before it; None where nobody knows.
         failed_until_s: the last of them, epoch seconds by Flink's clock; None without one.
         wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
+        waits_for_checkpoint: whether Flink begins when a checkpoint is completed.
     """
 
     step_id: str
@@ -179,6 +180,7 @@ class Request:
     failures_before: tuple[str, ...] | None = None
     failed_until_s: float | None = None
     wait_detail: str = ""
+    waits_for_checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,94 @@
+"""What is asked of a cluster before a request is decided on, and again before it leaves; what is asked after one.
+
+Decisions of which nothing is sent ask nothing, so that a tick costs no more than observing the jobs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from models.control.readiness import Failure, Readiness
+from models.control.reconcile import Action, Case, Verb, reconcile
+from models.control.state import Mode, Request
+
+log = logging.getLogger(__name__)
+
+_AFTER_S = 300.0  # a request that has not begun is given a checkpoint at each tick for so long
+
+
+class Inspector(Protocol):
+    """What can be asked of a cluster about a job that a request is about."""
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:
+        """Return what the cluster says of a job right before a request; None where nothing is ever sent."""
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
+        """Return the failures of a job that the cluster remembers; None when it does not tell."""
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Ask for a checkpoint; that it is refused is logged and harms nothing."""
+
+
+def needs_readiness(action: Action) -> bool:
+    """Whether a decision restarts a job that runs, or would if it were no dry run.
+
+    To take back what Flink did not fill, or what makes the job fail, waits for nothing.
+    """
+    return action.verb is Verb.RESCALE or action.reason == "worse_than_before"
+
+
+def add_failures(inspector: Inspector, job: str, case: Case) -> Case:
+    """Return a case with the failures of a job whose request is followed or judged."""
+    history, observed = case.history, case.observed
+    request = history.in_flight or history.to_judge
+    if request is None or request.is_rollback or observed.job_id is None or history.job_id != observed.job_id:
+        return case
+    return replace(case, observed=replace(observed, failures=inspector.read_failures(job, observed.job_id)))
+
+
+def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action], bool]) -> tuple[Case, Action]:
+    """Return the decision on a case, and what it was made from: where something is to be sent, Flink is asked first.
+
+    Args:
+        inspector: of the cluster.
+        job: ``cluster/job``.
+        case: of the job.
+        is_news: whether a decision that is a dry run has not been made just before; it is asked for once.
+    """
+    action = reconcile(case)
+    if not needs_readiness(action) or action.request is None or (action.is_dry_run and not is_news(action)):
+        return case, action
+    asked = replace(case, observed=replace(case.observed, readiness=inspector.inspect(job, action.request.job_id)))
+    return asked, reconcile(asked)
+
+
+def wants_checkpoint(case: Case, action: Action) -> bool:
+    """Whether a checkpoint is to be asked for: one before the request, or the one that Flink still waits for."""
+    limits, ready, request = case.limits, case.observed.readiness, case.history.in_flight
+    if not limits.guards.triggers_checkpoint:
+        return False
+    if action.reason == "checkpoint_first":
+        return ready is not None and ready.asked_ago_s is None
+    allowed = limits.mode in {Mode.AUTO, Mode.APPROVE} and not (limits.is_held or limits.in_blackout)
+    return action.reason == "in_flight" and request is not None and allowed and _still_waits(case, request)
+
+
+def ask_after_request(inspector: Inspector, job: str, case: Case, request: Request) -> None:
+    """Ask for the checkpoint for which Flink waits with the rescale that was just asked for."""
+    if not (request.waits_for_checkpoint and case.limits.guards.triggers_checkpoint):
+        return
+    try:
+        inspector.trigger_checkpoint(job, request.job_id)
+    except Exception:  # the request has left: nothing about a checkpoint may change what is known of it
+        log.exception("%s: no checkpoint was asked for", job)
+
+
+def _still_waits(case: Case, request: Request) -> bool:
+    """Whether a request has arrived and Flink has not begun: a checkpoint before it had its slots was of no use."""
+    observed = case.observed
+    has_arrived = dict(observed.requested or {}) == dict(request.target)
+    is_waiting = has_arrived and bool(observed.running) and request.waits_for_checkpoint
+    return is_waiting and case.now_s - request.sent_at_s <= _AFTER_S
