@@ -68,14 +68,10 @@ class FlinkReadiness:
 
     def read(self, job_id: str) -> Readiness:
         """Return what Flink says of a job now; what it does not say is unknown, with the reason."""
-        unknown: list[str] = []
         try:
-            return self._read(job_id, unknown)
+            return self._read(job_id, [])
         except FlinkUnreachable as error:
             return Readiness(unknown=str(error), autoscaler_unknown=str(error))
-        except Exception as error:  # one job's trouble must not keep the others from their turn
-            log.exception("cluster %s: job %s: a reply ended in an error of Tidewise", self._cluster, job_id)
-            return Readiness(unknown=type(error).__name__, autoscaler_unknown=type(error).__name__)
 
     def _read(self, job_id: str, unknown: list[str]) -> Readiness:
         facts = self._configuration.read_cluster(_AT_ONCE_S)
@@ -190,7 +186,10 @@ def _ask(question: Callable[[], T], unknown: list[str]) -> T | None:
         raise
     except (FlinkError, ReplyError) as error:
         unknown.append(str(error))
-        return None
+    except Exception as error:  # what one reply holds must not hide the others
+        log.exception("a reply ended in an error of Tidewise")
+        unknown.append(type(error).__name__)
+    return None
 
 
 def _describe(times: RescaleTimes) -> str:

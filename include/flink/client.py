@@ -54,9 +54,9 @@ class FlinkClient:
         found = self.transport.get_json(endpoints.job_metrics_path(job_id, names))
         return {entry["id"]: entry["value"] for entry in found}
 
-    def checkpoints(self, job_id: str) -> dict[str, Any]:
+    def checkpoints(self, job_id: str) -> Any:
         """Return counts, summary and latest checkpoints."""
-        return self._object(endpoints.job_path(job_id, "checkpoints"))
+        return self.transport.get_json(endpoints.job_path(job_id, "checkpoints"))
 
     def checkpoint_config(self, job_id: str) -> Any:
         """Return interval, timeout and pause of a job's checkpoints; 404 where Flink knows of none."""

@@ -61,8 +61,8 @@ class Apply(Section):
         None,
         gt=0,
         le=30 * DAY_S,
-        description="s; while the last completed checkpoint is older, only a rise for an overload is sent; unset: three "
-        "times the job's interval, at least 180",
+        description="s; while the last completed checkpoint is older, only a rise for an overload is sent; unset: "
+        "three times the job's interval, at least 180",
     )
     heap_share_max: float = Field(
         0.9,
