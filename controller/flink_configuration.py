@@ -13,7 +13,7 @@ from include.flink.faults import FlinkRefused
 
 log = logging.getLogger(__name__)
 
-_KEPT_S = 600.0  # a JobManager has its configuration from its start, but may be started again
+_KEPT_S = 30.0  # a JobManager has its configuration from its start, but may be started again with another
 
 
 @dataclass(frozen=True, slots=True)

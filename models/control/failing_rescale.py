@@ -26,6 +26,7 @@ def find_failure(case: Case) -> tuple[Request, Failure] | None:
             later[one.kind].append(one)
         else:
             known.add(one.kind)
+    known -= {block.failure for block in history.blocked}  # a rescale was their cause, and may be again
     new = [found for kind, found in later.items() if kind not in known and len(found) >= _TWICE]
     if not new:
         return None
@@ -66,5 +67,6 @@ def form_block(case: Case, request: Request, reason: str) -> BlockedTarget:
     failed, failure = found
     because = f"the job failed: {failure.cause}"
     if failure.lacks_slots:
-        return BlockedTarget(dict(request.before), until_s, because=because)
-    return BlockedTarget(dict(request.before), math.inf, f"{failed.step_id}-{case.now_s:.0f}", because)
+        return BlockedTarget(dict(request.before), until_s, because=because, failure=failure.kind)
+    block_id = f"{failed.step_id}-{case.now_s:.0f}"
+    return BlockedTarget(dict(request.before), math.inf, block_id, because, failure.kind)

@@ -192,12 +192,14 @@ class BlockedTarget:
         until_s: epoch seconds; infinite: until a person lifts it.
         block_id: by which a person lifts it; empty where none can.
         because: what happened, for a person.
+        failure: kind of the failure that it led to; empty where it led to none.
     """
 
     parallelism: Parallelism
     until_s: float
     block_id: str = ""
     because: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,18 @@ class ControllerMachine(RuleBasedStateMachine):
                 log.spend()
                 return actuator.observe(job)
 
+            def inspect(self, job, job_id):
+                log.spend()
+                return actuator.inspect(job, job_id)
+
+            def read_failures(self, job, job_id):
+                log.spend()
+                return actuator.read_failures(job, job_id)
+
+            def trigger_checkpoint(self, job, job_id):
+                log.spend()
+                actuator.trigger_checkpoint(job, job_id)
+
             def request(self, job, job_id, parallelism):
                 log.spend(may_change=False)
                 try:
@@ -171,6 +183,7 @@ class ControllerMachine(RuleBasedStateMachine):
             assert flink.asked == dict(request.before), "what is taken back is the last own request"
             self.taken_back.append((now_s, dict(request.before)))
             return
+        self._check_readiness(dict(target), entry.action.reason)
         assert now_s - self.foreign_at_s >= limits.foreign_change_hold_s, "a foreign change is undone"
         self._check_slots(dict(target))
         sent_s = [at_s for at_s, _ in flink.sent]
@@ -187,6 +200,14 @@ class ControllerMachine(RuleBasedStateMachine):
             assert any(one.is_approved and one.is_about(flink.tell_job(), target) for one in self.approvals)
             assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
 
+    def _check_readiness(self, target: dict[str, int], reason: str) -> None:
+        """Nothing that restarts the job is sent while that would harm it; a saving least of all."""
+        flink, seen = self.flink, self.flink.tell_job()
+        added = seen.slots_of(target) - seen.slots
+        assert flink.checkpoints not in {"savepoint", "off", "untold"}
+        assert flink.checkpoints != "failing" or seen.is_restarting or (added > 0 and reason == "reactive")
+        assert flink.heap_share <= self.limits.guards.heap_share_max or added >= 0
+
     def _check_slots(self, target: dict[str, int]) -> None:
         seen, limits = self.flink.tell_job(), self.limits
         now, after = seen.slots, seen.slots_of(target)
@@ -196,7 +217,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert after - now <= limits.step_up_max_slots
         assert now - after <= limits.step_down_max_slots or after == 1
         if after > now:
-            assert seen.is_elastic or not self.flink.tells_free or after - now <= (seen.free_slots or 0)
+            assert seen.is_elastic or (self.flink.tells_free and after - now <= (seen.free_slots or 0))
             assert after - now + (seen.cluster_slots_used or 0) <= limits.cluster_slots_max
         if after < now:
             assert limits.allows_falls
@@ -322,6 +343,14 @@ class ControllerMachine(RuleBasedStateMachine):
         self._go_on(1)
 
     @rule(
+        checkpoints=st.sampled_from(["fine", "fine", "savepoint", "off", "failing", "untold"]),
+        heap_share=st.sampled_from([0.5, 0.5, 0.95]),
+    )
+    def the_checkpoints_change(self, checkpoints: str, heap_share: float) -> None:
+        self.flink.checkpoints, self.flink.heap_share = checkpoints, heap_share
+        self._go_on(1)
+
+    @rule(
         mode=st.sampled_from([*Mode, Mode.AUTO, Mode.AUTO, Mode.APPROVE]),
         in_blackout=st.sampled_from([False, False, True]),
         is_held=st.sampled_from([False, False, True]),
@@ -387,6 +416,7 @@ class ControllerMachine(RuleBasedStateMachine):
         flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
         flink.problem, flink.finished = "", frozenset()
+        flink.checkpoints, flink.heap_share = "fine", 0.5
         flink.recover()
         self.limits, self.outcome = BASE, OutcomeCheck()
 

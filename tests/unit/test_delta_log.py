@@ -16,6 +16,7 @@ from controller.leases import Lease
 from controller.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
+from models.control.readiness import Checkpoints, Memory, Readiness
 from models.control.reconcile import Verb, reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
@@ -165,6 +166,15 @@ class Flink:
             raise RequestUnknownError("no reply")
         found = self.parallelism[job]
         return ObservedJob(f"id of {job}", "RUNNING", dict(found), dict(found), free_slots=self.free)
+
+    def inspect(self, job: str, job_id: str) -> Readiness:
+        return Readiness(Checkpoints(60.0, NOW_S, state_bytes=0), Memory(0.5, 0.0), ())
+
+    def read_failures(self, job: str, job_id: str) -> tuple[()]:
+        return ()
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        pass
 
     def request(self, job: str, job_id: str, parallelism) -> None:
         self.sent.append(job)
