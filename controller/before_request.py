@@ -12,7 +12,7 @@ from typing import Protocol
 
 from models.control.readiness import Failure, Readiness
 from models.control.reconcile import Action, Case, Verb, reconcile
-from models.control.state import Mode, Request
+from models.control.state import JobHistory, Mode, ObservedJob, Request
 
 log = logging.getLogger(__name__)
 
@@ -40,13 +40,12 @@ def needs_readiness(action: Action) -> bool:
     return action.verb is Verb.RESCALE or action.reason == "worse_than_before"
 
 
-def add_failures(inspector: Inspector, job: str, case: Case) -> Case:
-    """Return a case with the failures of a job whose request is followed or judged."""
-    history, observed = case.history, case.observed
+def add_failures(inspector: Inspector, job: str, observed: ObservedJob, history: JobHistory) -> ObservedJob:
+    """Return what is observed with the failures of a job whose request is followed or judged."""
     request = history.in_flight or history.to_judge
     if request is None or request.is_rollback or observed.job_id is None or history.job_id != observed.job_id:
-        return case
-    return replace(case, observed=replace(observed, failures=inspector.read_failures(job, observed.job_id)))
+        return observed
+    return replace(observed, failures=inspector.read_failures(job, observed.job_id))
 
 
 def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action], bool]) -> tuple[Case, Action]:

@@ -22,7 +22,7 @@ from controller.before_request import (
 from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
 from models.control.history import advance_history, end_refused_request, end_unsent_request
 from models.control.limits import Limits
-from models.control.reconcile import Action, Case, OutcomeCheck, Verb
+from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request, reserve_slots
 
 log = logging.getLogger(__name__)
@@ -191,7 +191,7 @@ class Controller:
     def _observe(self, task: JobTask, history: JobHistory) -> tuple[Case | None, Action]:
         """Return what a decision is made from, or why there is none now."""
         try:
-            observed = self.actuator.observe(task.job)
+            observed = add_failures(self.actuator, task.job, self.actuator.observe(task.job), history)
             limits = task.read_limits()
         except RequestUnknownError as error:
             return None, Action(Verb.WAIT, "no_reply", str(error))
@@ -199,8 +199,7 @@ class Controller:
             log.exception("%s is not observed", task.job)
             return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
         desired = None if task.desired is None else self.express(task.desired, observed)
-        case = Case(self.clock(), desired, observed, history, limits, task.outcome)
-        return add_failures(self.actuator, task.job, case), _NOTHING
+        return Case(self.clock(), desired, observed, history, limits, task.outcome), _NOTHING
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
         """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""
@@ -241,15 +240,16 @@ class Controller:
 
     def _check_again(self, task: JobTask, entry: LogEntry, request: Request) -> str | None:
         """Return why a recorded request may not be sent any more; None when the same decision would be made again."""
-        case, why = self._observe(task, entry.case.history)
+        ready = self.actuator.inspect(task.job, request.job_id) if needs_readiness(entry.action) else None
+        if ready is None and needs_readiness(entry.action):
+            return "checkpoints_unknown: nobody can be asked for the job's checkpoints"
+        case, why = self._observe(task, entry.case.history)  # last, with the limits: they may have changed meanwhile
         if case is None:
             return f"{why.reason}: {why.detail}"
-        case = replace(case, observed=_keep_reserved(case.observed, entry.case.observed))
+        case = replace(case, observed=_keep_reserved(replace(case.observed, readiness=ready), entry.case.observed))
         if case.now_s - request.sent_at_s > _LATEST_SHARE * case.limits.confirm_timeout_s:
             return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
-        case, again = decide(self.actuator, task.job, case, lambda _: True)
-        if needs_readiness(again) and case.observed.readiness is None:
-            return "checkpoints_unknown: nobody has asked Flink for the job's checkpoints"
+        again = reconcile(case)
         is_same = again.verb is entry.action.verb and not again.is_dry_run and _asks_the_same(again.request, request)
         return None if is_same else f"{again.reason}: {again.detail}"
 

@@ -266,8 +266,9 @@ def test_slots_that_one_job_takes_are_not_free_for_the_next(tmp_path) -> None:
     flink = Flink("live/a", "live/b", "live/c", free=5)
     controller, _ = start(tmp_path, flink)
     actions = controller.control_jobs([task("live/a", 4), task("live/b", 6), task("live/c", 5)])
-    assert [actions[f"live/{name}"].reason for name in "abc"] == ["plan", "no_free_slots", "plan"]
-    assert flink.sent == ["live/a", "live/c"]
+    assert [actions[f"live/{name}"].reason for name in "abc"] == ["plan", "plan", "no_free_slots"]
+    assert flink.sent == ["live/a", "live/b"]
+    assert flink.parallelism["live/b"] == {"a": 5, "b": 5}  # what the first has left
 
 
 @pytest.mark.parametrize(
