@@ -17,6 +17,7 @@ from models.control.state import Mode, Origin
 UP, DOWN = 4, 1
 
 
+@pytest.mark.covers("flink_waits 1")
 def test_no_request_ends_a_savepoint_and_it_is_sent_when_that_is_done() -> None:
     with controlled(RescalingJob(interval_s=60)) as world:
         world.job.savepoint(lasts_s=400)
@@ -29,6 +30,7 @@ def test_no_request_ends_a_savepoint_and_it_is_sent_when_that_is_done() -> None:
         assert world.job.parallelism == {SOURCE: UP, ENRICH: UP}
 
 
+@pytest.mark.covers("flink_waits 1")
 def test_a_savepoint_that_begins_between_decision_and_request_is_not_ended() -> None:
     with controlled(RescalingJob(interval_s=60)) as world:
         world.wanted = UP
@@ -47,6 +49,7 @@ def test_a_savepoint_that_begins_between_decision_and_request_is_not_ended() -> 
 
 @pytest.mark.parametrize("origin", [Origin.REACTIVE, Origin.PLAN])
 @pytest.mark.parametrize("wanted", [UP, DOWN])
+@pytest.mark.covers("flink_waits 2")
 def test_without_checkpoints_nothing_is_sent(origin: Origin, wanted: int) -> None:
     with controlled(RescalingJob(interval_s=None)) as world:
         world.wanted, world.origin = wanted, origin
@@ -60,6 +63,7 @@ def test_without_checkpoints_nothing_is_sent(origin: Origin, wanted: int) -> Non
         assert world.tick().reason == "checkpoints_off"
 
 
+@pytest.mark.covers("flink_waits 2")
 def test_before_the_first_checkpoint_nothing_is_sent() -> None:
     with controlled(run_s=100) as world:
         world.wanted, world.origin = UP, Origin.REACTIVE
@@ -78,6 +82,7 @@ def test_before_the_first_checkpoint_nothing_is_sent() -> None:
         (UP, Origin.REACTIVE, "reactive"),
     ],
 )
+@pytest.mark.covers("flink_waits 3")
 def test_while_checkpoints_fail_only_an_overload_is_helped(wanted: int, origin: Origin, reason: str) -> None:
     with controlled(RescalingJob(interval_s=60)) as world:
         world.job.are_failing = True
@@ -92,6 +97,7 @@ def test_while_checkpoints_fail_only_an_overload_is_helped(wanted: int, origin: 
 @pytest.mark.parametrize(
     ("later_s", "reason"), [(1100, "plan"), (1900, "checkpoint_too_old"), (6 * 3600, "checkpoint_too_old")]
 )
+@pytest.mark.covers("flink_waits 3")
 def test_three_intervals_are_the_oldest_age_for_a_saving(later_s: float, reason: str) -> None:
     with controlled() as world:
         world.job.checkpoint_s = math.inf  # none is completed any more, and none fails
@@ -122,6 +128,7 @@ def test_the_oldest_age_is_a_setting() -> None:
         flink_server.reply_with({"interval": None, "counts": {"in_progress": 0}, "latest": None, "history": None}),
     ],
 )
+@pytest.mark.covers("flink_waits 9")
 def test_what_flink_does_not_tell_of_checkpoints_is_no_permission(path: str, trouble: flink_server.Trouble) -> None:
     with controlled() as world:
         world.wanted, world.origin = UP, Origin.REACTIVE
@@ -167,6 +174,7 @@ def test_a_tick_without_a_request_asks_nothing_more() -> None:
 # the wait is Flink's
 
 
+@pytest.mark.covers("flink_waits 4")
 def test_with_checkpoints_every_ten_minutes_a_rise_is_carried_out_and_shown_as_waiting() -> None:
     """A checkpoint that is asked for is refused here: Flink waits for its own."""
     with controlled(RescalingJob(slots_s=400)) as world:
@@ -182,6 +190,7 @@ def test_with_checkpoints_every_ten_minutes_a_rise_is_carried_out_and_shown_as_w
         assert world.puts == 1
 
 
+@pytest.mark.covers("flink_waits 4")
 def test_the_longest_wait_is_that_of_the_configurations() -> None:
     with controlled(RescalingJob(slots_s=math.inf, max_delay_s=3000)) as world:
         world.server.config = [
@@ -205,6 +214,7 @@ def test_what_flink_does_not_fill_in_its_own_time_is_still_taken_back() -> None:
         assert world.job.requested == {SOURCE: 1, ENRICH: 2}
 
 
+@pytest.mark.covers("flink_waits 4")
 def test_a_checkpoint_is_asked_for_right_after_the_request() -> None:
     with controlled(run_s=1000) as world:
         world.wanted, world.origin = UP, Origin.REACTIVE
@@ -267,6 +277,7 @@ def test_before_1_20_an_overload_waits_a_minute_for_a_checkpoint_and_no_longer()
         assert world.ticks(1) == ["reactive"]
 
 
+@pytest.mark.covers("flink_waits 1")
 def test_a_worse_job_goes_back_only_after_the_savepoint() -> None:
     with controlled(RescalingJob(interval_s=60)) as world:
         world.wanted, world.origin = UP, Origin.REACTIVE

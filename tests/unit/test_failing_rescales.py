@@ -45,6 +45,7 @@ def taken_back(world: World):
     return entry
 
 
+@pytest.mark.covers("flink_waits 5")
 def test_it_is_taken_back_at_the_next_look_with_the_exception_in_log_and_outcome() -> None:
     with controlled(breaking()) as world:
         assert rise(world)[:2] == ["reactive", "job_fails"]
@@ -58,6 +59,7 @@ def test_it_is_taken_back_at_the_next_look_with_the_exception_in_log_and_outcome
         assert world.job.outage_s < 75  # a tick, not three and a half minutes
 
 
+@pytest.mark.covers("flink_waits 5")
 def test_a_confirmed_rescale_that_fails_later_is_taken_back_too() -> None:
     late = {"broken": False}
     job = RescalingJob(interval_s=60, breaks=lambda now: BROKEN if late["broken"] and now[ENRICH] >= UP else None)
@@ -68,6 +70,7 @@ def test_a_confirmed_rescale_that_fails_later_is_taken_back_too() -> None:
         assert world.job.requested == BEFORE
 
 
+@pytest.mark.covers("flink_waits 5")
 def test_the_target_stays_blocked_until_a_person_lifts_it() -> None:
     with controlled(breaking()) as world:
         rise(world)

@@ -29,6 +29,7 @@ CONFIG_ON = [*flink_server.ADAPTIVE, {"key": "job.autoscaler.enabled", "value": 
         flink_server.reply_with({"execution-config": None}),
     ],
 )
+@pytest.mark.covers("flink_waits 6")
 def test_a_refused_or_broken_configuration_closes_the_gate_and_is_asked_again(
     path: str, trouble: flink_server.Trouble
 ) -> None:
@@ -59,6 +60,7 @@ def test_an_autoscaler_that_a_restarted_job_manager_names_is_seen_before_the_nex
         assert world.puts == 0
 
 
+@pytest.mark.covers("flink_waits 7")
 def test_handover_to_the_flink_autoscaler_and_back() -> None:
     """To it: from its first key on nothing is sent. Back: its last change is a foreign one, which is left alone."""
     with controlled(RescalingJob(interval_s=60)) as world:

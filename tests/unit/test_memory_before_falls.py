@@ -29,6 +29,7 @@ def fall(world: World) -> str:
     ("used", "gc_ms_per_s", "reason"),
     [(440e6, 290.0, "plan"), (460e6, 20.0, "heap_full"), (200e6, 310.0, "gc_pressure"), (500e6, 900.0, "heap_full")],
 )
+@pytest.mark.covers("flink_waits 8")
 def test_a_full_heap_or_much_garbage_collection_refuses_a_fall(used: float, gc_ms_per_s: float, reason: str) -> None:
     with controlled() as world:
         world.server.heap_used, world.server.gc_ms_per_s = used, gc_ms_per_s
@@ -41,6 +42,7 @@ def test_a_rise_asks_no_memory() -> None:
         assert world.tick().reason == "plan"
 
 
+@pytest.mark.covers("flink_waits 8")
 def test_the_state_of_a_slot_after_the_fall_is_bounded() -> None:
     with controlled(RescalingJob(state_bytes=3000 * MIB)) as world:
         world.limits = replace(world.limits, guards=Guards(state_per_slot_max_bytes=2900 * MIB))
@@ -63,6 +65,7 @@ def test_the_state_of_a_slot_after_the_fall_is_bounded() -> None:
         ),
     ],
 )
+@pytest.mark.covers("flink_waits 9")
 def test_unknown_memory_refuses_a_fall_and_no_rise(trouble: flink_server.Trouble) -> None:
     with controlled() as world:
         world.server.troubles["/taskmanagers/metrics"] = trouble

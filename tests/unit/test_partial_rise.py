@@ -40,6 +40,7 @@ def test_what_fits_as_a_whole_is_not_cut() -> None:
 
 
 @pytest.mark.parametrize("origin", [Origin.REACTIVE, Origin.PLAN, Origin.RESTORE])
+@pytest.mark.covers("flink_waits 10")
 def test_whoever_but_a_person_wants_a_rise_gets_the_part_that_fits(origin: Origin) -> None:
     action = reconcile(replace(CASE, desired=replace(CASE.desired, origin=origin)))
     assert dict(action.request.target) == {"source": 2, "join": 6, "sink": 4}
@@ -52,6 +53,7 @@ def test_a_pin_is_sent_as_a_whole_or_refused() -> None:
     assert reconcile(replace(pinned, observed=replace(OBSERVED, free_slots=7))).reason == "pin"
 
 
+@pytest.mark.covers("flink_waits 9")
 def test_free_slots_that_nobody_knows_are_none() -> None:
     for origin in Origin:
         unknown = replace(
@@ -62,6 +64,7 @@ def test_free_slots_that_nobody_knows_are_none() -> None:
         assert dict(reconcile(elastic).request.target) == WANTED
 
 
+@pytest.mark.covers("flink_waits 10")
 def test_a_part_that_lets_no_more_through_is_no_rise() -> None:
     """Both groups lack the same, and one slot is free: whichever gets it, the other holds the job back as before."""
     groups = {"source": "a", "join": "b", "sink": "b"}
