@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
+from models.control.failing_rescale import FAILS
 from models.control.readiness import Failure, Readiness
 from models.control.reconcile import Action, Case, Verb, reconcile
 from models.control.state import JobHistory, Mode, ObservedJob, Request
@@ -33,11 +34,17 @@ class Inspector(Protocol):
 
 
 def needs_readiness(action: Action) -> bool:
-    """Whether a decision restarts a job that runs, or would if it were no dry run.
+    """Whether a decision restarts a job, or would if it were no dry run; to take back what was not filled does not."""
+    return action.verb is Verb.RESCALE or action.reason in {"worse_than_before", FAILS}
 
-    To take back what Flink did not fill, or what makes the job fail, waits for nothing.
-    """
-    return action.verb is Verb.RESCALE or action.reason == "worse_than_before"
+
+def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
+    """Return what the cluster says of a job; one job's trouble keeps no other from its turn."""
+    try:
+        return inspector.inspect(job, job_id)
+    except Exception as error:
+        log.exception("%s is not asked", job)
+        return Readiness(unknown=type(error).__name__, autoscaler_unknown=type(error).__name__)
 
 
 def add_failures(inspector: Inspector, job: str, observed: ObservedJob, history: JobHistory) -> ObservedJob:
@@ -60,7 +67,8 @@ def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action
     action = reconcile(case)
     if not needs_readiness(action) or action.request is None or (action.is_dry_run and not is_news(action)):
         return case, action
-    asked = replace(case, observed=replace(case.observed, readiness=inspector.inspect(job, action.request.job_id)))
+    ready = inspect(inspector, job, action.request.job_id)
+    asked = replace(case, observed=replace(case.observed, readiness=ready))
     return asked, reconcile(asked)
 
 

@@ -16,6 +16,7 @@ from controller.before_request import (
     add_failures,
     ask_after_request,
     decide,
+    inspect,
     needs_readiness,
     wants_checkpoint,
 )
@@ -240,7 +241,7 @@ class Controller:
 
     def _check_again(self, task: JobTask, entry: LogEntry, request: Request) -> str | None:
         """Return why a recorded request may not be sent any more; None when the same decision would be made again."""
-        ready = self.actuator.inspect(task.job, request.job_id) if needs_readiness(entry.action) else None
+        ready = inspect(self.actuator, task.job, request.job_id) if needs_readiness(entry.action) else None
         if ready is None and needs_readiness(entry.action):
             return "checkpoints_unknown: nobody can be asked for the job's checkpoints"
         case, why = self._observe(task, entry.case.history)  # last, with the limits: they may have changed meanwhile

@@ -12,6 +12,8 @@ from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
 from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
+from include.flink.rescale_times import read_rescale_times
+from include.flink.versions import Version
 from include.settings import Cluster, Settings
 from include.short_names import shorten_name
 from models.scheduling.shortage import SINGLETON_HELP
@@ -117,8 +119,13 @@ def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Sett
     return found
 
 
-def check_checkpoints(part: str, job: SeenJob) -> Finding:
-    """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start."""
+def check_checkpoints(
+    part: str, job: SeenJob, configuration: Mapping[str, str] | None = None, version: Version | None = None
+) -> Finding:
+    """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start.
+
+    The longest that Flink waits with a rescale is said as well, where the cluster's configuration is known.
+    """
     check = f"checkpoints of {job.name}"
     if job.checkpoints is None:
         remedy = "set execution.checkpointing.interval: 60 s (and execution.checkpointing.dir) and redeploy the job"
@@ -127,10 +134,15 @@ def check_checkpoints(part: str, job: SeenJob) -> Finding:
     if not 0.0 < interval_s < 1e12:
         remedy = "set execution.checkpointing.interval: 60 s and redeploy the job"
         return error(part, check, "none are taken by themselves: a rescale or failure would lose all state", remedy)
+    waits = ""
+    if configuration is not None:
+        waits = (
+            f"; Flink may wait {read_rescale_times(configuration, interval_s, version).total_s:.0f} s with a rescale"
+        )
     if interval_s > INTERVAL_NOTED_S:
-        text = f"every {interval_s:.0f} s: so much is processed again after a failure"
+        text = f"every {interval_s:.0f} s: so much is processed again after a failure{waits}"
         return warning(part, check, text, "set execution.checkpointing.interval: 60 s")
-    return ok(part, check, f"every {interval_s:g} s")
+    return ok(part, check, f"every {interval_s:g} s{waits}")
 
 
 def check_metrics(part: str, job: SeenJob) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from include.utc import DAY_S
@@ -66,7 +67,7 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
 
 
 def _take_over(history: JobHistory, case: Case) -> JobHistory:
-    """Start again with a new job id; how often the job may be rescaled goes by its name.
+    """Start again with a new job id; the pace, and what a person has to lift, go by the job's name.
 
     A deployment that comes with another parallelism is a change that somebody else made.
     """
@@ -78,6 +79,7 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         held_until_s=history.held_until_s,
         held_because=history.held_because,
         submitted_at_s=case.observed.submitted_at_s,
+        blocked=tuple(block for block in history.blocked if math.isinf(block.until_s)),
         lost=find_lost(history, case.observed),
     )
     if begun.lost is not None:

@@ -90,6 +90,15 @@ def test_the_target_stays_blocked_until_a_person_lifts_it() -> None:
         assert world.tick().reason == "blocked_target"
 
 
+def test_a_deployment_of_the_same_job_lifts_no_block() -> None:
+    with controlled(breaking()) as world:
+        rise(world)
+        world.ticks(1)
+        world.job.job_id = "c" * 32
+        assert world.tick().reason == "new_job_id"
+        assert world.ticks(10)[-1] == "blocked_target"
+
+
 @pytest.mark.parametrize("text", [LOST, NO_SLOTS])
 def test_where_task_managers_or_slots_were_lost_it_is_blocked_for_a_time(text: str) -> None:
     with controlled(breaking(text)) as world:
