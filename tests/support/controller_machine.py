@@ -66,6 +66,7 @@ class ControllerMachine(RuleBasedStateMachine):
         self.behind_s = 0.0  # of the controllers' clocks
         self.foreign_at_s = -math.inf  # when a change that somebody else made was last seen and not yet accepted
         self.taken_back: list[tuple[float, dict[str, int]]] = []
+        self.broke: list[dict[str, int]] = []  # under which the job failed, not lifted by a person
 
     @initialize()
     def first_tick(self) -> None:
@@ -178,11 +179,15 @@ class ControllerMachine(RuleBasedStateMachine):
         assert not self._is_foreign(before), "a foreign change is undone"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
-            assert self.clock() >= before.in_flight.deadline_s
+            assert self.clock() >= before.in_flight.deadline_s or entry.action.reason == "job_fails"
         if request.is_rollback:
             assert flink.asked == dict(request.before), "what is taken back is the last own request"
             self.taken_back.append((now_s, dict(request.before)))
+            if entry.action.reason == "job_fails":
+                assert max(request.before.values()) >= flink.breaks_at or flink.failures, "the job did not fail"
+                self.broke.append(dict(request.before))
             return
+        assert target not in self.broke, "what broke the job is tried again before a person has said so"
         self._check_readiness(dict(target), entry.action.reason)
         assert now_s - self.foreign_at_s >= limits.foreign_change_hold_s, "a foreign change is undone"
         self._check_slots(dict(target))
@@ -350,6 +355,12 @@ class ControllerMachine(RuleBasedStateMachine):
         self.flink.checkpoints, self.flink.heap_share = checkpoints, heap_share
         self._go_on(1)
 
+    @rule(breaks_at=st.sampled_from([3, 5, 10**6]), counts=COUNTS)
+    def the_job_cannot_run_at_any_parallelism(self, breaks_at: int, counts: list[int]) -> None:
+        self.flink.breaks_at = breaks_at
+        self._want(counts, Origin.REACTIVE, "")
+        self._go_on(3)
+
     @rule(
         mode=st.sampled_from([*Mode, Mode.AUTO, Mode.AUTO, Mode.APPROVE]),
         in_blackout=st.sampled_from([False, False, True]),
@@ -416,9 +427,11 @@ class ControllerMachine(RuleBasedStateMachine):
         flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
         flink.problem, flink.finished = "", frozenset()
-        flink.checkpoints, flink.heap_share = "fine", 0.5
+        flink.checkpoints, flink.heap_share, flink.breaks_at = "fine", 0.5, 10**6
         flink.recover()
-        self.limits, self.outcome = BASE, OutcomeCheck()
+        self.limits, self.outcome, self.broke = BASE, OutcomeCheck(), []
+        blocked = self.log.read_history(JOB).blocked  # a person lifts what waits for one
+        self.limits = replace(BASE, lifted_blocks=tuple(one.block_id for one in blocked if one.block_id))
 
     # what must hold
 

@@ -39,6 +39,8 @@ class FlinkModel:
         finished: vertices that have come to an end.
         checkpoints: what its checkpoints are like: ``fine``, ``savepoint``, ``off``, ``failing``, ``untold``.
         heap_share: of the fullest TaskManager.
+        breaks_at: parallelism of a vertex from which on the job fails again and again.
+        failures: that it remembers.
     """
 
     now_s: float = 1_000_000.0
@@ -61,6 +63,8 @@ class FlinkModel:
     by_person: bool = False
     checkpoints: str = "fine"
     heap_share: float = 0.5
+    breaks_at: int = 10**6
+    failures: list[Failure] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.requested = dict.fromkeys(self.vertices, 2)
@@ -121,10 +125,11 @@ class FlinkModel:
             state_bytes=1_000_000,
         )
         autoscaler = self.other_autoscaler
-        return Readiness(told, Memory(self.heap_share, 0.0), (), self.now_s, other_autoscaler=autoscaler)
+        failures = tuple(self.failures)
+        return Readiness(told, Memory(self.heap_share, 0.0), failures, self.now_s, other_autoscaler=autoscaler)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
-        return ()
+        return tuple(self.failures)
 
     def trigger_checkpoint(self, job: str, job_id: str) -> None:
         pass
@@ -151,11 +156,18 @@ class FlinkModel:
     def _ask(self, parallelism: dict[str, int], *, fills: bool) -> None:
         self.requested = dict(parallelism)
         self.by_person = False
-        if fills and self.state == "RUNNING":
+        is_mended = bool(self.failures) and self.state == "RESTARTING" and max(self.requested.values()) < self.breaks_at
+        if fills and (self.state == "RUNNING" or is_mended):
+            self.state = "RUNNING"
             self._fill()
 
     def _fill(self) -> None:
-        """Run at what is requested, or at as much of it as there are slots."""
+        """Run at what is requested, or at as much of it as there are slots; or fail, twice at once."""
+        if max(self.requested.values()) >= self.breaks_at:
+            self.state = "RESTARTING"
+            self.failures += [Failure(self.now_s + second, "no reader", "no reader") for second in (1, 2)]
+            del self.failures[:-16]
+            return
         groups = GRAPHS[self.graph][0]
         cap = max(self.requested.values())
         while True:
