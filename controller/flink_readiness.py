@@ -14,14 +14,15 @@ from include.flink.faults import FlinkError, FlinkRefused, FlinkUnreachable
 from include.flink.rescale_times import WAITS_FOR_CHECKPOINT_SINCE, RescaleTimes, read_rescale_times
 from include.flink.versions import GC_TIME_SINCE, Version
 from models.control.readiness import Checkpoints, Failure, Memory, Readiness
-from models.live import checkpoint_replies, failure_replies, memory_replies
+from models.live import failure_replies, memory_replies
+from models.live.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
 from models.live.faults import ReplyError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _AT_ONCE_S = 5.0  # what is the same for all jobs of a cluster is asked once in a tick
-_FORGET_ASKED_S = 900.0  # nothing comes of a checkpoint that was asked for so long ago
+_FORGET_AFTER = 1.5  # times the time in which Flink gives a checkpoint up: it was for another request
 _OFF = ("ot enabled", "ot been enabled")  # Checkpointing (has) not (been) enabled: 404 with it
 
 
@@ -53,7 +54,7 @@ class FlinkReadiness:
         self._version: Version | None = None
         self._ahead_s: float | None = None  # Flink's time less the monotonic one
         self._memory: tuple[float, Memory] | None = None
-        self._intervals: dict[str, float | None] = {}  # of checkpoints, by job id: it does not change
+        self._configs: dict[str, CheckpointConfig] = {}  # by job id: it does not change
         self._asked: dict[str, _Asked] = {}
         self._last_ids: dict[str, int] = {}
 
@@ -113,7 +114,7 @@ class FlinkReadiness:
         has_failed = False
         try:
             self._client.trigger_checkpoint(job_id)
-        except FlinkError as error:
+        except Exception as error:  # whatever it is: a request does without
             has_failed = True
             log.warning("cluster %s: no checkpoint of job %s was asked for: %s", self._cluster, job_id, error)
         with self._lock:
@@ -128,31 +129,31 @@ class FlinkReadiness:
         """Forget all jobs but these."""
         known = set(job_ids)
         with self._lock:
-            for kept in (self._intervals, self._asked, self._last_ids):
+            for kept in (self._configs, self._asked, self._last_ids):
                 for job_id in [one for one in kept if one not in known]:
                     del kept[job_id]
 
     def _read_checkpoints(self, job_id: str) -> Checkpoints:
-        interval_s = self._read_interval_s(job_id)
-        if interval_s is None:
+        config = self._read_config(job_id)
+        if config.interval_s is None:
             return Checkpoints(None, None)
-        found = checkpoint_replies.read_checkpoints(self._client.checkpoints(job_id), interval_s)
+        found = read_checkpoints(self._client.checkpoints(job_id), config)
         with self._lock:
             self._last_ids[job_id] = found.last_id
         return found
 
-    def _read_interval_s(self, job_id: str) -> float | None:
+    def _read_config(self, job_id: str) -> CheckpointConfig:
         with self._lock:
-            if job_id in self._intervals:
-                return self._intervals[job_id]
+            if job_id in self._configs:
+                return self._configs[job_id]
         try:
-            found = checkpoint_replies.read_interval_s(self._client.checkpoint_config(job_id))
+            found = read_config(self._client.checkpoint_config(job_id))
         except FlinkRefused as error:
             if not any(text in error.message for text in _OFF):
                 raise
-            found = None
+            found = CheckpointConfig(None)
         with self._lock:
-            self._intervals[job_id] = found
+            self._configs[job_id] = found
         return found
 
     def _read_memory(self) -> Memory:
@@ -171,8 +172,8 @@ class FlinkReadiness:
 
     def _find_asked(self, job_id: str) -> _Asked | None:
         with self._lock:
-            asked = self._asked.get(job_id)
-            if asked is not None and self._clock() - asked.at_s > _FORGET_ASKED_S:
+            asked, config = self._asked.get(job_id), self._configs.get(job_id, CheckpointConfig(None))
+            if asked is not None and self._clock() - asked.at_s > _FORGET_AFTER * config.timeout_s:
                 del self._asked[job_id]
                 return None
             return asked

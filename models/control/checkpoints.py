@@ -7,7 +7,6 @@ from models.control.readiness import Checkpoints, Readiness
 from models.control.state import Intention, Mode, Origin
 
 _PATIENCE_S = 60.0  # a rise for an overload waits no longer for a checkpoint that was asked for before it
-_LONGEST_S = 600.0  # Flink's own limit of a checkpoint, unless set
 _FRESH_S = 10.0  # a checkpoint of so short a time ago needs no other
 
 
@@ -28,7 +27,7 @@ def check_checkpoints(case: Case, wanted: Intention) -> Action | None:
     why = _describe_age(case, ready, told)
     if why:
         return Action(Verb.REFUSE, "checkpoints_failing" if told.is_failing else "checkpoint_too_old", why)
-    return _wait_for_fresh(case, ready, _LONGEST_S)
+    return _wait_for_fresh(case, ready, told.timeout_s)
 
 
 def check_restart(ready: Readiness) -> Action | None:

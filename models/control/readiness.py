@@ -21,6 +21,7 @@ class Checkpoints:
         in_progress: checkpoints that are no savepoints, in progress.
         state_bytes: of the last completed one; None without one.
         last_id: of the last completed one; 0 without one.
+        timeout_s: after which Flink gives one up.
     """
 
     interval_s: float | None
@@ -30,6 +31,7 @@ class Checkpoints:
     in_progress: int = 0
     state_bytes: int | None = None
     last_id: int = 0
+    timeout_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)

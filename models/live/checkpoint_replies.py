@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from models.control.readiness import Checkpoints
@@ -12,30 +13,43 @@ _NEVER_MS = 10**15  # an interval of Long.MAX_VALUE is Flink's way to say that c
 _IN_PROGRESS, _FAILED = "IN_PROGRESS", "FAILED"
 
 
-def read_interval_s(found: object) -> float | None:
-    """Read a ``checkpoints/config`` reply: s between two checkpoints, None where they are off.
+@dataclass(frozen=True, slots=True)
+class CheckpointConfig:
+    """How a job takes checkpoints.
+
+    Attributes:
+        interval_s: between two of them, s; None where they are off.
+        timeout_s: after which Flink gives one up.
+    """
+
+    interval_s: float | None
+    timeout_s: float = 600.0
+
+
+def read_config(found: object) -> CheckpointConfig:
+    """Read a ``checkpoints/config`` reply.
 
     A pause between checkpoints that is longer than their interval counts as the interval.
 
     Raises:
-        ReplyError: it does not tell.
+        ReplyError: it does not tell the interval.
     """
     reply = _object(found)
     interval_ms = reply.get("interval")
     if isinstance(interval_ms, bool) or not isinstance(interval_ms, int | float):
         raise ReplyError(Rule.MISSING_FIELD, "interval of checkpoints")
     if not 0 < interval_ms < _NEVER_MS:
-        return None
-    pause_ms = _time_ms(reply.get("min_pause")) or 0
-    return max(float(interval_ms), float(pause_ms)) / 1000.0
+        return CheckpointConfig(None)
+    pause_ms, timeout_ms = _time_ms(reply.get("min_pause")) or 0, _time_ms(reply.get("timeout")) or 600_000
+    return CheckpointConfig(max(float(interval_ms), float(pause_ms)) / 1000.0, timeout_ms / 1000.0)
 
 
-def read_checkpoints(found: object, interval_s: float | None) -> Checkpoints:
+def read_checkpoints(found: object, config: CheckpointConfig) -> Checkpoints:
     """Read a ``checkpoints`` reply.
 
     Args:
         found: the reply.
-        interval_s: of :func:`read_interval_s`.
+        config: of the job.
 
     Raises:
         ReplyError: it does not tell counts, latest checkpoints and history.
@@ -56,13 +70,14 @@ def read_checkpoints(found: object, interval_s: float | None) -> Checkpoints:
     size = completed.get("state_size")
     last_id = completed.get("id")
     return Checkpoints(
-        interval_s=interval_s,
+        interval_s=config.interval_s,
         completed_at_s=None if good_ms is None else good_ms / 1000.0,
         is_failing=failed_ms > (good_ms or 0),
         savepoints=savepoints if len(running) >= in_progress else None,
         in_progress=len(running) - savepoints,
         state_bytes=size if type(size) is int and size >= 0 else None,
         last_id=last_id if type(last_id) is int else 0,
+        timeout_s=config.timeout_s,
     )
 
 

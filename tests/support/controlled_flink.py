@@ -43,6 +43,10 @@ class World:
     outcome: OutcomeCheck = field(default_factory=OutcomeCheck)
 
     def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a controller that has asked nothing yet."""
         client = FlinkClient(self.server.url, cluster="prod", retries=0, read_timeout_s=2.0)
         self.actuator = FlinkActuator(client, "prod", clock=self.now)
 

@@ -277,6 +277,28 @@ def test_before_1_20_an_overload_waits_a_minute_for_a_checkpoint_and_no_longer()
         assert world.ticks(1) == ["reactive"]
 
 
+def test_before_1_20_a_saving_waits_as_long_as_flink_for_a_checkpoint() -> None:
+    with controlled(version="1.19.1", run_s=1000) as world:
+        world.job.checkpoint_s = math.inf
+        world.limits = replace(world.limits, guards=Guards(checkpoint_max_age_s=1e6))
+        world.wanted = DOWN
+        assert world.ticks(10) == ["checkpoint_first"]
+        assert len(world.job.triggered) == 1
+        assert "plan" in world.ticks(2)
+
+
+def test_a_checkpoint_that_was_asked_for_another_step_is_no_fresh_one() -> None:
+    with controlled(version="1.19.1", run_s=1000) as world:
+        world.wanted = DOWN
+        assert world.tick().reason == "checkpoint_first"
+        world.wanted = None
+        world.ticks(58)
+        world.pass_s(1200 - (world.now() - world.job.began_s) % 600)  # long after the last one
+        world.wanted = DOWN
+        assert world.tick().reason == "checkpoint_first"
+        assert len(world.job.triggered) == 2
+
+
 @pytest.mark.covers("flink_waits 1")
 def test_a_worse_job_goes_back_only_after_the_savepoint() -> None:
     with controlled(RescalingJob(interval_s=60)) as world:

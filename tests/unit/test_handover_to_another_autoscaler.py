@@ -38,7 +38,7 @@ def test_a_refused_or_broken_configuration_closes_the_gate_and_is_asked_again(
             world.server.config = CONFIG_ON
         else:
             world.job.user_config = dict(ON)
-        world.actuator.__init__(world.actuator._client, "prod", clock=world.now)  # a controller that begins
+        world.begin()
         world.server.troubles[path] = trouble
         world.wanted, world.origin = UP, Origin.REACTIVE
         action = world.tick()

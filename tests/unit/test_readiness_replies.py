@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from flink_server import checkpoint_statistics, completed_checkpoint
 
-from models.live.checkpoint_replies import read_checkpoints, read_interval_s
+from models.live.checkpoint_replies import CheckpointConfig, read_checkpoints, read_config
 from models.live.failure_replies import read_failures
 from models.live.faults import ReplyError
 from models.live.memory_replies import read_memory
 
+EVERY_MINUTE = CheckpointConfig(60.0)
 AT_S = 1_795_000_000.0
 DONE = completed_checkpoint(7, AT_S)
 
@@ -41,22 +42,27 @@ def going_on(kind: str, *, is_savepoint: bool) -> dict[str, Any]:
     ],
 )
 def test_the_interval_and_checkpoints_that_are_off(reply: object, interval_s: float | None) -> None:
-    assert read_interval_s(reply) == interval_s
+    assert read_config(reply).interval_s == interval_s
+
+
+def test_the_time_after_which_flink_gives_a_checkpoint_up_is_the_job_s() -> None:
+    assert read_config({"interval": 1000, "timeout": 3_600_000}).timeout_s == 3600
+    assert read_config({"interval": 1000}).timeout_s == 600
 
 
 @pytest.mark.parametrize("reply", [None, [], {}, {"interval": None}, {"interval": "10 min"}, {"interval": True}])
 def test_an_interval_that_is_not_told_is_unknown_and_not_off(reply: object) -> None:
     with pytest.raises(ReplyError):
-        read_interval_s(reply)
+        read_config(reply)
 
 
 def test_the_last_checkpoint_is_what_a_restart_goes_back_to() -> None:
-    found = read_checkpoints(checkpoint_statistics([DONE], completed=DONE), 60.0)
+    found = read_checkpoints(checkpoint_statistics([DONE], completed=DONE), EVERY_MINUTE)
     assert (found.completed_at_s, found.is_failing, found.savepoints, found.last_id) == (AT_S, False, 0, 7)
     restored = {"id": 7, "restore_timestamp": round(1000 * AT_S) + 5000, "is_savepoint": False}
-    after = read_checkpoints(checkpoint_statistics([DONE], completed=DONE, restored=restored), 60.0)
+    after = read_checkpoints(checkpoint_statistics([DONE], completed=DONE, restored=restored), EVERY_MINUTE)
     assert after.completed_at_s == AT_S + 5
-    assert read_checkpoints(checkpoint_statistics([]), 60.0).completed_at_s is None
+    assert read_checkpoints(checkpoint_statistics([]), EVERY_MINUTE).completed_at_s is None
 
 
 @pytest.mark.parametrize(
@@ -65,16 +71,16 @@ def test_the_last_checkpoint_is_what_a_restart_goes_back_to() -> None:
 )
 def test_a_failure_since_the_last_one_counts_and_that_of_a_savepoint_does_not(failure: dict, is_failing: bool) -> None:
     listed = checkpoint_statistics([failure, DONE], completed=DONE, failed=failure)
-    assert read_checkpoints(listed, 60.0).is_failing is is_failing
+    assert read_checkpoints(listed, EVERY_MINUTE).is_failing is is_failing
     hidden = checkpoint_statistics([failure, DONE], completed=DONE, failed=failed(AT_S + 90, is_savepoint=True))
-    assert read_checkpoints(hidden, 60.0).is_failing is is_failing
+    assert read_checkpoints(hidden, EVERY_MINUTE).is_failing is is_failing
 
 
 def test_what_a_rescale_ended_does_not_count_once_the_job_was_restored() -> None:
     ended = failed(AT_S + 60)
     restored = {"id": 7, "restore_timestamp": round(1000 * AT_S) + 61_000}
     listed = checkpoint_statistics([ended, DONE], completed=DONE, failed=ended, restored=restored)
-    assert not read_checkpoints(listed, 60.0).is_failing
+    assert not read_checkpoints(listed, EVERY_MINUTE).is_failing
 
 
 @pytest.mark.parametrize(
@@ -87,18 +93,18 @@ def test_what_a_rescale_ended_does_not_count_once_the_job_was_restored() -> None
     ],
 )
 def test_savepoints_in_progress_are_told_from_checkpoints(running: dict, savepoints: int) -> None:
-    found = read_checkpoints(checkpoint_statistics([running, DONE], completed=DONE), 60.0)
+    found = read_checkpoints(checkpoint_statistics([running, DONE], completed=DONE), EVERY_MINUTE)
     assert (found.savepoints, found.in_progress) == (savepoints, 1 - savepoints)
     told = checkpoint_statistics([DONE], completed=DONE)
     told["counts"]["in_progress"] = 1
-    assert read_checkpoints(told, 60.0).savepoints is None
+    assert read_checkpoints(told, EVERY_MINUTE).savepoints is None
 
 
 @pytest.mark.parametrize("field", ["counts", "latest", "history"])
 @pytest.mark.parametrize("junk", [None, "x", 5])
 def test_statistics_with_junk_are_unknown(field: str, junk: object) -> None:
     with pytest.raises(ReplyError):
-        read_checkpoints(checkpoint_statistics([DONE], completed=DONE) | {field: junk}, 60.0)
+        read_checkpoints(checkpoint_statistics([DONE], completed=DONE) | {field: junk}, EVERY_MINUTE)
 
 
 def exceptions(*texts: str) -> dict[str, Any]:
