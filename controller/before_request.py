@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from models.control.failing_rescale import FAILS
 from models.control.readiness import Failure, Readiness
 from models.control.reconcile import Action, Case, Verb, reconcile
+from models.control.requests import will_be_forced
 from models.control.state import JobHistory, Mode, ObservedJob, Request
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Inspector(Protocol):
 
 def needs_readiness(action: Action) -> bool:
     """Whether a decision restarts a job, or would if it were no dry run; to take back what was not filled does not."""
-    return action.verb is Verb.RESCALE or action.reason in {"worse_than_before", FAILS}
+    return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and action.reason != "not_filled")
 
 
 def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
@@ -65,9 +65,10 @@ def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action
         is_news: whether a decision that is a dry run has not been made just before; it is asked for once.
     """
     action = reconcile(case)
-    if not needs_readiness(action) or action.request is None or (action.is_dry_run and not is_news(action)):
+    is_asked = needs_readiness(action) and not (action.is_dry_run and not is_news(action))
+    if not (is_asked or (action.reason == "in_flight" and will_be_forced(case))):
         return case, action
-    ready = inspect(inspector, job, action.request.job_id)
+    ready = inspect(inspector, job, case.observed.job_id or "")
     asked = replace(case, observed=replace(case.observed, readiness=ready))
     return asked, reconcile(asked)
 
@@ -85,7 +86,7 @@ def wants_checkpoint(case: Case, action: Action) -> bool:
 
 def ask_after_request(inspector: Inspector, job: str, case: Case, request: Request) -> None:
     """Ask for the checkpoint for which Flink waits with the rescale that was just asked for."""
-    if not (request.waits_for_checkpoint and case.limits.guards.triggers_checkpoint):
+    if not (request.forced_at_s is not None and case.limits.guards.triggers_checkpoint):
         return
     try:
         inspector.trigger_checkpoint(job, request.job_id)
@@ -97,5 +98,5 @@ def _still_waits(case: Case, request: Request) -> bool:
     """Whether a request has arrived and Flink has not begun: a checkpoint before it had its slots was of no use."""
     observed = case.observed
     has_arrived = dict(observed.requested or {}) == dict(request.target)
-    is_waiting = has_arrived and bool(observed.running) and request.waits_for_checkpoint
+    is_waiting = has_arrived and bool(observed.running) and request.forced_at_s is not None
     return is_waiting and case.now_s - request.sent_at_s <= _AFTER_S

@@ -88,6 +88,7 @@ class FlinkReadiness:
             now_s=None if self._ahead_s is None else now_s + self._ahead_s,
             wait_s=times.total_s,
             wait_detail=_describe(times),
+            checkpoint_wait_s=times.checkpoint_s,
             waits_for_checkpoint=self._version is None or self._version >= WAITS_FOR_CHECKPOINT_SINCE,
             tells_gc=self._version is None or self._version >= GC_TIME_SINCE,
             asked_ago_s=None if asked is None else now_s - asked.at_s,

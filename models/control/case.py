@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.control.limits import Limits
+from models.control.readiness import Readiness
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 
 
@@ -98,5 +99,10 @@ def form_request(
         failures_before=None if failures is None else tuple(sorted({one.kind for one in failures})),
         failed_until_s=max((one.at_s for one in failures), default=None) if failures else None,
         wait_detail="" if ready is None else ready.wait_detail,
-        waits_for_checkpoint=ready is not None and ready.waits_for_checkpoint and ready.restarts,
+        forced_at_s=None if ready is None or not _waits(ready) else case.now_s + ready.checkpoint_wait_s,
     )
+
+
+def _waits(ready: Readiness) -> bool:
+    """Whether Flink waits for a checkpoint before it begins with a request."""
+    return ready.waits_for_checkpoint and ready.restarts

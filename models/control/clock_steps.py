@@ -26,8 +26,13 @@ def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory
 def _bound_request(request: Request | None, now_s: float) -> Request | None:
     if request is None or request.sent_at_s <= now_s:
         return request
-    span_s = max(request.deadline_s - request.sent_at_s, 0.0)
-    return replace(request, sent_at_s=now_s, deadline_s=now_s + span_s)
+    ahead_s, forced_at_s = request.sent_at_s - now_s, request.forced_at_s
+    return replace(
+        request,
+        sent_at_s=now_s,
+        deadline_s=max(request.deadline_s - ahead_s, now_s),
+        forced_at_s=None if forced_at_s is None else forced_at_s - ahead_s,
+    )
 
 
 def _bound_block(block: BlockedTarget, now_s: float, limits: Limits) -> BlockedTarget:

@@ -9,7 +9,7 @@ from models.control.case import Action, Case, Verb, form_request
 from models.control.readiness import Failure
 from models.control.state import BlockedTarget, Request
 
-FAILS = "job_fails"
+FAILS, SPARES_SAVEPOINT = "job_fails", "savepoint_in_progress"
 _TWICE = 2
 
 
@@ -58,9 +58,9 @@ def form_block(case: Case, request: Request, reason: str) -> BlockedTarget:
     """Return the block of a target that a request takes back.
 
     A target under which the job failed is tried again when a person says so; where TaskManagers or slots were lost, or
-    the rescale did other harm, after a time.
+    the rescale did other harm, after a time; one that waits for the end of a savepoint at once.
     """
-    until_s = case.now_s + case.limits.block_s
+    until_s = case.now_s if reason == SPARES_SAVEPOINT else case.now_s + case.limits.block_s
     found = find_failure(case) if reason == FAILS else None
     if found is None:
         return BlockedTarget(dict(request.before), until_s)

@@ -76,6 +76,7 @@ class Readiness:
         restarts: whether what is sent restarts the job; the least parallelism of an autoscaler does not by itself.
         wait_s: longest that Flink waits before it begins with the rescale.
         wait_detail: the parts of it, for a person.
+        checkpoint_wait_s: the part of it for the next checkpoint.
         waits_for_checkpoint: whether a rescale waits for the next checkpoint (Flink 1.20 and later).
         tells_gc: whether this version of Flink tells the time of garbage collection.
         asked_ago_s: since the controller asked for a checkpoint of which nothing has come yet; None where it did not.
@@ -92,6 +93,7 @@ class Readiness:
     restarts: bool = True
     wait_s: float = 0.0
     wait_detail: str = ""
+    checkpoint_wait_s: float = 0.0
     waits_for_checkpoint: bool = True
     tells_gc: bool = True
     asked_ago_s: float | None = None

@@ -165,7 +165,8 @@ class Request:
         failures_before: kinds of failures that the job had before it; None where nobody knows.
         failed_until_s: the last of them, epoch seconds by Flink's clock; None without one.
         wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
-        waits_for_checkpoint: whether Flink begins when a checkpoint is completed.
+        forced_at_s: epoch seconds at which Flink, which waits for a checkpoint, begins without one; None where it does
+            not wait, or nobody knows.
     """
 
     step_id: str
@@ -180,7 +181,7 @@ class Request:
     failures_before: tuple[str, ...] | None = None
     failed_until_s: float | None = None
     wait_detail: str = ""
-    waits_for_checkpoint: bool = False
+    forced_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

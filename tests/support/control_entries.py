@@ -87,7 +87,7 @@ def cases(draw: st.DrawFn) -> Case:
         failures_before=st.sampled_from([None, (), ("x",)]),
         failed_until_s=st.one_of(st.none(), _times),
         wait_detail=_texts,
-        waits_for_checkpoint=st.booleans(),
+        forced_at_s=st.one_of(st.none(), _times),
     )
     history = JobHistory(
         job_id="j",

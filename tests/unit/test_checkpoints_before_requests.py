@@ -47,6 +47,24 @@ def test_a_savepoint_that_begins_between_decision_and_request_is_not_ended() -> 
         assert world.puts == 0
 
 
+@pytest.mark.covers("flink_waits 1")
+@pytest.mark.parametrize(("interval_s", "after_s"), [(60, 50), (600, 1600)])
+def test_a_savepoint_that_begins_while_flink_waits_is_spared(interval_s: float, after_s: float) -> None:
+    with controlled(RescalingJob(interval_s=interval_s, slots_s=math.inf)) as world:
+        world.wanted, world.origin = UP, Origin.REACTIVE
+        world.tick()
+        world.pass_s(after_s)
+        world.job.savepoint(lasts_s=900)
+        told = world.ticks(10)
+        assert "savepoint_in_progress" in told
+        assert told[-1] == "savepoint_in_progress"  # not blocked, and not given up
+        assert world.job.parallelism == {SOURCE: 1, ENRICH: 2}
+        world.job.slots_s = 0
+        world.ticks(20)
+        assert world.job.broken_savepoints == 0
+        assert world.job.parallelism == {SOURCE: UP, ENRICH: UP}
+
+
 @pytest.mark.parametrize("origin", [Origin.REACTIVE, Origin.PLAN])
 @pytest.mark.parametrize("wanted", [UP, DOWN])
 @pytest.mark.covers("flink_waits 2")

@@ -44,7 +44,7 @@ def test_a_row_of_the_release_before_is_read_and_decides_as_it_did() -> None:
     """It lacks what is asked before a request, guards and blocks with a name: unknown, and no permission to send."""
     row = stored(entry_for(plain_case()))
     new = {"observed": ("autoscaler_unknown", "readiness", "failures"), "limits": ("guards", "lifted_blocks")}
-    new["request"] = ("failures_before", "failed_until_s", "wait_detail", "waits_for_checkpoint")
+    new["request"] = ("failures_before", "failed_until_s", "wait_detail", "forced_at_s")
     for column, names in new.items():
         told = json.loads(str(row[column]))
         row[column] = json.dumps({key: value for key, value in told.items() if key not in names})
