@@ -179,9 +179,13 @@ class ControllerMachine(RuleBasedStateMachine):
         assert not self._is_foreign(before), "a foreign change is undone"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
-            assert self.clock() >= before.in_flight.deadline_s or entry.action.reason == "job_fails"
+            is_early = entry.action.reason in {"job_fails", "savepoint_in_progress"}
+            assert self.clock() >= before.in_flight.deadline_s or is_early
         if request.is_rollback:
             assert flink.asked == dict(request.before), "what is taken back is the last own request"
+            if entry.action.reason == "savepoint_in_progress":
+                assert flink.checkpoints == "savepoint", "there is no savepoint to spare"
+                return
             self.taken_back.append((now_s, dict(request.before)))
             if entry.action.reason == "job_fails":
                 assert max(request.before.values()) >= flink.breaks_at or flink.failures, "the job did not fail"
