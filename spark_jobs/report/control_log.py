@@ -15,9 +15,8 @@ DAY = timedelta(days=1)
 LINES_SHOWN = 40
 STEP = ("cluster", "job", "step_id")
 _ROWS_READ = 2 * LINES_SHOWN  # a decision that sends has a second row
-_TAKEN_BACK = (
-    "(-rollback|-withdrawn|-failed|-postponed)+$"  # how the step ids of requests end that take an earlier one back
-)
+# How the step ids of requests end that take an earlier one back.
+_TAKEN_BACK = "(-rollback|-withdrawn|-failed|-postponed)+$"
 _BY = {"reactive": "reactive controller, ", "pin": "a person's pin, "}
 
 

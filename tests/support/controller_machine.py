@@ -354,16 +354,19 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule(
         checkpoints=st.sampled_from(["fine", "fine", "savepoint", "off", "failing", "untold"]),
         heap_share=st.sampled_from([0.5, 0.5, 0.95]),
+        count=st.integers(1, 6),
     )
-    def the_checkpoints_change(self, checkpoints: str, heap_share: float) -> None:
+    def the_checkpoints_change_for_a_while(self, checkpoints: str, heap_share: float, count: int) -> None:
         self.flink.checkpoints, self.flink.heap_share = checkpoints, heap_share
-        self._go_on(1)
+        self._go_on(count)
+        self.flink.checkpoints, self.flink.heap_share = "fine", 0.5
 
     @rule(breaks_at=st.sampled_from([3, 5, 10**6]), counts=COUNTS)
     def the_job_cannot_run_at_any_parallelism(self, breaks_at: int, counts: list[int]) -> None:
         self.flink.breaks_at = breaks_at
         self._want(counts, Origin.REACTIVE, "")
         self._go_on(3)
+        self.flink.breaks_at = 10**6
 
     @rule(
         mode=st.sampled_from([*Mode, Mode.AUTO, Mode.AUTO, Mode.APPROVE]),
