@@ -82,7 +82,7 @@ def _check_inside(
     return [
         check_version(part, config),
         check_scheduler(part, configuration, told),
-        *check_autoscaler(part, configuration, own),
+        *check_autoscaler(part, configuration, own, [job.name for job in jobs if not job.tells_configuration]),
         *check_keys(part, configuration, find_version(config)),
         *check_rescale_history(part, configuration, find_version(config)),
         check_stale_metrics(part, configuration),

@@ -34,6 +34,7 @@ class SeenJob:
         checkpoints: reply to ``/jobs/:id/checkpoints/config``; None where they are off.
         metrics: vertex name -> names of its metrics.
         has_requirements: whether Flink tells its resource requirements.
+        tells_configuration: whether Flink tells its own configuration.
     """
 
     job_id: str
@@ -43,6 +44,7 @@ class SeenJob:
     checkpoints: Mapping[str, Any] | None
     metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
     has_requirements: bool = False
+    tells_configuration: bool = True
 
     @property
     def vertices(self) -> list[dict[str, Any]]:
@@ -60,7 +62,8 @@ def read_jobs(probe: Probe) -> list[SeenJob]:
 def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     job_id = str(listed["jid"])
     details = probe.get_json(endpoints.job_path(job_id), {})
-    own = cluster_facts.read_user_configuration(probe.get_json(endpoints.job_path(job_id, "config"), {}))
+    told = probe.get_json(endpoints.job_path(job_id, "config"), {})
+    own = cluster_facts.read_user_configuration(told)
     checkpoints = probe.get_json(endpoints.job_path(job_id, "checkpoints/config"), None)
     metrics = {
         str(vertex["name"]): [
@@ -69,7 +72,8 @@ def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
         for vertex in details.get("vertices", [])
     }
     requirements = probe.get(endpoints.job_path(job_id, "resource-requirements"))
-    return SeenJob(job_id, str(listed.get("name", job_id)), details, own, checkpoints, metrics, requirements.is_ok)
+    name, tells = str(listed.get("name", job_id)), cluster_facts.is_user_configuration(told)
+    return SeenJob(job_id, name, details, own, checkpoints, metrics, requirements.is_ok, tells)
 
 
 def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
