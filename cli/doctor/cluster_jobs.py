@@ -19,6 +19,7 @@ from include.short_names import shorten_name
 from models.scheduling.shortage import SINGLETON_HELP
 
 INTERVAL_NOTED_S = 600.0
+_NOT_FOUND = 404
 _CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
 _NEEDED = ("numRecordsIn", "numRecordsOut")
 
@@ -35,6 +36,7 @@ class SeenJob:
         metrics: vertex name -> names of its metrics.
         has_requirements: whether Flink tells its resource requirements.
         tells_configuration: whether Flink tells its own configuration.
+        tells_checkpoints: whether Flink tells how it takes checkpoints, or that it takes none.
     """
 
     job_id: str
@@ -45,6 +47,7 @@ class SeenJob:
     metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
     has_requirements: bool = False
     tells_configuration: bool = True
+    tells_checkpoints: bool = True
 
     @property
     def vertices(self) -> list[dict[str, Any]]:
@@ -64,7 +67,8 @@ def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     details = probe.get_json(endpoints.job_path(job_id), {})
     told = probe.get_json(endpoints.job_path(job_id, "config"), {})
     own = cluster_facts.read_user_configuration(told)
-    checkpoints = probe.get_json(endpoints.job_path(job_id, "checkpoints/config"), None)
+    checkpoints = probe.get(endpoints.job_path(job_id, "checkpoints/config"))
+    is_told = checkpoints.is_ok or checkpoints.status == _NOT_FOUND  # 404 where they are off
     metrics = {
         str(vertex["name"]): [
             str(one["id"]) for one in probe.get_json(endpoints.vertex_metric_names_path(job_id, str(vertex["id"])), [])
@@ -73,7 +77,8 @@ def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     }
     requirements = probe.get(endpoints.job_path(job_id, "resource-requirements"))
     name, tells = str(listed.get("name", job_id)), cluster_facts.is_user_configuration(told)
-    return SeenJob(job_id, name, details, own, checkpoints, metrics, requirements.is_ok, tells)
+    config = checkpoints.payload if checkpoints.is_ok else None
+    return SeenJob(job_id, name, details, own, config, metrics, requirements.is_ok, tells, is_told)
 
 
 def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
@@ -131,6 +136,9 @@ def check_checkpoints(
     The longest that Flink waits with a rescale is said as well, where the cluster's configuration is known.
     """
     check = f"checkpoints of {job.name}"
+    if not job.tells_checkpoints:
+        remedy = "let this user read /jobs/:id/checkpoints and /jobs/:id/checkpoints/config"
+        return error(part, check, "Flink does not tell them, so nothing is sent to the job", remedy)
     if job.checkpoints is None:
         remedy = "set execution.checkpointing.interval: 60 s (and execution.checkpointing.dir) and redeploy the job"
         return error(part, check, "none are configured: a rescale or failure would lose all state", remedy)

@@ -125,6 +125,11 @@ def test_no_checkpoints(checkpoints):
     assert "execution.checkpointing.interval" in found.remedy
 
 
+def test_checkpoints_that_are_not_told_are_not_off():
+    found = the_error(examine_flink(checkpoints=(403, {"errors": ["no"]})), "checkpoints of orders")
+    assert "does not tell" in found.text
+
+
 def test_default_scheduler():
     found = the_error(
         examine_flink(configuration={"jobmanager.scheduler": "default"}, requirements=(404, {})), "scheduler"
