@@ -130,9 +130,9 @@ class FlinkReadiness:
         """Forget all jobs but these."""
         known = set(job_ids)
         with self._lock:
-            for kept in (self._configs, self._asked, self._last_ids):
-                for job_id in [one for one in kept if one not in known]:
-                    del kept[job_id]
+            self._configs = {job_id: one for job_id, one in self._configs.items() if job_id in known}
+            self._asked = {job_id: one for job_id, one in self._asked.items() if job_id in known}
+            self._last_ids = {job_id: one for job_id, one in self._last_ids.items() if job_id in known}
 
     def _read_checkpoints(self, job_id: str) -> Checkpoints:
         config = self._read_config(job_id)
