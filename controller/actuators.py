@@ -14,6 +14,7 @@ from controller.resource_directory import ResourceDirectory
 from include.kubernetes.api import open_api
 from include.kubernetes.faults import ApiError
 from include.settings import Settings
+from models.control.readiness import Failure, Readiness
 from models.control.state import Intention, ObservedJob, Parallelism
 
 
@@ -34,6 +35,17 @@ class ObservingActuator:
     def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
         """Return what the cluster says of jobs now, or raise RequestUnknownError."""
         return self.actuator.observe_all(jobs)
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:
+        """Return what the cluster says of a job right before a request."""
+        return self.actuator.inspect(job, job_id)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
+        """Return the failures of a job that the cluster remembers."""
+        return self.actuator.read_failures(job, job_id)
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Do nothing: nothing is asked of the cluster."""
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
         """Refuse.
@@ -61,6 +73,17 @@ class ClosedActuator:
     def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:  # noqa: ARG002
         """Raise RequestUnknownError: there is nobody to ask."""
         raise RequestUnknownError(self._why)
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:  # noqa: ARG002 - there is nobody to ask
+        """Return that nothing is known."""
+        return Readiness(unknown=self._why, autoscaler_unknown=self._why)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:  # noqa: ARG002 - see above
+        """Return None: there is nobody to ask."""
+        return None
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Do nothing: there is nobody to ask."""
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
         """Refuse.

@@ -16,7 +16,8 @@ from controller.leases import Lease
 from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure
 from controller.observed_once import ObservedOnce
-from controller.rescale_outcomes import RescaleOutcome
+from controller.rescale_outcomes import RescaleOutcome, judged_request
+from models.control.failing_rescale import FAILS
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import Action, OutcomeCheck
@@ -187,12 +188,14 @@ class ClusterControl:
     def _note_outcome(self, job: str, view: JobView) -> None:
         """Keep the outcome of a rescale, once, where the last decision has judged it."""
         entry = self.log.read_last(f"{self.name}/{job}")
-        request = None if entry is None else entry.case.history.to_judge
-        if entry is None or request is None or entry.case.outcome.is_worse is None or view.seen is None:
+        request = None if entry is None else judged_request(entry)
+        if entry is None or request is None or view.seen is None:
             return
-        known = self._before.get(job)
-        after = measure(view.seen, view.observations, float("inf"), entry.case.history.confirmed_at_s or 0.0)
-        if known is None or known[0] != request.step_id or after is None:
+        known, fails = self._before.get(job), entry.action.reason == FAILS
+        after = None
+        if not fails:
+            after = measure(view.seen, view.observations, float("inf"), entry.case.history.confirmed_at_s or 0.0)
+        if known is None or known[0] != request.step_id or (after is None and not fails):
             return
         del self._before[job]
         steps = view.plan.steps if view.plan is not None else ()

@@ -11,6 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from controller.before_request import (
+    Inspector,
+    add_failures,
+    ask_after_request,
+    decide,
+    inspect,
+    needs_readiness,
+    wants_checkpoint,
+)
 from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
 from models.control.history import advance_history, end_refused_request, end_unsent_request
 from models.control.limits import Limits
@@ -20,7 +29,7 @@ from models.control.state import Intention, JobHistory, ObservedJob, Parallelism
 log = logging.getLogger(__name__)
 
 NOT_JUDGED = OutcomeCheck()
-_LATEST_SHARE = 0.5  # of the time until its deadline: a request that waited longer to be sent could not be followed
+_LATEST_SHARE = 0.5  # of apply.confirm_timeout_s: a request that waited longer to be sent could not be followed
 
 
 class RequestRefusedError(Exception):
@@ -39,8 +48,8 @@ class LeaseLostError(Exception):
     """Another controller holds the cluster's lease: this one sends nothing."""
 
 
-class Actuator(Protocol):
-    """What changes the parallelism of a cluster's jobs: observe and request.
+class Actuator(Inspector, Protocol):
+    """What changes the parallelism of a cluster's jobs: observe, ask before a request, and request.
 
     A request is confirmed when :meth:`observe` shows the job at what was asked for, and withdrawn by a request for what
     was in force before it, so that both go by what Flink says and by the same checks as every other request.
@@ -125,6 +134,7 @@ class Controller:
         """
         actions: dict[str, Action] = {}
         decided = self._decide(tasks, actions)
+        self._ask_for_checkpoints(decided)
         decided = [(task, entry) for task, entry in decided if is_news(entry, self.log.read_last(task.job))]
         if not decided:
             return actions
@@ -139,6 +149,14 @@ class Controller:
                 answered.append(answer)
         self._record(answered)
         return actions
+
+    def _ask_for_checkpoints(self, decided: Sequence[tuple[JobTask, LogEntry]]) -> None:
+        """Ask for the checkpoints that decisions wait for; a controller without the lease asks for none."""
+        waiting = [(task.job, entry) for task, entry in decided if wants_checkpoint(entry.case, entry.action)]
+        if waiting:
+            self.check_lease()
+        for job, entry in waiting:
+            self.actuator.trigger_checkpoint(job, entry.case.observed.job_id or "")
 
     def _record(self, entries: Sequence[LogEntry]) -> dict[str, str]:
         """Append entries in one commit; returns the jobs whose entry cannot be written down, and why."""
@@ -162,18 +180,21 @@ class Controller:
                 actions[task.job] = why
                 continue
             case = replace(case, observed=reserve_slots(case.observed, taken))
-            action = reconcile(case)
-            entry = LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)
+            case, action = decide(self.actuator, task.job, case, self._is_news(task, case))
+            entry = _form_entry(task, case, action)
             if entry.sends and action.request is not None:
                 taken += max(0, _added_slots(case.observed, action.request))
             actions[task.job] = action
             decided.append((task, entry))
         return decided
 
+    def _is_news(self, task: JobTask, case: Case) -> Callable[[Action], bool]:
+        return lambda action: is_news(_form_entry(task, case, action), self.log.read_last(task.job))
+
     def _observe(self, task: JobTask, history: JobHistory) -> tuple[Case | None, Action]:
         """Return what a decision is made from, or why there is none now."""
         try:
-            observed = self.actuator.observe(task.job)
+            observed = add_failures(self.actuator, task.job, self.actuator.observe(task.job), history)
             limits = task.read_limits()
         except RequestUnknownError as error:
             return None, Action(Verb.WAIT, "no_reply", str(error))
@@ -212,6 +233,7 @@ class Controller:
         except Exception as error:  # it may have arrived or not
             log.exception("request for %s", task.job)
             return entry.action, self._answer(entry, f"no reply: {type(error).__name__}: {error}", entry.history)
+        ask_after_request(self.actuator, task.job, entry.case, request)
         return entry.action, self._answer(entry, "accepted", entry.history)
 
     def _withdraw(self, entry: LogEntry, request: Request, why: str) -> tuple[Action, LogEntry]:
@@ -221,11 +243,14 @@ class Controller:
 
     def _check_again(self, task: JobTask, entry: LogEntry, request: Request) -> str | None:
         """Return why a recorded request may not be sent any more; None when the same decision would be made again."""
-        case, why = self._observe(task, entry.case.history)
+        ready = inspect(self.actuator, task.job, request.job_id) if needs_readiness(entry.action) else None
+        if ready is None and needs_readiness(entry.action):
+            return "checkpoints_unknown: nobody can be asked for the job's checkpoints"
+        case, why = self._observe(task, entry.case.history)  # last, with the limits: they may have changed meanwhile
         if case is None:
             return f"{why.reason}: {why.detail}"
-        case = replace(case, observed=_keep_reserved(case.observed, entry.case.observed))
-        if case.now_s - request.sent_at_s > _LATEST_SHARE * (request.deadline_s - request.sent_at_s):
+        case = replace(case, observed=_keep_reserved(replace(case.observed, readiness=ready), entry.case.observed))
+        if case.now_s - request.sent_at_s > _LATEST_SHARE * case.limits.confirm_timeout_s:
             return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
         again = reconcile(case)
         is_same = again.verb is entry.action.verb and not again.is_dry_run and _asks_the_same(again.request, request)
@@ -236,6 +261,10 @@ class Controller:
 
 
 _NOTHING = Action(Verb.WAIT, "")
+
+
+def _form_entry(task: JobTask, case: Case, action: Action) -> LogEntry:
+    return LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)
 
 
 def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:

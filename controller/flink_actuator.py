@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from controller.control_job import RequestRefusedError, RequestUnknownError
-from include.flink import cluster_facts
+from controller.flink_configuration import FlinkConfiguration
+from controller.flink_readiness import FlinkReadiness
 from include.flink.client import FlinkClient
 from include.flink.endpoints import TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused
 from include.flink.versions import explain_no_requirements, read_version
 from include.metric_sources.collection import open_client
 from include.settings import Settings
+from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies
 from models.live.faults import ReplyError, shorten
@@ -32,18 +32,9 @@ _NO_REQUIREMENTS = "UnsupportedOperationException"  # a scheduler other than the
 _PASSING = frozenset({408, 425, 429})  # refusals that say nothing about the request
 _NOT_FOUND = 404
 _AT_ONCE = 8
-_FACTS_FOR_S = 600.0  # a JobManager has its configuration from its start, but may be started again
 _JOB_ID = re.compile(r"[0-9a-f]{32}")
 
 Observation = ObservedJob | RequestUnknownError
-
-
-@dataclass(frozen=True, slots=True)
-class _ClusterFacts:
-    is_elastic: bool | None
-    is_reactive: bool
-    autoscaler: str | None
-    scheduler: str = ""
 
 
 class FlinkActuator:
@@ -64,10 +55,9 @@ class FlinkActuator:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._cluster = client, cluster
-        self._is_elastic, self._clock = is_elastic, clock
-        self._lock = threading.Lock()
-        self._facts: tuple[float, _ClusterFacts] | None = None
-        self._autoscalers: dict[str, str | None] = {}  # of a job's own configuration, by job id
+        self._is_elastic = is_elastic
+        self._configuration = FlinkConfiguration(client, cluster, clock)
+        self._readiness = FlinkReadiness(client, cluster, self._configuration, clock)
 
     def observe(self, job: str) -> ObservedJob:
         """Return what the cluster says of a job now.
@@ -94,7 +84,9 @@ class FlinkActuator:
             raise RequestUnknownError(str(error)) from error
         except ReplyError as error:
             return dict.fromkeys(wanted, _report_problem("unreadable_reply", f"the list of jobs: {error}"))
-        self._forget(listed)
+        known = [one.job_id for one in listed]
+        self._configuration.forget(known)
+        self._readiness.forget(known)
         if len(wanted) == 1:
             return {wanted[0]: self._observe(wanted[0], listed, slots)}
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"observe-{self._cluster}") as pool:
@@ -110,6 +102,7 @@ class FlinkActuator:
         """
         if not _JOB_ID.fullmatch(job_id):
             raise RequestRefusedError(f"{job}: {shorten(job_id)!r} is no id of a job")
+        self._readiness.end_wait(job_id)
         try:
             self._client.put_resource_requirements(job_id, parallelism)
         except FlinkRefused as error:
@@ -131,13 +124,28 @@ class FlinkActuator:
             RequestUnknownError: the cluster does not reply.
         """
         try:
-            return self._cluster_facts().scheduler
+            return self._configuration.read_cluster().scheduler
         except FlinkError as error:
             raise RequestUnknownError(str(error)) from error
 
+    def inspect(self, job: str, job_id: str) -> Readiness:  # noqa: ARG002 - Flink knows it by its id
+        """Return what Flink says of a job right before a request."""
+        return self._readiness.read(job_id)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:  # noqa: ARG002 - see above
+        """Return the failures that Flink remembers of a job; None when it does not tell."""
+        return self._readiness.read_failures(job_id)
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:  # noqa: ARG002 - see above
+        """Ask for a checkpoint; that it is refused is logged and harms nothing."""
+        self._readiness.trigger(job_id)
+
     def _slots(self) -> Slots | None:
         try:
-            return job_replies.read_overview(self._client.transport.get_json("/overview"))
+            overview = self._client.transport.get_json("/overview")
+            told = overview.get("flink-version") if isinstance(overview, dict) else None
+            self._readiness.note_version(read_version(told))
+            return job_replies.read_overview(overview)
         except (FlinkRefused, ReplyError) as error:
             log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
             return None
@@ -166,9 +174,11 @@ class FlinkActuator:
         job_id = alive[0].job_id
         if not _JOB_ID.fullmatch(job_id):
             return _report_problem("unreadable_reply", f"{shorten(job_id)!r} is no id of a job")
-        facts = self._cluster_facts()
+        facts = self._configuration.read_cluster()
         try:
-            reply = job_replies.read_job(self._client.job(job_id))
+            details = self._client.job(job_id)
+            reply = job_replies.read_job(details)
+            self._readiness.note_time(details.get("now"))
             requested = None if facts.is_reactive else self._read_requested(job_id)
         except FlinkRefused as error:
             if error.is_unknown_job:  # it has ended since the list was made
@@ -178,7 +188,8 @@ class FlinkActuator:
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _report_problem("missing_requirement", f"Flink tells no resource requirement of {named}")
-        obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts)
+        obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts.is_reactive)
+        own, own_unknown = (None, "") if facts.autoscaler else self._configuration.find_autoscaler(job_id)
         return ObservedJob(
             job_id=job_id,
             state=reply.state,
@@ -189,7 +200,8 @@ class FlinkActuator:
             free_slots=None if slots is None else slots.free,
             cluster_slots_used=None if slots is None else slots.total - slots.free,
             is_elastic=facts.is_elastic if self._is_elastic is None else self._is_elastic,
-            other_autoscaler=facts.autoscaler or self._autoscaler_of(job_id),
+            other_autoscaler=facts.autoscaler or own,
+            autoscaler_unknown=facts.unknown or own_unknown,
             submitted_at_s=None if reply.submitted_ms is None else reply.submitted_ms / 1000,
             obstacle=obstacle,
             obstacle_detail=detail,
@@ -205,54 +217,14 @@ class FlinkActuator:
                 return None
             raise
 
-    def _explain_no_requirements(self, facts: _ClusterFacts) -> tuple[str, str]:
+    def _explain_no_requirements(self, is_reactive: bool) -> tuple[str, str]:
         """Return why there are no requirements: the name of a reason, and a sentence for a person."""
         try:
             overview = self._client.transport.get_json("/overview")
         except FlinkRefused:
             overview = None
         told = overview.get("flink-version") if isinstance(overview, dict) else None
-        return explain_no_requirements(read_version(told), is_reactive=facts.is_reactive)
-
-    def _cluster_facts(self) -> _ClusterFacts:
-        """Return what the cluster's configuration tells; it is kept for a while."""
-        now_s = self._clock()
-        with self._lock:
-            if self._facts is not None and now_s - self._facts[0] < _FACTS_FOR_S:
-                return self._facts[1]
-        try:
-            told = cluster_facts.read_configuration(self._client.job_manager_config())
-        except FlinkRefused as error:  # a gateway may hide it: nothing is recognised then
-            log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
-            facts = _ClusterFacts(None, False, None)
-        else:
-            facts = _ClusterFacts(
-                cluster_facts.is_elastic(told),
-                cluster_facts.is_reactive(told),
-                cluster_facts.active_autoscaler(told),
-                told.get("jobmanager.scheduler", ""),
-            )
-        with self._lock:
-            self._facts = (now_s, facts)
-        return facts
-
-    def _autoscaler_of(self, job_id: str) -> str | None:
-        with self._lock:
-            if job_id in self._autoscalers:
-                return self._autoscalers[job_id]
-        try:
-            told: Mapping[str, str] = cluster_facts.read_user_configuration(self._client.job_config(job_id))
-        except FlinkRefused:
-            told = {}
-        found = cluster_facts.active_autoscaler(told)
-        with self._lock:
-            self._autoscalers[job_id] = found
-        return found
-
-    def _forget(self, listed: Iterable[ListedJob]) -> None:
-        known = {one.job_id for one in listed}
-        with self._lock:
-            self._autoscalers = {job_id: key for job_id, key in self._autoscalers.items() if job_id in known}
+        return explain_no_requirements(read_version(told), is_reactive=is_reactive)
 
 
 def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:

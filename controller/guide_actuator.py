@@ -12,11 +12,19 @@ from controller.operator_actuator import OperatorActuator, hinder
 from include.kubernetes.job_resource import JobResource, find_obstacle
 from include.kubernetes.manifests import MIN_PARALLELISM
 from include.kubernetes.overrides import OverridesError, form_configuration_patch
+from models.control.readiness import Readiness
 from models.control.state import Intention, ObservedJob, Parallelism
 
 
 class GuideActuator(OperatorActuator):
     """Writes ``job.autoscaler.vertex.min-parallelism``, which the operator takes over without a restart."""
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:
+        """Return that nothing restarts the job: a least parallelism is taken over, and the autoscaler is known."""
+        ready = super().inspect(job, job_id)
+        if ready is None:
+            return None
+        return replace(ready, restarts=False, wait_s=0.0, wait_detail="", other_autoscaler=None, autoscaler_unknown="")
 
     def _describe(self, observed: ObservedJob, resource: JobResource) -> ObservedJob:
         """Return the least parallelism as the parallelism of one vertex; slots that the job has above it are free."""
@@ -31,6 +39,7 @@ class GuideActuator(OperatorActuator):
             free_slots=None if free is None else free + above,
             cluster_slots_used=None if used is None else used - above,
             other_autoscaler=None,
+            autoscaler_unknown="",
         )
         if resource.autoscaler is None:
             detail = f'mode guide: {resource.title} does not set job.autoscaler.enabled: "true"'

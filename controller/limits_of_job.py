@@ -16,11 +16,13 @@ from typing import Any
 from controller.settings_watch import SettingsState, SettingsWatch
 from include.control.approvals import Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
-from include.settings import ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.blackout import Blackout
 from models.control.limits import Limits, combine_limits
+from models.control.readiness import Guards
 from models.control.state import Mode
 
 log = logging.getLogger(__name__)
@@ -45,12 +47,14 @@ class LimitsSnapshot:
         state: of the settings.
         holds, approvals: of all jobs.
         now_s: epoch seconds.
+        lifted: blocks of targets that persons have lifted.
     """
 
     state: SettingsState
     holds: Sequence[Hold]
     approvals: Sequence[Approval]
     now_s: float
+    lifted: Sequence[LiftedBlock] = ()
 
     def limits_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of a job.
@@ -92,6 +96,8 @@ class LimitsSnapshot:
             block_s=apply.block_h * HOUR_S,
             cluster_slots_max=math.inf if budget is None else budget,
             approvals=tuple(self._approvals_of(cluster, job, vertex_ids)),
+            guards=_guards_of(apply),
+            lifted_blocks=tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job)),
         )
         return self._pin(combined, of_job, vertex_ids)
 
@@ -131,6 +137,7 @@ class LimitsReader:
         holds: Callable[[Sequence[str], float], Sequence[Hold]],
         approvals: Callable[[float], Sequence[Approval]],
         clock: Callable[[], float],
+        lifted: Callable[[], Sequence[LiftedBlock]] = tuple,
     ) -> None:
         """Read from given sources.
 
@@ -139,14 +146,16 @@ class LimitsReader:
             holds: of known clusters at a time (epoch seconds).
             approvals: at a time.
             clock: epoch seconds.
+            lifted: blocks of targets.
         """
+        self._lifted = lifted
         self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
 
     def read(self) -> LimitsSnapshot:
         """Return what limits all jobs now."""
         state, now_s = self._settings.read(), self._clock()
         clusters = [] if state.settings is None else sorted(state.settings.clusters)
-        return LimitsSnapshot(state, self._holds(clusters, now_s), self._approvals(now_s), now_s)
+        return LimitsSnapshot(state, self._holds(clusters, now_s), self._approvals(now_s), now_s, self._lifted())
 
     def read_limits(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of a job now; call it again right before a request."""
@@ -162,7 +171,17 @@ def open_limits(
     def read_holds(clusters: Sequence[str], now_s: float) -> list[Hold]:
         return [*holds_of_variable(os.environ, clusters), *holds.read(now_s)]
 
-    return LimitsReader(load, read_holds, approvals.read, clock)
+    return LimitsReader(load, read_holds, approvals.read, clock, LiftedBlockStore(settings.paths.lake).read)
+
+
+def _guards_of(apply: Apply) -> Guards:
+    return Guards(
+        checkpoint_max_age_s=apply.checkpoint_max_age_s,
+        triggers_checkpoint=apply.trigger_checkpoint,
+        heap_share_max=apply.heap_share_max,
+        gc_share_max=apply.gc_share_max,
+        state_per_slot_max_bytes=apply.state_per_slot_max_mib * 2**20,
+    )
 
 
 def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: datetime) -> Limits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.control_job import Actuator, RequestUnknownError
+from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 
 
@@ -35,6 +36,18 @@ class ObservedOnce:
         if isinstance(observed, RequestUnknownError):
             raise observed
         return observed
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:
+        """Return what the cluster says of a job right before a request."""
+        return self._actuator.inspect(job, job_id)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
+        """Return the failures of a job that the cluster remembers."""
+        return self._actuator.read_failures(job, job_id)
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Ask for a checkpoint."""
+        self._actuator.trigger_checkpoint(job, job_id)
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
         """Ask for a parallelism, once.

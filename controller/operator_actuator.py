@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from controller.before_request import Inspector
 from controller.control_job import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.resource_directory import FoundResource, ResourceDirectory
 from include.kubernetes.api import ResourceApi
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
 from include.kubernetes.job_resource import JobResource, find_obstacle, find_upgrade_reason
 from include.kubernetes.overrides import OverridesError, form_patch
+from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 
 T = TypeVar("T")
 Observation = ObservedJob | RequestUnknownError
 
 
-class FlinkObserver(Protocol):
+class FlinkObserver(Inspector, Protocol):
     """What tells of the jobs of a Flink cluster; :class:`controller.flink_actuator.FlinkActuator` does."""
 
     def observe(self, job: str) -> ObservedJob:
@@ -87,6 +89,18 @@ class OperatorActuator:
             job: one if isinstance(one, RequestUnknownError) else self._join(job, one, self._directory.match(job, one))
             for job, one in seen.items()
         }
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:
+        """Return what Flink says of a job right before a request."""
+        return self._flink.inspect(job, job_id)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
+        """Return the failures of a job that Flink remembers."""
+        return self._flink.read_failures(job, job_id)
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Ask Flink for a checkpoint."""
+        self._flink.trigger_checkpoint(job, job_id)
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
         """Write a parallelism of every vertex into the resource, once, if it is as it was when it was last observed.

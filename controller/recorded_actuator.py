@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.control_job import RequestRefusedError, RequestUnknownError
+from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.live.job_replies import Slots
 from models.live.seen_job import SeenJob
@@ -59,6 +60,17 @@ class RecordedActuator:
             except RequestUnknownError as error:
                 found[job] = error
         return found
+
+    def inspect(self, job: str, job_id: str) -> Readiness | None:  # noqa: ARG002 - there is nobody to ask
+        """Return None: nothing is ever sent from recorded replies."""
+        return None
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:  # noqa: ARG002 - see above
+        """Return None: nothing was sent that could have failed."""
+        return None
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        """Do nothing."""
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:  # noqa: ARG002 - nothing is sent
         """Refuse.

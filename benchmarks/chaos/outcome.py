@@ -9,7 +9,13 @@ from benchmarks.chaos.log_rows import LogRow
 
 HELD = frozenset({"held", "on_hold", "foreign_change", "mode_off", "settings_changed"})
 # Decisions after which the same step is tried again.
-PASSING = frozenset({"not_received", "withdrawn_before_sending", "refused_by_flink", "late_request", "no_reply"})
+PASSING = frozenset(
+    {
+        *("not_received", "withdrawn_before_sending", "refused_by_flink", "late_request", "no_reply"),
+        *("checkpoints_unknown", "checkpoints_failing", "no_checkpoint", "checkpoint_first", "autoscaler_unknown"),
+        *("memory_unknown", "heap_full", "gc_pressure"),
+    }
+)
 STANDS_TICKS, PASSES_TICKS = 5, 16  # without another decision: then a refusal stands
 
 

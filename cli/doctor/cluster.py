@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cli.doctor.cluster_access import (
@@ -39,6 +39,7 @@ from cli.doctor.findings import Finding, error
 from cli.doctor.probe import Probe, ProbeError
 from include.flink import endpoints
 from include.flink.credentials import SecretError
+from include.flink.versions import Version
 from include.settings import Cluster, Settings
 
 FETCH_S = 0.5  # the JobManager fetches metrics only after it was asked for some
@@ -81,7 +82,7 @@ def _check_inside(
     return [
         check_version(part, config),
         check_scheduler(part, configuration, told),
-        *check_autoscaler(part, configuration, own),
+        *check_autoscaler(part, configuration, own, [job.name for job in jobs if not job.tells_configuration]),
         *check_keys(part, configuration, find_version(config)),
         *check_rescale_history(part, configuration, find_version(config)),
         check_stale_metrics(part, configuration),
@@ -91,14 +92,16 @@ def _check_inside(
         check_names(part, jobs),
         *check_topic_keys(part, jobs, cluster),
         *check_job_keys(part, part.removeprefix("cluster "), jobs, settings),
-        *[finding for job in jobs for finding in check_job(part, job, cluster)],
+        *[finding for job in jobs for finding in check_job(part, job, cluster, configuration, find_version(config))],
     ]
 
 
-def check_job(part: str, job: SeenJob, cluster: Cluster) -> list[Finding]:
+def check_job(
+    part: str, job: SeenJob, cluster: Cluster, configuration: Mapping[str, str], version: Version | None
+) -> list[Finding]:
     """Return the findings of a job."""
     return [
-        check_checkpoints(part, job),
+        check_checkpoints(part, job, configuration, version),
         *check_metrics(part, job),
         check_slot_sharing(part, job),
         check_max_parallelism(part, job, cluster),

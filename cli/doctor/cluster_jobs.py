@@ -12,11 +12,14 @@ from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
 from include.domain.source_keys import find_source, group_operators, name_nearest
 from include.flink import cluster_facts, endpoints
+from include.flink.rescale_times import read_rescale_times
+from include.flink.versions import Version
 from include.settings import Cluster, Settings
 from include.short_names import shorten_name
 from models.scheduling.shortage import SINGLETON_HELP
 
 INTERVAL_NOTED_S = 600.0
+_NOT_FOUND = 404
 _CPU = ("busyTimeMsPerSecond", "accumulateBusyTimeMs")
 _NEEDED = ("numRecordsIn", "numRecordsOut")
 
@@ -32,6 +35,8 @@ class SeenJob:
         checkpoints: reply to ``/jobs/:id/checkpoints/config``; None where they are off.
         metrics: vertex name -> names of its metrics.
         has_requirements: whether Flink tells its resource requirements.
+        tells_configuration: whether Flink tells its own configuration.
+        tells_checkpoints: whether Flink tells how it takes checkpoints, or that it takes none.
     """
 
     job_id: str
@@ -41,6 +46,8 @@ class SeenJob:
     checkpoints: Mapping[str, Any] | None
     metrics: Mapping[str, Sequence[str]] = field(default_factory=dict)
     has_requirements: bool = False
+    tells_configuration: bool = True
+    tells_checkpoints: bool = True
 
     @property
     def vertices(self) -> list[dict[str, Any]]:
@@ -58,8 +65,10 @@ def read_jobs(probe: Probe) -> list[SeenJob]:
 def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
     job_id = str(listed["jid"])
     details = probe.get_json(endpoints.job_path(job_id), {})
-    own = cluster_facts.read_user_configuration(probe.get_json(endpoints.job_path(job_id, "config"), {}))
-    checkpoints = probe.get_json(endpoints.job_path(job_id, "checkpoints/config"), None)
+    told = probe.get_json(endpoints.job_path(job_id, "config"), {})
+    own = cluster_facts.read_user_configuration(told)
+    checkpoints = probe.get(endpoints.job_path(job_id, "checkpoints/config"))
+    is_told = checkpoints.is_ok or checkpoints.status == _NOT_FOUND  # 404 where they are off
     metrics = {
         str(vertex["name"]): [
             str(one["id"]) for one in probe.get_json(endpoints.vertex_metric_names_path(job_id, str(vertex["id"])), [])
@@ -67,7 +76,9 @@ def _read_job(probe: Probe, listed: Mapping[str, Any]) -> SeenJob:
         for vertex in details.get("vertices", [])
     }
     requirements = probe.get(endpoints.job_path(job_id, "resource-requirements"))
-    return SeenJob(job_id, str(listed.get("name", job_id)), details, own, checkpoints, metrics, requirements.is_ok)
+    name, tells = str(listed.get("name", job_id)), cluster_facts.is_user_configuration(told)
+    config = checkpoints.payload if checkpoints.is_ok else None
+    return SeenJob(job_id, name, details, own, config, metrics, requirements.is_ok, tells, is_told)
 
 
 def check_names(part: str, jobs: Sequence[SeenJob]) -> Finding:
@@ -127,9 +138,17 @@ def check_job_keys(part: str, name: str, jobs: Sequence[SeenJob], settings: Sett
     return found
 
 
-def check_checkpoints(part: str, job: SeenJob) -> Finding:
-    """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start."""
+def check_checkpoints(
+    part: str, job: SeenJob, configuration: Mapping[str, str] | None = None, version: Version | None = None
+) -> Finding:
+    """Check that a job has checkpoints: without them a rescale begins with no state and from the sources' start.
+
+    The longest that Flink waits with a rescale is said as well, where the cluster's configuration is known.
+    """
     check = f"checkpoints of {job.name}"
+    if not job.tells_checkpoints:
+        remedy = "let this user read /jobs/:id/checkpoints and /jobs/:id/checkpoints/config"
+        return error(part, check, "Flink does not tell them, so nothing is sent to the job", remedy)
     if job.checkpoints is None:
         remedy = "set execution.checkpointing.interval: 60 s (and execution.checkpointing.dir) and redeploy the job"
         return error(part, check, "none are configured: a rescale or failure would lose all state", remedy)
@@ -137,10 +156,15 @@ def check_checkpoints(part: str, job: SeenJob) -> Finding:
     if not 0.0 < interval_s < 1e12:
         remedy = "set execution.checkpointing.interval: 60 s and redeploy the job"
         return error(part, check, "none are taken by themselves: a rescale or failure would lose all state", remedy)
+    waits = ""
+    if configuration is not None:
+        waits = (
+            f"; Flink may wait {read_rescale_times(configuration, interval_s, version).total_s:.0f} s with a rescale"
+        )
     if interval_s > INTERVAL_NOTED_S:
-        text = f"every {interval_s:.0f} s: so much is processed again after a failure"
+        text = f"every {interval_s:.0f} s: so much is processed again after a failure{waits}"
         return warning(part, check, text, "set execution.checkpointing.interval: 60 s")
-    return ok(part, check, f"every {interval_s:g} s")
+    return ok(part, check, f"every {interval_s:g} s{waits}")
 
 
 def check_metrics(part: str, job: SeenJob) -> list[Finding]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.doctor.findings import Finding, error, ok, warning
+from cli.doctor.findings import Finding, error, list_names, ok, warning
 from cli.doctor.probe import Probe
 from include.flink import cluster_facts
 from include.flink.versions import RESCALE_HISTORY_KEY, RESCALE_HISTORY_SINCE, Version, find_unread_keys
@@ -47,7 +47,7 @@ def check_scheduler(part: str, configuration: Mapping[str, str], requirements: M
 
 
 def check_autoscaler(
-    part: str, configuration: Mapping[str, str], jobs: Mapping[str, Mapping[str, Any]]
+    part: str, configuration: Mapping[str, str], jobs: Mapping[str, Mapping[str, Any]], untold: Sequence[str] = ()
 ) -> list[Finding]:
     """Check that nothing else rescales the jobs.
 
@@ -55,6 +55,7 @@ def check_autoscaler(
         part: of the findings.
         configuration: of the JobManager.
         jobs: job -> its own configuration.
+        untold: jobs that do not tell their own.
     """
     every = {"the cluster": configuration, **jobs}
     scaled = [name for name, one in every.items() if cluster_facts.active_autoscaler(one) is not None]
@@ -65,6 +66,10 @@ def check_autoscaler(
             "in spec.flinkConfiguration of the FlinkDeployment"
         )
         return [error(part, "autoscaler", text, remedy)]
+    silent = [*([] if configuration else ["the cluster"]), *untold]
+    if silent:
+        text = f"nobody knows: {list_names(silent)} does not tell its configuration, so nothing is sent to its jobs"
+        return [error(part, "autoscaler", text, "let this user read /jobmanager/config and /jobs/:id/config")]
     findings = [ok(part, "autoscaler", "none can be seen; the operator's hides its keys from release 1.8 on")]
     if any(OVERRIDES in one or any(key.startswith("kubernetes.operator.") for key in one) for one in every.values()):
         text = "the Kubernetes operator manages it: what is set through REST is lost with the next upgrade of the job"

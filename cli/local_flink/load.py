@@ -46,6 +46,7 @@ class LoadOptions:
         keep_one_in: of the chained forms, one order in so many passes the filter in the source's chain.
         express_one_in: of the kept orders, one in so many goes over the side output.
         counts_in: whether the source counts numRecordsIn, as Kafka's does.
+        fails_above: parallelism of ``enrich`` above which the job fails.
     """
 
     job_name: str = "orders"
@@ -64,6 +65,7 @@ class LoadOptions:
     keep_one_in: int = 1
     express_one_in: int = 10
     counts_in: bool = False
+    fails_above: int = 1_000_000
 
     def arguments(self, trace: Path) -> list[str]:
         """Return the program arguments of ``io.tidewise.load.LoadJob``."""
@@ -83,6 +85,7 @@ class LoadOptions:
             "keep-one-in": self.keep_one_in,
             "express-one-in": self.express_one_in,
             "counts": "in" if self.counts_in else "out",
+            "fails-above": self.fails_above,
         }
         return [part for key, value in values.items() for part in (f"--{key}", str(value))]
 

@@ -54,9 +54,30 @@ class FlinkClient:
         found = self.transport.get_json(endpoints.job_metrics_path(job_id, names))
         return {entry["id"]: entry["value"] for entry in found}
 
-    def checkpoints(self, job_id: str) -> dict[str, Any]:
+    def checkpoints(self, job_id: str) -> Any:
         """Return counts, summary and latest checkpoints."""
-        return self._object(endpoints.job_path(job_id, "checkpoints"))
+        return self.transport.get_json(endpoints.job_path(job_id, "checkpoints"))
+
+    def checkpoint_config(self, job_id: str) -> Any:
+        """Return interval, timeout and pause of a job's checkpoints; 404 where Flink knows of none."""
+        return self.transport.get_json(endpoints.job_path(job_id, "checkpoints/config"))
+
+    def exceptions(self, job_id: str) -> Any:
+        """Return a job's failures, as far as Flink remembers them."""
+        return self.transport.get_json(endpoints.job_path(job_id, "exceptions"))
+
+    def task_manager_metrics(self, names: Iterable[str]) -> Any:
+        """Return least and largest value of metrics over all TaskManagers."""
+        return self.transport.get_json(endpoints.task_manager_metrics_path(names))
+
+    def trigger_checkpoint(self, job_id: str) -> str:
+        """Ask for a checkpoint of the kind that the job is configured for; returns the id of this request.
+
+        Flink takes it in the background (since 1.17); it replies before that is done.
+        """
+        path = endpoints.job_path(job_id, "checkpoints")
+        reply = self.transport.send_json("POST", path, json={"checkpointType": "CONFIGURED"})
+        return str(reply.get("request-id", "")) if isinstance(reply, dict) else ""
 
     def resource_requirements(self, job_id: str) -> dict[str, Any]:
         """Return the bounds in force, vertex id -> {parallelism: {lowerBound, upperBound}} (adaptive scheduler)."""

@@ -27,6 +27,21 @@ def read_user_configuration(found: object) -> dict[str, str]:
     return {str(key): str(value) for key, value in given.items()} if isinstance(given, dict) else {}
 
 
+def is_configuration(found: object) -> bool:
+    """Whether a ``/jobmanager/config`` reply is what Flink sends, so that a key which it lacks is not set."""
+    entries = found if isinstance(found, list) else [None]
+    return all(isinstance(entry, dict) and "key" in entry and "value" in entry for entry in entries)
+
+
+def is_user_configuration(found: object) -> bool:
+    """Whether a ``/jobs/:jobid/config`` reply tells the parameters that a job has given itself.
+
+    Flink leaves them out of a job that waits for resources.
+    """
+    execution = found.get("execution-config") if isinstance(found, dict) else None
+    return isinstance(execution, dict) and isinstance(execution.get("user-config"), dict)
+
+
 def is_reactive(configuration: Mapping[str, str]) -> bool:
     """Whether each job takes all slots that there are; Flink then refuses any other parallelism."""
     return configuration.get("scheduler-mode", "").lower() == "reactive"

@@ -57,6 +57,11 @@ def job_metrics_path(job_id: str, names: Iterable[str] = JOB_METRICS) -> str:
     return f"/jobs/{job_id}/metrics?get={_join_names(names)}"
 
 
+def task_manager_metrics_path(names: Iterable[str]) -> str:
+    """Return the path of metrics aggregated over all TaskManagers."""
+    return f"/taskmanagers/metrics?get={_join_names(names)}&agg=min,max"
+
+
 def vertex_metrics_path(job_id: str, vertex_id: str, names: Iterable[str] = VERTEX_METRICS) -> str:
     """Return the path of metrics aggregated over a vertex's subtasks."""
     return f"{vertex_metric_names_path(job_id, vertex_id)}?get={_join_names(names)}&agg={','.join(_ASKED_FOR)}"

@@ -17,6 +17,8 @@ OLDEST, NEWEST_TRIED = (1, 18), (2, 3)
 """The first version that rescales a running job through REST, and the last one that was tried."""
 STANDARD_YAML_SINCE = (1, 19)
 """Earlier versions read ``flink-conf.yaml``, in which quotes are part of a value."""
+GC_TIME_SINCE = (1, 20)
+"""From this version on a TaskManager that does not tell its time of garbage collection counts as unknown."""
 RESCALE_HISTORY_SINCE = (2, 3)
 RESCALE_HISTORY_KEY = "web.adaptive-scheduler.rescale-history.size"
 """Above 0 the JobManager keeps so many rescales of a job: exact times and causes."""

@@ -62,6 +62,11 @@ class Timing(Section):
 
     lead_margin_s: Seconds = Field(60.0, description="s; added to the lead time that the recovery model gives")
     max_lead_s: WholeSeconds = Field(1800, description="s; a scale-up is sent at most this long ahead of its need")
+    awaits_checkpoint: bool = Field(
+        False,
+        description="a scale-up is sent ahead by the interval of checkpoints as well, as learned of the job: where "
+        "Flink (1.20 and later) waits for the next one and apply.trigger_checkpoint is off",
+    )
     apply_every_s: int = Field(
         300, ge=1, le=DAY_S, description="s; between two evaluations of a job, at which its steps are due"
     )

@@ -46,7 +46,42 @@ class Apply(Section):
         0.5, gt=0, le=1000, description="a step is refused with a load outside q50 to q90 by more than this share"
     )
     confirm_timeout_s: float = Field(
-        180.0, gt=0, le=DAY_S, description="s; a rescale that is not seen within this is recorded as unconfirmed"
+        180.0,
+        gt=0,
+        le=DAY_S,
+        description="s; a rescale that is not seen within this has failed; it comes on top of the time for which Flink "
+        "itself waits, by the configurations of job and cluster",
+    )
+    trigger_checkpoint: bool = Field(
+        True,
+        description="a checkpoint is asked for with a request: right after it where Flink (1.20 and later) waits for "
+        "one, before it where Flink does not",
+    )
+    checkpoint_max_age_s: float | None = Field(
+        None,
+        gt=0,
+        le=30 * DAY_S,
+        description="s; while the last completed checkpoint is older, only a rise for an overload is sent; unset: "
+        "three times the job's interval, at least 180",
+    )
+    heap_share_max: float = Field(
+        0.9,
+        gt=0,
+        le=1,
+        description="share of a TaskManager's heap in use, above which no slots are given back; 1 for this and "
+        "gc_share_max: memory is not asked for",
+    )
+    gc_share_max: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="share of a TaskManager's time in garbage collection, above which no slots are given back",
+    )
+    state_per_slot_max_mib: float = Field(
+        32_768.0,
+        gt=0,
+        le=2**30,
+        description="MiB; no slots are given back where each would hold more state afterwards",
     )
     foreign_change_hold_h: Hours = Field(
         4.0, description="h; after a change that Tidewise did not make a job is left alone for so long"

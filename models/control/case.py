@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from models.control.limits import Limits
+from models.control.readiness import Readiness
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 
 
@@ -81,7 +82,12 @@ class Case:
 def form_request(
     case: Case, step_id: str, target: Parallelism, settle_s: float, *, is_rollback: bool = False
 ) -> Request:
-    """Return the request that takes a job from what it was asked for to ``target``."""
+    """Return the request that takes a job from what it was asked for to ``target``.
+
+    Flink's own waits come before the time in which the rescale itself has to be seen.
+    """
+    ready = case.observed.readiness
+    failures = None if ready is None else ready.failures
     return Request(
         step_id=step_id,
         job_id=case.observed.job_id or "",
@@ -89,7 +95,16 @@ def form_request(
         before=dict(case.observed.requested or {}),
         running_before=dict(case.observed.running),
         sent_at_s=case.now_s,
-        deadline_s=case.now_s + case.limits.confirm_timeout_s,
+        deadline_s=case.now_s + (0.0 if ready is None else ready.wait_s) + case.limits.confirm_timeout_s,
         settle_s=settle_s,
         is_rollback=is_rollback,
+        failures_before=None if failures is None else tuple(sorted({one.kind for one in failures})),
+        failed_until_s=max((one.at_s for one in failures), default=None) if failures else None,
+        wait_detail="" if ready is None else ready.wait_detail,
+        forced_at_s=None if ready is None or not _waits(ready) else case.now_s + ready.checkpoint_wait_s,
     )
+
+
+def _waits(ready: Readiness) -> bool:
+    """Whether Flink waits for a checkpoint before it begins with a request."""
+    return ready.waits_for_checkpoint and ready.restarts

@@ -9,6 +9,8 @@ from include.utc import DAY_S, HOUR_S
 from models.control.approval import find_approval
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb
+from models.control.checkpoints import check_checkpoints
+from models.control.memory_guard import check_memory
 from models.control.partial_rise import fit_rise
 from models.control.resubmission import restore_lost
 from models.control.state import Intention, Mode, Origin, Parallelism
@@ -41,11 +43,21 @@ def check_permission(case: Case) -> Action | None:
         return Action(Verb.WAIT, "mode_off", case.limits.mode_reason or "the mode is off")
     if case.limits.is_held:
         return Action(Verb.REFUSE, "on_hold", case.limits.hold_reason or "a person has put the job on hold")
-    if case.observed.other_autoscaler:
-        return Action(Verb.REFUSE, "other_autoscaler", f"{case.observed.other_autoscaler} rescales the job as well")
+    refused = _check_autoscaler(case.observed.other_autoscaler, case.observed.autoscaler_unknown)
+    if refused is not None:
+        return refused
     if case.now_s < case.history.held_until_s:
         left_min = (case.history.held_until_s - case.now_s) / 60
         return Action(Verb.REFUSE, "held", f"{case.history.held_because}; held for {left_min:.0f} more minutes")
+    return None
+
+
+def _check_autoscaler(key: str | None, unknown: str) -> Action | None:
+    if key:
+        return Action(Verb.REFUSE, "other_autoscaler", f"{key} rescales the job as well")
+    if unknown:
+        detail = f"nobody knows whether another autoscaler rescales the job: {unknown}"
+        return Action(Verb.REFUSE, "autoscaler_unknown", detail)
     return None
 
 
@@ -82,8 +94,17 @@ def check_intention(case: Case) -> Action | None:
     different = sorted(set(wanted.parallelism) ^ set(case.observed.requested or {}))
     if different:
         return Action(Verb.REFUSE, "unknown_operator", f"the job's vertices are not those of the step: {different}")
-    if any(wanted.parallelism == dict(b.parallelism) and case.now_s < b.until_s for b in case.history.blocked):
-        return Action(Verb.REFUSE, "blocked_target", "this parallelism did harm lately")
+    return _check_blocked(case, wanted.parallelism)
+
+
+def _check_blocked(case: Case, target: Parallelism) -> Action | None:
+    """Refuse what did harm; a block of unlimited time ends when a person lifts it."""
+    for block in case.history.blocked:
+        is_lifted = bool(block.block_id) and block.block_id in case.limits.lifted_blocks
+        if target == dict(block.parallelism) and case.now_s < block.until_s and not is_lifted:
+            why = block.because or "this parallelism did harm lately"
+            lift = "; it is tried again when a person lifts the block (make lift)" if math.isinf(block.until_s) else ""
+            return Action(Verb.REFUSE, "blocked_target", f"{why}{lift}")
     return None
 
 
@@ -113,6 +134,8 @@ def check_slots(case: Case) -> Action | None:
 
 def _check_rise(case: Case, added: int) -> Action | None:
     observed, budget = case.observed, case.limits.cluster_slots_max
+    if not observed.is_elastic and observed.free_slots is None:
+        return Action(Verb.REFUSE, "free_slots_unknown", f"{added} more slots wanted, nobody knows how many are free")
     if not observed.is_elastic and observed.free_slots is not None and added > observed.free_slots:
         return Action(Verb.REFUSE, "no_free_slots", f"{added} more slots wanted, {observed.free_slots} are free")
     if math.isinf(budget):
@@ -165,3 +188,12 @@ def check_approval(case: Case) -> Action | None:
     if said is None:
         return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
     return None if said.is_approved else Action(Verb.REFUSE, "denied", f"{said.by or 'a person'} has said no")
+
+
+def check_readiness(case: Case) -> Action | None:
+    """Refuse what Flink's own state forbids; the last rule, since Flink is asked only where all others let pass."""
+    wanted, ready = desired_parallelism(case), case.observed.readiness
+    if wanted is None or ready is None:
+        return None
+    refused = _check_autoscaler(ready.other_autoscaler, ready.autoscaler_unknown)
+    return refused or check_checkpoints(case, wanted) or check_memory(case, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from models.control.limits import Limits
@@ -13,21 +14,30 @@ def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory
     until_s = now_s + limits.foreign_change_hold_s
     return replace(
         history,
-        in_flight=_bound_request(history.in_flight, now_s, limits),
+        in_flight=_bound_request(history.in_flight, now_s),
         request_times_s=tuple(min(at_s, now_s) for at_s in history.request_times_s),
         last_change_at_s=_at_most(history.last_change_at_s, now_s),
         confirmed_at_s=_at_most(history.confirmed_at_s, now_s),
-        blocked=tuple(
-            BlockedTarget(one.parallelism, min(one.until_s, now_s + limits.block_s)) for one in history.blocked
-        ),
+        blocked=tuple(_bound_block(one, now_s, limits) for one in history.blocked),
         held_until_s=min(history.held_until_s, until_s),
     )
 
 
-def _bound_request(request: Request | None, now_s: float, limits: Limits) -> Request | None:
+def _bound_request(request: Request | None, now_s: float) -> Request | None:
     if request is None or request.sent_at_s <= now_s:
         return request
-    return replace(request, sent_at_s=now_s, deadline_s=now_s + limits.confirm_timeout_s)
+    ahead_s, forced_at_s = request.sent_at_s - now_s, request.forced_at_s
+    return replace(
+        request,
+        sent_at_s=now_s,
+        deadline_s=max(request.deadline_s - ahead_s, now_s),
+        forced_at_s=None if forced_at_s is None else forced_at_s - ahead_s,
+    )
+
+
+def _bound_block(block: BlockedTarget, now_s: float, limits: Limits) -> BlockedTarget:
+    """Return a block that ends in time; one that a person has to lift stays."""
+    return block if math.isinf(block.until_s) else replace(block, until_s=min(block.until_s, now_s + limits.block_s))
 
 
 def _at_most(time_s: float | None, now_s: float) -> float | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from include.utc import DAY_S
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import bound_times
+from models.control.failing_rescale import form_block
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
 
@@ -23,7 +25,7 @@ def advance_history(case: Case, action: Action) -> JobHistory:
     if action.verb is Verb.CONFIRM and action.request is not None:
         return _confirm(history, action.request, case.now_s)
     if action.request is not None and not action.is_dry_run:
-        return _send(history, case, action.request)
+        return _send(history, case, action.request, action.reason)
     return _RECORDS.get(action.reason, lambda history, _: history)(history, case)
 
 
@@ -31,7 +33,8 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
     """Return the history after Flink has refused the request in flight; its target is not tried again for a time."""
     if history.in_flight is None:
         return history
-    return _block(replace(history, in_flight=None), history.in_flight.target, now_s, block_s)
+    block = BlockedTarget(dict(history.in_flight.target), now_s + block_s)
+    return _block(replace(history, in_flight=None), block, now_s)
 
 
 def end_unsent_request(case: Case) -> JobHistory:
@@ -40,14 +43,14 @@ def end_unsent_request(case: Case) -> JobHistory:
     return replace(history, to_judge=None) if case.outcome.is_worse is False else history
 
 
-def _send(history: JobHistory, case: Case, request: Request) -> JobHistory:
+def _send(history: JobHistory, case: Case, request: Request, reason: str) -> JobHistory:
     times_s = (*(at_s for at_s in history.request_times_s if case.now_s - at_s < DAY_S), case.now_s)
     after = replace(history, in_flight=request, request_times_s=times_s, to_judge=None)
     if not request.is_rollback:
         good = request.running_before or history.last_good
         return replace(after, last_good=good)
     given_up = _give_up(replace(after, unfilled=None), request.before)
-    return _block(given_up, request.before, case.now_s, case.limits.block_s)
+    return _block(given_up, form_block(case, request, reason), case.now_s)
 
 
 def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
@@ -64,7 +67,7 @@ def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
 
 
 def _take_over(history: JobHistory, case: Case) -> JobHistory:
-    """Start again with a new job id; how often the job may be rescaled goes by its name.
+    """Start again with a new job id; the pace, and what a person has to lift, go by the job's name.
 
     A deployment that comes with another parallelism is a change that somebody else made.
     """
@@ -76,6 +79,7 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         held_until_s=history.held_until_s,
         held_because=history.held_because,
         submitted_at_s=case.observed.submitted_at_s,
+        blocked=tuple(block for block in history.blocked if math.isinf(block.until_s)),
         lost=find_lost(history, case.observed),
     )
     if begun.lost is not None:
@@ -138,9 +142,9 @@ def _give_up(history: JobHistory, target: Parallelism) -> JobHistory:
     return replace(history, late_targets=(*history.late_targets, dict(target))[-_LATE_KEPT:])
 
 
-def _block(history: JobHistory, target: Parallelism, now_s: float, block_s: float) -> JobHistory:
+def _block(history: JobHistory, block: BlockedTarget, now_s: float) -> JobHistory:
     in_force = tuple(blocked for blocked in history.blocked if now_s < blocked.until_s)
-    return replace(history, blocked=(*in_force, BlockedTarget(dict(target), now_s + block_s)))
+    return replace(history, blocked=(*in_force, block))
 
 
 _RECORDS = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
+from models.control.readiness import Guards
 from models.control.state import Mode, Parallelism
 
 _STRICTNESS = list(Mode)
@@ -36,6 +37,8 @@ class Limits:
         settings_changed: whether the settings changed a moment ago, so that nothing is sent yet; the mode is off then.
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
+        guards: what Flink has to say of the job before a request.
+        lifted_blocks: ids of blocked targets that persons have lifted.
         mode_reason, blackout_reason, hold_reason: why, for a person.
     """
 
@@ -63,6 +66,8 @@ class Limits:
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
+    guards: Guards = field(default_factory=Guards)
+    lifted_blocks: tuple[str, ...] = ()
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
         """Return what is pinned of a job with these vertices; empty when nothing is."""
@@ -72,6 +77,7 @@ class Limits:
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
+_OF_THE_JOB = frozenset({"guards", "lifted_blocks"})  # not of a level
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
 
@@ -87,8 +93,9 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
     if not known:
         raise ValueError("limits need at least one level")
     combined = known[0]
+    names = [one.name for one in fields(Limits) if one.name not in _OF_THE_JOB]
     for level in known[1:]:
-        strictest: dict[str, Any] = {field.name: _strictest(field.name, combined, level) for field in fields(Limits)}
+        strictest: dict[str, Any] = {name: _strictest(name, combined, level) for name in names}
         combined = replace(combined, **strictest)
     if combined.slots_min > combined.slots_max:
         raise ValueError(f"slots_min = {combined.slots_min} is above slots_max = {combined.slots_max}")

@@ -10,18 +10,18 @@ from models.control.state import Intention, ObservedJob, Origin, Parallelism
 
 
 def fit_rise(wanted: Intention, case: Case) -> Intention:
-    """Return what the reactive controller wants cut to the slots that can be had: the largest part that fits.
+    """Return what is wanted cut to the slots that can be had: the largest part that fits, where it sustains more.
 
-    A plan's step and a person's pin are not cut, nor a rise of which no part fits: the rule that refuses it says why.
+    A person's pin is not cut, nor a rise of which no part fits or helps: the rule that refuses it says why.
     """
     observed = case.observed
     room = count_room(case)
     added = observed.slots_of(wanted.parallelism) - observed.slots
-    if wanted.origin is not Origin.REACTIVE or added <= room or room < 1:
+    if wanted.origin is Origin.PIN or added <= room or room < 1:
         return wanted
     now = {**(observed.requested or {}), **observed.running}
     part = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
-    if all(part[vertex] <= now.get(vertex, 0) for vertex in part):
+    if not sustains_more(part, now, wanted.parallelism):
         return wanted
     gained = observed.slots_of(part) - observed.slots
     return replace(wanted, parallelism=part, reason=f"{wanted.reason}; {gained} of the {added} slots are to be had now")
@@ -31,11 +31,18 @@ def count_room(case: Case) -> float:
     """Return how many slots more the job could get now: free ones, of the cluster's budget, of its own limit."""
     observed, limits = case.observed, case.limits
     room = limits.slots_max - observed.slots
-    if not observed.is_elastic and observed.free_slots is not None:
-        room = min(room, observed.free_slots)
+    if not observed.is_elastic:
+        room = min(room, observed.free_slots or 0)  # unknown is none
     if not math.isinf(limits.cluster_slots_max) and observed.cluster_slots_used is not None:
         room = min(room, int(limits.cluster_slots_max) - observed.cluster_slots_used)
     return max(room, 0)
+
+
+def sustains_more(part: Parallelism, now: Parallelism, wanted: Parallelism) -> bool:
+    """Whether a part of a rise lets more through: the vertex that lacks most, by what is wanted, has more than now."""
+    rising = [vertex for vertex in wanted if wanted[vertex] > now.get(vertex, 1)]
+    lacks = min((now.get(vertex, 1) / wanted[vertex] for vertex in rising), default=1.0)
+    return bool(rising) and min(part[vertex] / wanted[vertex] for vertex in rising) > lacks
 
 
 def grow_within(now: Parallelism, wanted: Parallelism, observed: ObservedJob, slots: int) -> dict[str, int]:

@@ -21,8 +21,13 @@ REASONS: Final = frozenset(
         ),
         # what was asked for and did not come about
         *("not_received", "not_filled", "worse_than_before", "refused_by_flink", "withdrawn_before_sending"),
+        "job_fails",
+        # what Flink says of the job before a request
+        *("checkpoints_unknown", "checkpoints_off", "no_checkpoint", "savepoint_in_progress", "checkpoints_failing"),
+        *("checkpoint_too_old", "checkpoint_first", "memory_unknown", "heap_full", "gc_pressure", "state_too_large"),
         # who has to be asked
         *("mode_off", "settings_changed", "on_hold", "held", "foreign_change", "other_autoscaler"),
+        "autoscaler_unknown",
         *("needs_approval", "denied"),
         # the job
         *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),

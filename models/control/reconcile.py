@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from models.control import checks, requests
 from models.control.case import SENDS, Action, Case, OutcomeCheck, Verb, form_request
+from models.control.checkpoints import describe_doubt
 from models.control.checks import desired_parallelism
 from models.control.resubmission import is_resubmitted
 from models.control.state import Mode
@@ -59,11 +60,15 @@ def _send(case: Case) -> Action:
     request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s)
     upgrade = case.observed.upgrade_reason
     why = f"{wanted.reason}; the job is stopped and started for it: {upgrade}" if upgrade else wanted.reason
+    why += describe_doubt(case, wanted)
+    if request.wait_detail:
+        why += f"; it has {request.deadline_s - case.now_s:.0f} s, of which Flink may wait: {request.wait_detail}"
     return Action(Verb.RESCALE, str(wanted.origin), why, request, case.limits.mode is Mode.DRY_RUN)
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (
     _check_job,
+    requests.take_back_failing,
     requests.follow_request,
     requests.notice_foreign_change,
     requests.withdraw_unfilled,
@@ -76,4 +81,5 @@ _RULES: tuple[Callable[[Case], Action | None], ...] = (
     checks.check_slots,
     checks.check_pace,
     checks.check_approval,
+    checks.check_readiness,
 )

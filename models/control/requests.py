@@ -8,8 +8,17 @@ from dataclasses import replace
 from include.utc import HOUR_S
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb, form_request
+from models.control.checkpoints import check_restart
+from models.control.failing_rescale import SPARES_SAVEPOINT, take_back
 from models.control.limits import Limits
 from models.control.state import Mode, Request
+
+_BEFORE_FORCED_S = 120.0  # two ticks
+
+
+def take_back_failing(case: Case) -> Action | None:
+    """Take a request back under which the job fails, whether it was confirmed or not."""
+    return take_back(case) if _may_roll_back(case) else None
 
 
 def follow_request(case: Case) -> Action | None:
@@ -25,9 +34,42 @@ def follow_request(case: Case) -> Action | None:
         return _notice_late_request(case) or Action(
             Verb.REFUSE, "foreign_change", "somebody else changed the job while a request was in flight"
         )
-    if case.now_s < request.deadline_s:
-        return Action(Verb.WAIT, "in_flight", "a request is in flight")
+    # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
+    arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
+    spared = _spare_savepoint(case, request) if has_arrived else None
+    if spared is not None:
+        return spared
+    if case.now_s < (request.deadline_s if has_arrived else arrives_until_s):
+        return Action(Verb.WAIT, "in_flight", f"a request is in flight{_describe_wait(case, request)}")
     return _withdraw(case, request) if has_arrived else _end_lost(request)
+
+
+def will_be_forced(case: Case) -> bool:
+    """Whether Flink has not begun with the request in flight, and soon does without a checkpoint."""
+    request, observed = case.history.in_flight, case.observed
+    if request is None or request.is_rollback or request.forced_at_s is None:
+        return False
+    has_arrived = dict(observed.requested or {}) == dict(request.target)
+    is_waiting = has_arrived and bool(observed.running) and dict(observed.running) == dict(request.running_before)
+    return is_waiting and case.now_s >= request.forced_at_s - _BEFORE_FORCED_S
+
+
+def _spare_savepoint(case: Case, request: Request) -> Action | None:
+    """Take a request back for which Flink would end a savepoint that somebody has begun since."""
+    ready = case.observed.readiness
+    told = None if ready is None else ready.checkpoints
+    if told is None or not told.savepoints or not will_be_forced(case) or not _may_roll_back(case):
+        return None
+    target = {**case.observed.running, **request.before}
+    back = form_request(case, f"{request.step_id}-postponed", target, request.settle_s, is_rollback=True)
+    detail = "Flink would soon end the savepoint that was begun since: the request waits for its end"
+    return Action(Verb.ROLL_BACK, SPARES_SAVEPOINT, detail, back)
+
+
+def _describe_wait(case: Case, request: Request) -> str:
+    if not request.wait_detail:
+        return ""
+    return f", for at most {request.deadline_s - case.now_s:.0f} s more; Flink may wait: {request.wait_detail}"
 
 
 def _end_lost(request: Request) -> Action:
@@ -82,7 +124,8 @@ def _may_roll_back(case: Case) -> bool:
     """Whether a request that takes an own one back may be sent; it needs no further approval, and no free pace."""
     limits = case.limits
     allowed = limits.mode in {Mode.AUTO, Mode.APPROVE} and not limits.is_held and not limits.in_blackout
-    return allowed and not case.observed.other_autoscaler and not case.observed.obstacle
+    observed = case.observed
+    return allowed and not (observed.other_autoscaler or observed.autoscaler_unknown or observed.obstacle)
 
 
 def judge_outcome(case: Case) -> Action | None:
@@ -97,6 +140,10 @@ def judge_outcome(case: Case) -> Action | None:
     target = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
     if target == asked:
         return None
+    ready = case.observed.readiness
+    refused = None if ready is None else check_restart(ready)
+    if refused is not None:
+        return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, "worse_than_before", case.outcome.detail, back)
 

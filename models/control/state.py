@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from models.control.readiness import Failure, Readiness
+
 Parallelism = Mapping[str, int]
 """Vertex id -> parallelism."""
 
@@ -60,6 +62,9 @@ class ObservedJob:
             ``default_scheduler`` where it has no requirements); empty when nobody knows of one.
         obstacle_detail: one sentence for a person.
         upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
+        autoscaler_unknown: why nobody knows whether something else rescales the job; empty when that is known.
+        readiness: what was asked before a request; None where nothing was to be sent.
+        failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
     """
 
     job_id: str | None
@@ -79,6 +84,9 @@ class ObservedJob:
     obstacle: str = ""
     obstacle_detail: str = ""
     upgrade_reason: str = ""
+    autoscaler_unknown: str = ""
+    readiness: Readiness | None = None
+    failures: tuple[Failure, ...] | None = None
 
     @property
     def is_restarting(self) -> bool:
@@ -154,6 +162,11 @@ class Request:
         sent_at_s, deadline_s: epoch seconds; without confirmation until the deadline it has failed.
         settle_s: see :class:`Intention`.
         is_rollback: whether it takes an earlier request back.
+        failures_before: kinds of failures that the job had before it; None where nobody knows.
+        failed_until_s: the last of them, epoch seconds by Flink's clock; None without one.
+        wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
+        forced_at_s: epoch seconds at which Flink, which waits for a checkpoint, begins without one; None where it does
+            not wait, or nobody knows.
     """
 
     step_id: str
@@ -165,14 +178,29 @@ class Request:
     deadline_s: float
     settle_s: float = 300.0
     is_rollback: bool = False
+    failures_before: tuple[str, ...] | None = None
+    failed_until_s: float | None = None
+    wait_detail: str = ""
+    forced_at_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedTarget:
-    """A parallelism that did harm and is not tried again for a time."""
+    """A parallelism that did harm and is not tried again for a time.
+
+    Attributes:
+        parallelism: the target.
+        until_s: epoch seconds; infinite: until a person lifts it.
+        block_id: by which a person lifts it; empty where none can.
+        because: what happened, for a person.
+        failure: kind of the failure that it led to; empty where it led to none.
+    """
 
     parallelism: Parallelism
     until_s: float
+    block_id: str = ""
+    because: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ DAY = timedelta(days=1)
 LINES_SHOWN = 40
 STEP = ("cluster", "job", "step_id")
 _ROWS_READ = 2 * LINES_SHOWN  # a decision that sends has a second row
-_TAKEN_BACK = "(-rollback|-withdrawn)+$"  # how the step ids of requests end that take an earlier one back
+# How the step ids of requests end that take an earlier one back.
+_TAKEN_BACK = "(-rollback|-withdrawn|-failed|-postponed)+$"
 _BY = {"reactive": "reactive controller, ", "pin": "a person's pin, "}
 
 
@@ -55,7 +56,7 @@ def _outcome() -> Column:
     verb, reason, answer, step_id = (F.col(name) for name in ("verb", "reason", "answer", "step_id"))
     had_request = F.get_json_object("history_before", "$.in_flight.step_id").isNotNull()
     was_sent = ~F.coalesce(answer.startswith("withdrawn") | answer.startswith("refused"), F.lit(False))
-    is_refusal = verb.isin("refuse", "wait")
+    is_refusal, postponed = verb.isin("refuse", "wait"), F.lit("savepoint_in_progress")
 
     def describe_status(status: str, weight: int, why: Column | None = None) -> Column:
         named = F.lit(None).cast("string") if why is None else why
@@ -64,8 +65,11 @@ def _outcome() -> Column:
     return (
         F.when((verb == "confirm") & step_id.endswith("-rollback"), describe_status("rolled_back", 3))
         .when((verb == "confirm") & step_id.endswith("-withdrawn"), describe_status("failed", 3, F.lit("not_filled")))
+        .when((verb == "confirm") & step_id.endswith("-failed"), describe_status("failed", 3, F.lit("job_fails")))
+        .when((verb == "confirm") & step_id.endswith("-postponed"), describe_status("refused", 2, postponed))
         .when(verb == "confirm", describe_status("confirmed", 3))
-        .when((verb == "roll_back") & (reason == "not_filled"), describe_status("failed", 3, reason))
+        .when((verb == "roll_back") & (reason == postponed), describe_status("refused", 2, reason))
+        .when((verb == "roll_back") & reason.isin("not_filled", "job_fails"), describe_status("failed", 3, reason))
         .when((verb == "roll_back") & ~was_sent, describe_status("confirmed", 3))
         .when(verb == "roll_back", describe_status("rolling_back", 3))
         .when((verb == "rescale") & F.col("is_dry_run"), describe_status("dry_run", 1))

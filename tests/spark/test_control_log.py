@@ -20,6 +20,7 @@ from include.settings import Settings
 from include.stages import Stage, StageRequest
 from models.control.history import end_unsent_request
 from models.control.limits import Limits
+from models.control.readiness import Checkpoints, Failure, Memory, Readiness
 from models.control.reconcile import OutcomeCheck, reconcile
 from models.control.state import Mode, ObservedJob, Origin
 from spark_jobs.lake import Lake, rows_of
@@ -31,6 +32,8 @@ pytestmark = pytest.mark.spark
 
 NOW = datetime.fromtimestamp(NOW_S, UTC)
 DAY = timedelta(days=1)
+RUNS_TWO = ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8)
+WAITS = Readiness(Checkpoints(60.0, NOW_S, state_bytes=1), Memory(0.5, 0.0), (), checkpoint_wait_s=180.0)
 RUNS_FOUR = ObservedJob("j", "RUNNING", FOUR, FOUR, free_slots=8)
 NAMES = Provenance({"a": "Source: orders", "b": "enrich"})
 
@@ -74,7 +77,18 @@ def entries_of_steps() -> list[LogEntry]:
     )
     half = ObservedJob("j", "RUNNING", TWO, FOUR, free_slots=8)
     withdrawn = sent("withdrawn")
+    breaks, postponed = sent("breaks"), sent("postponed", observed=replace(RUNS_TWO, readiness=WAITS))
+    failures = tuple(Failure(NOW_S + second, "c.D: no reader", "c.D") for second in (9, 19))
+    broken = next_one(breaks, observed=ObservedJob("j", "RESTARTING", {}, FOUR, free_slots=8, failures=failures))
+    saved = replace(WAITS, checkpoints=replace(WAITS.checkpoints, savepoints=1))
+    spared = next_one(postponed, observed=replace(RUNS_TWO, requested=FOUR, readiness=saved))
     return [
+        breaks,
+        broken,
+        next_one(broken, observed=RUNS_TWO),
+        postponed,
+        spared,
+        next_one(spared, observed=RUNS_TWO),
         confirmed,
         answered(confirmed, "accepted"),
         next_one(confirmed, observed=RUNS_FOUR),
@@ -118,6 +132,8 @@ OUTCOMES = {
     "dry": "dry_run",
     "held": "refused: on_hold",
     "waits": "waiting: needs_approval",
+    "breaks": "failed: job_fails",
+    "postponed": "refused: savepoint_in_progress",
 }
 
 

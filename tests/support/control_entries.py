@@ -10,6 +10,7 @@ from controller.control_log import LogEntry, Provenance
 from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits
+from models.control.readiness import Checkpoints, Failure, Guards, Memory, Readiness
 from models.control.reconcile import Case, OutcomeCheck, reconcile
 from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request
 
@@ -34,6 +35,30 @@ def cases(draw: st.DrawFn) -> Case:
     requested = draw(st.one_of(st.none(), counts))
     job_id = draw(st.sampled_from(["j", "j", "j", "k", None]))
     running = draw(st.one_of(st.just({}), st.just(requested or {}), counts))
+    failures = st.builds(Failure, at_s=_times, cause=_texts, kind=_texts, lacks_slots=st.booleans())
+    some_failures = st.one_of(st.none(), st.lists(failures, max_size=3).map(tuple))
+    checkpoints = st.builds(
+        Checkpoints,
+        interval_s=st.one_of(st.none(), st.floats(0, 1e6)),
+        completed_at_s=st.one_of(st.none(), _times),
+        is_failing=st.booleans(),
+        savepoints=st.sampled_from([0, 0, 1, None]),
+        state_bytes=st.one_of(st.none(), st.integers(0, 2**60)),
+    )
+    readiness = st.builds(
+        Readiness,
+        checkpoints=st.one_of(st.none(), checkpoints),
+        memory=st.one_of(st.none(), st.builds(Memory, st.floats(0, 2), st.one_of(st.none(), st.floats(0, 2)))),
+        failures=some_failures,
+        now_s=st.one_of(st.none(), _times),
+        restarts=st.booleans(),
+        wait_s=st.floats(0, 1e6),
+        wait_detail=_texts,
+        waits_for_checkpoint=st.booleans(),
+        asked_ago_s=st.one_of(st.none(), st.floats(0, 1e4)),
+        other_autoscaler=st.sampled_from([None, None, "another"]),
+        unknown=_texts,
+    )
     observed = ObservedJob(
         job_id,
         draw(st.sampled_from(["RUNNING", "RESTARTING", "FAILED"])),
@@ -44,6 +69,9 @@ def cases(draw: st.DrawFn) -> Case:
         draw(st.one_of(st.none(), st.integers(0, 40))),
         draw(st.booleans()),
         draw(st.sampled_from([None, None, None, "another"])),
+        autoscaler_unknown=draw(st.sampled_from(["", "", "", "not told"])),
+        readiness=draw(st.one_of(st.none(), readiness)),
+        failures=draw(some_failures),
     )
     requests = st.builds(
         Request,
@@ -56,6 +84,10 @@ def cases(draw: st.DrawFn) -> Case:
         deadline_s=_times,
         settle_s=st.floats(0, 1e4),
         is_rollback=st.booleans(),
+        failures_before=st.sampled_from([None, (), ("x",)]),
+        failed_until_s=st.one_of(st.none(), _times),
+        wait_detail=_texts,
+        forced_at_s=st.one_of(st.none(), _times),
     )
     history = JobHistory(
         job_id="j",
@@ -67,7 +99,7 @@ def cases(draw: st.DrawFn) -> Case:
         last_good=draw(st.one_of(st.none(), counts)),
         to_judge=draw(st.one_of(st.none(), requests)),
         confirmed_at_s=draw(st.one_of(st.none(), _times)),
-        blocked=tuple(draw(st.lists(st.builds(BlockedTarget, counts, _times), max_size=2))),
+        blocked=tuple(draw(st.lists(st.builds(BlockedTarget, counts, _times | st.just(math.inf), _texts), max_size=2))),
         held_until_s=draw(st.sampled_from([0.0, 0.0, NOW_S + 1e5])),
         held_because=draw(_texts),
         unfilled=draw(st.one_of(st.none(), st.none(), requests)),
@@ -92,6 +124,8 @@ def cases(draw: st.DrawFn) -> Case:
         settings_changed=draw(st.sampled_from([False, False, False, True])),
         cluster_slots_max=draw(_amounts),
         approvals=tuple(draw(st.lists(answers, max_size=2))),
+        guards=draw(st.builds(Guards, st.one_of(st.none(), st.floats(1, 1e6)), st.booleans())),
+        lifted_blocks=tuple(draw(st.lists(_texts, max_size=2))),
         mode_reason=draw(_texts),
         hold_reason=draw(_texts),
     )

@@ -66,6 +66,7 @@ class ControllerMachine(RuleBasedStateMachine):
         self.behind_s = 0.0  # of the controllers' clocks
         self.foreign_at_s = -math.inf  # when a change that somebody else made was last seen and not yet accepted
         self.taken_back: list[tuple[float, dict[str, int]]] = []
+        self.broke: list[dict[str, int]] = []  # under which the job failed, not lifted by a person
 
     @initialize()
     def first_tick(self) -> None:
@@ -96,6 +97,18 @@ class ControllerMachine(RuleBasedStateMachine):
             def observe(self, job):
                 log.spend()
                 return actuator.observe(job)
+
+            def inspect(self, job, job_id):
+                log.spend()
+                return actuator.inspect(job, job_id)
+
+            def read_failures(self, job, job_id):
+                log.spend()
+                return actuator.read_failures(job, job_id)
+
+            def trigger_checkpoint(self, job, job_id):
+                log.spend()
+                actuator.trigger_checkpoint(job, job_id)
 
             def request(self, job, job_id, parallelism):
                 log.spend(may_change=False)
@@ -166,11 +179,20 @@ class ControllerMachine(RuleBasedStateMachine):
         assert not self._is_foreign(before), "a foreign change is undone"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
-            assert self.clock() >= before.in_flight.deadline_s
+            is_early = entry.action.reason in {"job_fails", "savepoint_in_progress"}
+            assert self.clock() >= before.in_flight.deadline_s or is_early
         if request.is_rollback:
             assert flink.asked == dict(request.before), "what is taken back is the last own request"
+            if entry.action.reason == "savepoint_in_progress":
+                assert flink.checkpoints == "savepoint", "there is no savepoint to spare"
+                return
             self.taken_back.append((now_s, dict(request.before)))
+            if entry.action.reason == "job_fails":
+                assert max(request.before.values()) >= flink.breaks_at or flink.failures, "the job did not fail"
+                self.broke.append(dict(request.before))
             return
+        assert target not in self.broke, "what broke the job is tried again before a person has said so"
+        self._check_readiness(dict(target), entry.action.reason)
         assert now_s - self.foreign_at_s >= limits.foreign_change_hold_s, "a foreign change is undone"
         self._check_slots(dict(target))
         sent_s = [at_s for at_s, _ in flink.sent]
@@ -187,6 +209,14 @@ class ControllerMachine(RuleBasedStateMachine):
             assert any(one.is_approved and one.is_about(flink.tell_job(), target) for one in self.approvals)
             assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
 
+    def _check_readiness(self, target: dict[str, int], reason: str) -> None:
+        """Nothing that restarts the job is sent while that would harm it; a saving least of all."""
+        flink, seen = self.flink, self.flink.tell_job()
+        added = seen.slots_of(target) - seen.slots
+        assert flink.checkpoints not in {"savepoint", "off", "untold"}
+        assert flink.checkpoints != "failing" or seen.is_restarting or (added > 0 and reason == "reactive")
+        assert flink.heap_share <= self.limits.guards.heap_share_max or added >= 0
+
     def _check_slots(self, target: dict[str, int]) -> None:
         seen, limits = self.flink.tell_job(), self.limits
         now, after = seen.slots, seen.slots_of(target)
@@ -196,7 +226,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert after - now <= limits.step_up_max_slots
         assert now - after <= limits.step_down_max_slots or after == 1
         if after > now:
-            assert seen.is_elastic or not self.flink.tells_free or after - now <= (seen.free_slots or 0)
+            assert seen.is_elastic or (self.flink.tells_free and after - now <= (seen.free_slots or 0))
             assert after - now + (seen.cluster_slots_used or 0) <= limits.cluster_slots_max
         if after < now:
             assert limits.allows_falls
@@ -322,6 +352,23 @@ class ControllerMachine(RuleBasedStateMachine):
         self._go_on(1)
 
     @rule(
+        checkpoints=st.sampled_from(["fine", "fine", "savepoint", "off", "failing", "untold"]),
+        heap_share=st.sampled_from([0.5, 0.5, 0.95]),
+        count=st.integers(1, 6),
+    )
+    def the_checkpoints_change_for_a_while(self, checkpoints: str, heap_share: float, count: int) -> None:
+        self.flink.checkpoints, self.flink.heap_share = checkpoints, heap_share
+        self._go_on(count)
+        self.flink.checkpoints, self.flink.heap_share = "fine", 0.5
+
+    @rule(breaks_at=st.sampled_from([3, 5, 10**6]), counts=COUNTS)
+    def the_job_cannot_run_at_any_parallelism(self, breaks_at: int, counts: list[int]) -> None:
+        self.flink.breaks_at = breaks_at
+        self._want(counts, Origin.REACTIVE, "")
+        self._go_on(3)
+        self.flink.breaks_at = 10**6
+
+    @rule(
         mode=st.sampled_from([*Mode, Mode.AUTO, Mode.AUTO, Mode.APPROVE]),
         in_blackout=st.sampled_from([False, False, True]),
         is_held=st.sampled_from([False, False, True]),
@@ -387,8 +434,11 @@ class ControllerMachine(RuleBasedStateMachine):
         flink.slots, flink.is_silent, flink.manner, flink.others = SLOTS, False, "accept", 0
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
         flink.problem, flink.finished = "", frozenset()
+        flink.checkpoints, flink.heap_share, flink.breaks_at = "fine", 0.5, 10**6
         flink.recover()
-        self.limits, self.outcome = BASE, OutcomeCheck()
+        self.limits, self.outcome, self.broke = BASE, OutcomeCheck(), []
+        blocked = self.log.read_history(JOB).blocked  # a person lifts what waits for one
+        self.limits = replace(BASE, lifted_blocks=tuple(one.block_id for one in blocked if one.block_id))
 
     # what must hold
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controller.control_job import Actuator, LeaseLostError, RequestRefusedError, RequestUnknownError
 from controller.control_log import LogEntry
+from models.control.readiness import Checkpoints, Failure, Memory, Readiness
 from models.control.state import JobHistory, ObservedJob
 from models.policies.memory import dump, load
 
@@ -36,6 +37,10 @@ class FlinkModel:
         tells_free: whether the cluster says how many slots are free.
         problem: why the job cannot be told from others, or its replies not be read.
         finished: vertices that have come to an end.
+        checkpoints: what its checkpoints are like: ``fine``, ``savepoint``, ``off``, ``failing``, ``untold``.
+        heap_share: of the fullest TaskManager.
+        breaks_at: parallelism of a vertex from which on the job fails again and again.
+        failures: that it remembers.
     """
 
     now_s: float = 1_000_000.0
@@ -56,6 +61,10 @@ class FlinkModel:
     late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
     sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
     by_person: bool = False
+    checkpoints: str = "fine"
+    heap_share: float = 0.5
+    breaks_at: int = 10**6
+    failures: list[Failure] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.requested = dict.fromkeys(self.vertices, 2)
@@ -105,6 +114,26 @@ class FlinkModel:
             raise RequestUnknownError("no reply")
         return self.tell_job()
 
+    def inspect(self, job: str, job_id: str) -> Readiness:
+        if self.is_silent or self.checkpoints == "untold":
+            return Readiness(unknown="no reply")
+        told = Checkpoints(
+            interval_s=None if self.checkpoints == "off" else 60.0,
+            completed_at_s=self.now_s - 30,
+            is_failing=self.checkpoints == "failing",
+            savepoints=int(self.checkpoints == "savepoint"),
+            state_bytes=1_000_000,
+        )
+        autoscaler = self.other_autoscaler
+        failures = tuple(self.failures)
+        return Readiness(told, Memory(self.heap_share, 0.0), failures, self.now_s, other_autoscaler=autoscaler)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
+        return tuple(self.failures)
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        pass
+
     def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
         self.sent.append((self.now_s, dict(parallelism)))
         manner, self.manner = self.manner, "accept"
@@ -127,11 +156,18 @@ class FlinkModel:
     def _ask(self, parallelism: dict[str, int], *, fills: bool) -> None:
         self.requested = dict(parallelism)
         self.by_person = False
-        if fills and self.state == "RUNNING":
+        is_mended = bool(self.failures) and self.state == "RESTARTING" and max(self.requested.values()) < self.breaks_at
+        if fills and (self.state == "RUNNING" or is_mended):
+            self.state = "RUNNING"
             self._fill()
 
     def _fill(self) -> None:
-        """Run at what is requested, or at as much of it as there are slots."""
+        """Run at what is requested, or at as much of it as there are slots; or fail, twice at once."""
+        if max(self.requested.values()) >= self.breaks_at:
+            self.state = "RESTARTING"
+            self.failures += [Failure(self.now_s + second, "no reader", "no reader") for second in (1, 2)]
+            del self.failures[:-16]
+            return
         groups = GRAPHS[self.graph][0]
         cap = max(self.requested.values())
         while True:

@@ -20,7 +20,11 @@ ADAPTIVE = [{"key": "jobmanager.scheduler", "value": "adaptive"}]
 
 @dataclass
 class FakeJob:
-    """A job of two operators unless told otherwise; what is PUT runs at once."""
+    """A job of two operators unless told otherwise; what is PUT runs at once.
+
+    Its checkpoints are fine: one every ten seconds, the last three seconds ago. For a job whose rescales take the time
+    that Flink's take, with savepoints and failures, see ``flink_rescaling.py``.
+    """
 
     job_id: str = "a" * 32
     name: str = "orders"
@@ -34,6 +38,27 @@ class FakeJob:
 
     def __post_init__(self) -> None:
         self.requested = dict(self.parallelism) if self.requested is None else self.requested
+
+    def follow(self, now_s: float) -> None:
+        """Let time go on until now."""
+
+    def put(self, bounds: dict[str, int], now_s: float) -> None:
+        """Take resource requirements."""
+        self.requested = bounds
+        self.parallelism = {one: self.requested[one] for one in self.parallelism}
+
+    def checkpoint_config(self) -> dict[str, Any]:
+        return {"mode": "exactly_once", "interval": 10_000, "timeout": 600_000, "min_pause": 0, "max_concurrent": 1}
+
+    def checkpoints(self, now_s: float) -> dict[str, Any]:
+        done = completed_checkpoint(7, now_s - 3)
+        return checkpoint_statistics([done], completed=done)
+
+    def exceptions(self) -> dict[str, Any]:
+        return {"exceptionHistory": {"entries": [], "truncated": False}}
+
+    def trigger_checkpoint(self, now_s: float) -> None:
+        """Begin a checkpoint."""
 
     def reply(self) -> dict[str, Any]:
         vertices = [
@@ -52,6 +77,30 @@ class FakeJob:
         times = {"RUNNING": 1_795_000_000_000}
         listed = {"jid": self.job_id, "name": self.name, "state": self.state, "start-time": 5, "timestamps": times}
         return {**listed, "vertices": vertices, "plan": {"nodes": nodes}}
+
+
+def completed_checkpoint(number: int, at_s: float, state_bytes: int = 1_000_000) -> dict[str, Any]:
+    """Return a completed checkpoint as Flink lists it."""
+    return {
+        "id": number,
+        "status": "COMPLETED",
+        "is_savepoint": False,
+        "trigger_timestamp": round(1000 * at_s) - 500,
+        "latest_ack_timestamp": round(1000 * at_s),
+        "state_size": state_bytes,
+        "checkpoint_type": "CHECKPOINT",
+    }
+
+
+def checkpoint_statistics(history: list[dict[str, Any]], **latest: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a ``checkpoints`` reply: its history, the newest first, and the latest of each kind."""
+    named = {
+        status: sum(one["status"] == status for one in history) for status in ("IN_PROGRESS", "COMPLETED", "FAILED")
+    }
+    counts = {"restored": int(latest.get("restored") is not None), "total": len(history)}
+    counts |= {status.lower(): number for status, number in named.items()}
+    of_kind = dict.fromkeys(("completed", "savepoint", "failed", "restored")) | latest
+    return {"counts": counts, "summary": {}, "latest": of_kind, "history": history[:10]}
 
 
 @dataclass(frozen=True)
@@ -85,8 +134,11 @@ class FlinkServer:
         is_allowed: whether a request's headers authenticate it; 401 otherwise.
     """
 
-    def __init__(self, *jobs: FakeJob) -> None:
+    def __init__(self, *jobs: FakeJob, clock: Callable[[], float] = time.time) -> None:
         self.jobs = list(jobs)
+        self.clock = clock
+        self.version: str | None = "2.1.3"
+        self.heap_used, self.heap_max, self.gc_ms_per_s = 200e6, 500e6, 20.0  # of the fullest TaskManager
         self.config: object = list(ADAPTIVE)
         self.free_slots = 5
         self.troubles: dict[str, Trouble] = {}
@@ -117,12 +169,20 @@ class FlinkServer:
                 job = next((one for one in self.jobs if one.job_id == job_id), None)
                 if job is None:
                     return 404, {"errors": [f"org.apache.flink.runtime.rest.NotFoundException: Job {job_id} not found"]}
+                job.follow(self.clock())
                 if leaf == ["resource-requirements"] and request.method == "PUT":
                     return self._put_requirements(job, json.loads(request.body))
+                if leaf == ["checkpoints"] and request.method == "POST":
+                    job.trigger_checkpoint(self.clock())
+                    return 202, {"request-id": "f" * 32}
                 return 200, self._of_job(job, leaf)
+        for job in self.jobs:
+            job.follow(self.clock())
         listed = [{**job.reply(), "vertices": None, "plan": None} for job in self.jobs]
+        told = {} if self.version is None else {"flink-version": self.version}
         known = {
-            "/overview": {"slots-total": 8, "slots-available": self.free_slots},
+            "/overview": {"slots-total": 8, "slots-available": self.free_slots, **told},
+            "/taskmanagers/metrics": self._memory(),
             "/jobs/metrics": [],
             "/jobs/overview": {"jobs": listed},
             "/jobmanager/config": self.config,
@@ -134,16 +194,23 @@ class FlinkServer:
     def _put_requirements(self, job: FakeJob, bounds: dict[str, Any]) -> tuple[int, object]:
         if set(bounds) != set(job.requested):
             return 400, {"errors": ["The request is incomplete, missing job vertex resource requirements."]}
-        job.requested = {one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}
-        job.parallelism = {one: job.requested[one] for one in job.parallelism}
+        job.put({one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}, self.clock())
         return 200, {}
+
+    def _memory(self) -> list[dict[str, Any]]:
+        values = {"Memory.Heap.Used": self.heap_used, "Memory.Heap.Max": self.heap_max}
+        values["GarbageCollector.All.TimeMsPerSecond"] = self.gc_ms_per_s
+        return [{"id": f"Status.JVM.{name}", "min": value, "max": value} for name, value in values.items()]
 
     def _of_job(self, job: FakeJob, leaf: list[str]) -> object:
         if leaf[:1] == ["vertices"]:
             return [{"id": name, "sum": 1.0} for name in (*VERTEX_METRICS, *SOURCE_METRICS)]
         bounds = {one: {"parallelism": {"lowerBound": 1, "upperBound": n}} for one, n in job.requested.items()}
         known = {
-            "": job.reply(),
+            "": {**job.reply(), "now": round(1000 * self.clock())},
+            "checkpoints": job.checkpoints(self.clock()),
+            "checkpoints/config": job.checkpoint_config(),
+            "exceptions": job.exceptions(),
             "plan": {"plan": job.reply()["plan"]},
             "config": {"jid": job.job_id, "execution-config": {"user-config": job.user_config}},
             "metrics": [{"id": "uptime", "value": "5"}],

@@ -15,6 +15,7 @@ from controller.resource_directory import ResourceDirectory
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
 from include.kubernetes.overrides import OVERRIDES, read_overrides
 from include.settings.kubernetes import Kubernetes
+from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob
 
 NAME = "orders"
@@ -195,6 +196,15 @@ class ModelFlink:
 
     def read_scheduler(self) -> str:
         return "adaptive"
+
+    def inspect(self, job: str, job_id: str) -> Readiness:
+        return self.model.inspect(job, job_id)
+
+    def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...]:
+        return self.model.read_failures(job, job_id)
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        self.model.trigger_checkpoint(job, job_id)
 
 
 @dataclass

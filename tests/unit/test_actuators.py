@@ -66,6 +66,9 @@ def test_without_a_login_nothing_is_known_and_nothing_sent(server, tmp_path, mon
                 question()
         with pytest.raises(RequestRefusedError):
             actuator.request(JOB, "a" * 32, TARGET)
+        assert actuator.inspect(JOB, "a" * 32).checkpoints is None
+        assert "cluster prod: " in actuator.inspect(JOB, "a" * 32).unknown
+        assert actuator.read_failures(JOB, "a" * 32) is None
 
 
 @pytest.mark.parametrize(("mode", "kind"), [("act", OperatorActuator), ("guide", GuideActuator)])

@@ -121,10 +121,10 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             "mode is standalone",
         ),
         (
-            observed(free_slots=1),
+            observed(free_slots=0),
             Verb.REFUSE,
             "no_free_slots",
-            "2 more slots wanted, 1 are free",
+            "2 more slots wanted, 0 are free",
         ),
         (
             limits(cluster_slots_max=10),
@@ -133,10 +133,10 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             "nobody has counted the slots under the budget of 10",
         ),
         (
-            limits(cluster_slots_max=10) | observed(cluster_slots_used=9),
+            limits(cluster_slots_max=10) | observed(cluster_slots_used=10),
             Verb.REFUSE,
             "exceeds_budget",
-            "2 more slots wanted, the cluster's jobs have 9 of 10",
+            "2 more slots wanted, the cluster's jobs have 10 of 10",
         ),
         (
             limits(allows_falls=False) | {"desired": replace(WANTS_FOUR, parallelism=ONE)},
@@ -302,7 +302,8 @@ def test_nothing_is_rolled_back_without_harm_or_without_a_way_back(change: dict[
         (history(blocked=(BlockedTarget(FOUR, NOW_S),)), "plan"),
         (history(blocked=(BlockedTarget(SIX, NOW_S + 60),)), "plan"),
         (observed(free_slots=2), "plan"),
-        (observed(free_slots=None), "plan"),  # a rise is sent where nobody knows of free slots
+        (observed(free_slots=None), "free_slots_unknown"),
+        (observed(free_slots=None, is_elastic=True), "plan"),
         (limits(cluster_slots_max=10) | observed(cluster_slots_used=8), "plan"),
         (history(last_change_at_s=NOW_S - 300), "plan"),
         (history(last_change_at_s=NOW_S - 299), "cooldown"),

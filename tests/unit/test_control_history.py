@@ -245,10 +245,11 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "cluster_slots_max": (64, 128),
 }
 JOINED = {"pin", "pin_all", "approvals", "mode_reason", "blackout_reason", "hold_reason"}
+OF_THE_JOB = {"guards", "lifted_blocks"}  # not of a level
 
 
 def test_of_each_limit_the_strictest_holds_whichever_level_has_it() -> None:
-    assert {field.name for field in fields(Limits)} == set(STRICT) | JOINED
+    assert {field.name for field in fields(Limits)} == set(STRICT) | JOINED | OF_THE_JOB
     strict = Limits(**{name: values[0] for name, values in STRICT.items()})
     loose = Limits(**{name: values[1] for name, values in STRICT.items()})
     assert combine_limits([strict, loose]) == combine_limits([loose, strict]) == strict

@@ -16,6 +16,7 @@ from controller.leases import Lease
 from controller.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
+from models.control.readiness import Checkpoints, Memory, Readiness
 from models.control.reconcile import Verb, reconcile
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
 
@@ -166,6 +167,15 @@ class Flink:
         found = self.parallelism[job]
         return ObservedJob(f"id of {job}", "RUNNING", dict(found), dict(found), free_slots=self.free)
 
+    def inspect(self, job: str, job_id: str) -> Readiness:
+        return Readiness(Checkpoints(60.0, NOW_S, state_bytes=0), Memory(0.5, 0.0), ())
+
+    def read_failures(self, job: str, job_id: str) -> tuple[()]:
+        return ()
+
+    def trigger_checkpoint(self, job: str, job_id: str) -> None:
+        pass
+
     def request(self, job: str, job_id: str, parallelism) -> None:
         self.sent.append(job)
         if job in self.refuses:
@@ -256,8 +266,9 @@ def test_slots_that_one_job_takes_are_not_free_for_the_next(tmp_path) -> None:
     flink = Flink("live/a", "live/b", "live/c", free=5)
     controller, _ = start(tmp_path, flink)
     actions = controller.control_jobs([task("live/a", 4), task("live/b", 6), task("live/c", 5)])
-    assert [actions[f"live/{name}"].reason for name in "abc"] == ["plan", "no_free_slots", "plan"]
-    assert flink.sent == ["live/a", "live/c"]
+    assert [actions[f"live/{name}"].reason for name in "abc"] == ["plan", "plan", "no_free_slots"]
+    assert flink.sent == ["live/a", "live/b"]
+    assert flink.parallelism["live/b"] == {"a": 5, "b": 5}  # what the first has left
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pretended_server import answer_from, flink_answers, make_certificate, serve
+from pretended_server import JOB, answer_from, flink_answers, make_certificate, serve
 
 from cli.doctor import cluster as doctor
 from cli.doctor.checkup import check_server
@@ -125,6 +125,11 @@ def test_no_checkpoints(checkpoints):
     assert "execution.checkpointing.interval" in found.remedy
 
 
+def test_checkpoints_that_are_not_told_are_not_off():
+    found = the_error(examine_flink(checkpoints=(403, {"errors": ["no"]})), "checkpoints of orders")
+    assert "does not tell" in found.text
+
+
 def test_default_scheduler():
     found = the_error(
         examine_flink(configuration={"jobmanager.scheduler": "default"}, requirements=(404, {})), "scheduler"
@@ -148,6 +153,15 @@ def test_old_flink():
 def test_autoscaler_on(where):
     found = the_error(examine_flink(**{where: {"job.autoscaler.enabled": "true"}}), "autoscaler")
     assert "job.autoscaler.enabled" in found.remedy
+
+
+@pytest.mark.covers("flink_waits 6")
+@pytest.mark.parametrize("path", ["/jobmanager/config", f"/jobs/{JOB}/config"])
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_configuration_that_is_refused_is_no_proof_that_there_is_no_autoscaler(path, status):
+    with serve(answer_from(flink_answers() | {path: (status, {"errors": ["no"]})})) as url:
+        found = errors(examine(url))
+    assert "nobody knows" in found["autoscaler"].text
 
 
 def test_an_autoscaler_that_only_watches_is_no_fault():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -37,6 +38,20 @@ def test_every_decision_can_be_made_again_from_its_row(case, answer) -> None:
     assert history_of(row) == entry.history
     if not answer:
         assert entry_of(row) == entry
+
+
+def test_a_row_of_the_release_before_is_read_and_decides_as_it_did() -> None:
+    """It lacks what is asked before a request, guards and blocks with a name: unknown, and no permission to send."""
+    row = stored(entry_for(plain_case()))
+    new = {"observed": ("autoscaler_unknown", "readiness", "failures"), "limits": ("guards", "lifted_blocks")}
+    new["request"] = ("failures_before", "failed_until_s", "wait_detail", "forced_at_s")
+    for column, names in new.items():
+        told = json.loads(str(row[column]))
+        row[column] = json.dumps({key: value for key, value in told.items() if key not in names})
+    assert reconcile(case_of(row)) == action_of(row)
+    assert case_of(row).observed.readiness is None
+    assert action_of(row).request.failures_before is None
+    assert entry_of(row) == entry_for(plain_case())
 
 
 def test_infinite_limits_survive_and_so_does_not_a_number() -> None:

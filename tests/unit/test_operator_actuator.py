@@ -205,6 +205,20 @@ def test_a_map_that_cannot_be_read_is_refused(model, world):
     assert world(WANTED).reason == "unreadable_resource"
 
 
+@pytest.mark.covers("flink_waits 1")
+@pytest.mark.covers("flink_waits 2")
+@pytest.mark.parametrize(
+    ("checkpoints", "reason"),
+    [("savepoint", "savepoint_in_progress"), ("off", "checkpoints_off"), ("untold", "checkpoints_unknown")],
+)
+def test_a_map_is_written_only_when_flink_can_restart_the_job(model, world, checkpoints, reason):
+    model.checkpoints = checkpoints
+    assert world(WANTED).reason == reason
+    assert OVERRIDES not in model.configuration
+    model.checkpoints = "fine"
+    assert world(WANTED).verb is Verb.RESCALE
+
+
 # mode guide
 
 
@@ -221,6 +235,7 @@ def test_guide_leaves_acting_to_the_autoscaler_and_gives_it_a_least_parallelism(
     assert tick(WANTED).reason == "autoscaler_off"
     model.change(AUTOSCALER, "true", is_up=True)
     assert tick(WANTED, replace(BASE, is_held=True)).reason == "on_hold"
+    model.checkpoints, model.heap_share = "savepoint", 0.99  # a least parallelism restarts nothing by itself
     assert tick(WANTED).verb is Verb.RESCALE
     assert model.configuration[MIN_PARALLELISM] == "3"
     assert OVERRIDES not in model.configuration

@@ -39,6 +39,46 @@ def test_what_fits_as_a_whole_is_not_cut() -> None:
     assert "to be had" not in action.detail
 
 
+@pytest.mark.parametrize("origin", [Origin.REACTIVE, Origin.PLAN, Origin.RESTORE])
+@pytest.mark.covers("flink_waits 10")
+def test_whoever_but_a_person_wants_a_rise_gets_the_part_that_fits(origin: Origin) -> None:
+    action = reconcile(replace(CASE, desired=replace(CASE.desired, origin=origin)))
+    assert dict(action.request.target) == {"source": 2, "join": 6, "sink": 4}
+    assert (action.reason, action.request.step_id) == (str(origin), "step")
+
+
+def test_a_pin_is_sent_as_a_whole_or_refused() -> None:
+    pinned = replace(CASE, limits=replace(CASE.limits, pin_all=8))
+    assert reconcile(pinned).reason == "no_free_slots"
+    assert reconcile(replace(pinned, observed=replace(OBSERVED, free_slots=7))).reason == "pin"
+
+
+@pytest.mark.covers("flink_waits 9")
+def test_free_slots_that_nobody_knows_are_none() -> None:
+    for origin in Origin:
+        unknown = replace(
+            CASE, desired=replace(CASE.desired, origin=origin), observed=replace(OBSERVED, free_slots=None)
+        )
+        assert (reconcile(unknown).verb, reconcile(unknown).reason) == (Verb.REFUSE, "free_slots_unknown")
+        elastic = replace(unknown, observed=replace(OBSERVED, free_slots=None, is_elastic=True))
+        assert dict(reconcile(elastic).request.target) == WANTED
+
+
+@pytest.mark.covers("flink_waits 10")
+def test_a_part_that_lets_no_more_through_is_no_rise() -> None:
+    """Both groups lack the same, and one slot is free: whichever gets it, the other holds the job back as before."""
+    groups = {"source": "a", "join": "b", "sink": "b"}
+    observed = replace(OBSERVED, slot_sharing_group=groups, free_slots=1)
+    wanted = replace(CASE.desired, parallelism={"source": 16, "join": 16, "sink": 1})
+    assert reconcile(replace(CASE, observed=observed, desired=wanted)).reason == "no_free_slots"
+    two = replace(observed, free_slots=2)
+    assert dict(reconcile(replace(CASE, observed=two, desired=wanted)).request.target) == {
+        "source": 2,
+        "join": 2,
+        "sink": 1,
+    }
+
+
 @pytest.mark.parametrize("origin", [Origin.REACTIVE, Origin.PIN, Origin.PLAN])
 def test_where_nothing_fits_it_is_refused(origin: Origin) -> None:
     case = replace(CASE, desired=replace(CASE.desired, origin=origin), observed=replace(OBSERVED, free_slots=0))

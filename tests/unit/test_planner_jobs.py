@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -65,6 +67,14 @@ def test_a_rise_is_sent_ahead_by_the_rescale_and_its_catch_up() -> None:
         "load q90 rises from 24k/s to 72k/s at 22:00; map needs 9 instead of 3, sink needs 9 instead of 3; "
         "applied 2 min 40 s ahead"
     )
+
+
+@pytest.mark.covers("flink_waits 4")
+def test_where_flink_waits_for_its_own_checkpoints_a_rise_is_sent_an_interval_earlier() -> None:
+    found = situation(step_up(), {"src": 1, "map": 3, "sink": 3})
+    timing = found.options.timing.model_copy(update={"awaits_checkpoint": True})
+    (decision,) = decide(replace(found, options=found.options.model_copy(update={"timing": timing}))).decisions
+    assert decision.step.lead_time_s == 160 + 2 * 30
 
 
 def test_a_fall_waits_for_the_end_of_the_need() -> None:

@@ -48,7 +48,8 @@ def test_what_is_desired_is_sent_once_and_confirmed_when_it_runs() -> None:
         ({"observed": replace(RUNS, requested=SIX, running=SIX)}, "foreign_change"),
         ({"observed": replace(RUNS, other_autoscaler="the operator's autoscaler")}, "other_autoscaler"),
         ({"observed": replace(RUNS, state="FAILING", running={})}, "not_running"),
-        ({"observed": replace(RUNS, free_slots=1)}, "no_free_slots"),
+        ({"observed": replace(RUNS, free_slots=0)}, "no_free_slots"),
+        ({"observed": replace(RUNS, free_slots=None)}, "free_slots_unknown"),
         ({"limits": replace(AUTO, mode=Mode.OFF)}, "mode_off"),
         ({"limits": replace(AUTO, mode=Mode.OFF, settings_changed=True)}, "settings_changed"),
         ({"limits": replace(AUTO, is_held=True)}, "on_hold"),
@@ -256,7 +257,7 @@ def test_a_job_on_a_cluster_with_elastic_slots_rises_although_none_is_free() -> 
     assert reconcile(replace(CASE, observed=replace(elastic, is_elastic=False))).reason == "no_free_slots"
 
 
-@pytest.mark.parametrize(("used", "reason"), [(8, "plan"), (9, "exceeds_budget"), (None, "budget_unknown")])
+@pytest.mark.parametrize(("used", "reason"), [(8, "plan"), (10, "exceeds_budget"), (None, "budget_unknown")])
 def test_the_jobs_of_a_cluster_keep_within_its_budget(used: int | None, reason: str) -> None:
     observed, limits = replace(RUNS, cluster_slots_used=used), replace(AUTO, cluster_slots_max=10)
     assert reconcile(replace(CASE, observed=observed, limits=limits)).reason == reason

@@ -14,6 +14,7 @@ from controller.plan_rows import PlanStep
 from controller.rescale_outcomes import RescaleOutcome, append_outcomes
 from include.tables import RESCALE_OUTCOMES
 from models.control.outcome import Measurements
+from models.control.readiness import Failure
 from models.control.reconcile import OutcomeCheck
 from models.control.state import JobHistory, ObservedJob
 
@@ -50,6 +51,26 @@ def test_a_judged_rescale_is_one_row(tmp_path) -> None:
         0,
     ]
     assert (fine_row["is_worse"], fine_row["rolled_back"], fine_row["promised_recovery_s"]) == (False, False, None)
+
+
+@pytest.mark.covers("flink_waits 5")
+@pytest.mark.parametrize("was_confirmed", [False, True])
+def test_a_rescale_that_made_the_job_fail_is_a_row_with_the_exception(tmp_path, was_confirmed: bool) -> None:
+    request = entry_for(plain_case(NOW_S - 800)).action.request
+    failures = tuple(
+        Failure(NOW_S - at_s, "java.lang.IllegalStateException: no reader", "no reader") for at_s in (9, 5)
+    )
+    observed = ObservedJob("j", "RESTARTING", {}, FOUR, free_slots=8, failures=failures)
+    known = JobHistory("j", request, TWO)
+    if was_confirmed:
+        known = JobHistory("j", None, FOUR, last_good=TWO, to_judge=request, confirmed_at_s=NOW_S - 700)
+    entry = entry_for(plain_case(observed=observed, history=known))
+    append_outcomes(str(tmp_path), [RescaleOutcome(entry, BEFORE, None, PROMISED, "plan")])
+    (row,) = DeltaTable(str(tmp_path / RESCALE_OUTCOMES.relative_path)).to_pyarrow_table().to_pylist()
+    assert (row["step_id"], row["is_worse"], row["rolled_back"], row["restarts"]) == ("step-1", True, True, None)
+    assert "java.lang.IllegalStateException: no reader" in row["detail"]
+    assert (row["throughput_before_per_s"], row["throughput_after_per_s"]) == (1000.0, None)
+    assert (row["confirmed_at"] is not None) == was_confirmed
 
 
 def test_an_entry_that_judges_nothing_is_refused(tmp_path) -> None:

@@ -1,6 +1,7 @@
 package io.tidewise.load;
 
 import java.util.Map;
+import org.apache.flink.api.common.functions.RuntimeContext;
 import org.apache.flink.api.java.utils.ParameterTool;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.functions.sink.DiscardingSink;
@@ -15,5 +16,9 @@ final class FlinkApi {
 
     static <T> void discard(DataStream<T> stream, String name) {
         stream.addSink(new DiscardingSink<>()).name(name).uid(name);
+    }
+
+    static int countSubtasks(RuntimeContext context) {
+        return context.getNumberOfParallelSubtasks();
     }
 }

@@ -1,6 +1,7 @@
 package io.tidewise.load;
 
 import java.util.Map;
+import org.apache.flink.api.common.functions.RuntimeContext;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.ParameterTool;
@@ -15,5 +16,9 @@ final class FlinkApi {
 
     static <T> void discard(DataStream<T> stream, String name) {
         stream.sinkTo(new DiscardingSink<>()).name(name).uid(name);
+    }
+
+    static int countSubtasks(RuntimeContext context) {
+        return context.getTaskInfo().getNumberOfParallelSubtasks();
     }
 }

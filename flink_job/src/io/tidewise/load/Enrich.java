@@ -3,29 +3,36 @@ package io.tidewise.load;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.locks.LockSupport;
-import org.apache.flink.api.common.functions.MapFunction;
+import org.apache.flink.api.common.functions.RichMapFunction;
 
 /**
  * The costly operator: burns processor time per record and may wait as for a lookup in another system.
  *
  * <p>The cost is measured as processor time of the thread, not as wall time, so that subtasks that compete for cores
  * slow each other down as real work does.
+ *
+ * <p>Above a parallelism it fails at its first record, as an operator does that cannot be rescaled.
  */
-final class Enrich implements MapFunction<Order, Order> {
+final class Enrich extends RichMapFunction<Order, Order> {
     private static final long serialVersionUID = 1L;
     private static final int ROUNDS_PER_CHECK = 200;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private final long costNs;
     private final long waitNs;
+    private final int failsAbove;
 
-    Enrich(long costUs, long waitUs) {
+    Enrich(long costUs, long waitUs, int failsAbove) {
         this.costNs = costUs * 1000;
         this.waitNs = waitUs * 1000;
+        this.failsAbove = failsAbove;
     }
 
     @Override
     public Order map(Order order) {
+        if (FlinkApi.countSubtasks(getRuntimeContext()) > failsAbove) {
+            throw new IllegalStateException("enrich cannot run at more than " + failsAbove + " subtasks");
+        }
         long digest = order.sequence;
         if (costNs > 0) {
             long endNs = THREADS.getCurrentThreadCpuTime() + costNs;

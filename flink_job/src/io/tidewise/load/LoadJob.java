@@ -25,7 +25,7 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  * <p>Arguments: --trace FILE (second,rate_per_s; read where the job is submitted, that is on the JobManager)
  * [--compression 1] [--cost-us 100] [--wait-us 0] [--customers 1000] [--emit-every 10] [--splits 12]
  * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load] [--warm-up-sources 0] [--warm-up-orders 1000]
- * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out].
+ * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out] [--fails-above 1000000].
  *
  * <p>With --counts in the source counts what it takes in as numRecordsIn, as Kafka's does; else nothing counts in it but
  * Flink's numRecordsOut of the source operator.
@@ -63,7 +63,7 @@ public final class LoadJob {
         for (int place = 0; place < number(given, "warm-up-sources", 0); place++) {
             orders = orders.union(warmUp(env, place, number(given, "warm-up-orders", 1000), customers));
         }
-        Enrich enrich = new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0));
+        Enrich enrich = new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0), number(given, "fails-above", 1_000_000));
         switch (oneOf(given, "form", "plain", "chained", "side-outputs")) {
             case "chained" -> FlinkApi.discard(keep(orders, given).map(enrich).name("enrich").uid("enrich"), "sink");
             case "side-outputs" -> sendExpressAside(keep(orders, given), enrich, number(given, "express-one-in", 10));

@@ -1,0 +1,110 @@
+"""What the configurations of a Flink cluster and of its jobs tell; a refusal is unknown, and is asked again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from include.flink import cluster_facts
+from include.flink.client import FlinkClient
+from include.flink.faults import FlinkRefused
+
+log = logging.getLogger(__name__)
+
+_KEPT_S = 30.0  # a JobManager has its configuration from its start, but may be started again with another
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a cluster's configuration tells.
+
+    Attributes:
+        is_elastic: whether it adds TaskManagers by itself; None when it does not tell.
+        is_reactive: whether each job takes all slots that there are.
+        autoscaler: key of another autoscaler; None where none is named.
+        unknown: why nobody knows that there is none; empty where that is known.
+        scheduler: empty when it does not tell.
+        told: the configuration.
+    """
+
+    is_elastic: bool | None = None
+    is_reactive: bool = False
+    autoscaler: str | None = None
+    unknown: str = ""
+    scheduler: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
+
+
+class FlinkConfiguration:
+    """Asks for configurations and keeps those that were told; may be used by several threads.
+
+    Args:
+        client: of the cluster.
+        cluster: its name.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, client: FlinkClient, cluster: str, clock: Callable[[], float]) -> None:
+        self._client, self._cluster, self._clock = client, cluster, clock
+        self._lock = threading.Lock()
+        self._facts: tuple[float, ClusterFacts] | None = None
+        self._autoscalers: dict[str, str | None] = {}  # of a job's own configuration, by job id
+
+    def read_cluster(self, most_age_s: float = _KEPT_S) -> ClusterFacts:
+        """Return what the cluster's configuration tells, or told at most so many seconds ago.
+
+        Raises:
+            FlinkUnreachable: it does not reply.
+        """
+        now_s = self._clock()
+        with self._lock:
+            if self._facts is not None and now_s - self._facts[0] < most_age_s:
+                return self._facts[1]
+        try:
+            reply = self._client.job_manager_config()
+        except FlinkRefused as error:  # a gateway may hide it: nothing is recognised then
+            log.warning("cluster %s: its configuration is not told: %s", self._cluster, error)
+            return ClusterFacts(unknown=f"the cluster's configuration is not told: {error}")
+        told = cluster_facts.read_configuration(reply)
+        facts = ClusterFacts(
+            is_elastic=cluster_facts.is_elastic(told),
+            is_reactive=cluster_facts.is_reactive(told),
+            autoscaler=cluster_facts.active_autoscaler(told),
+            unknown="" if cluster_facts.is_configuration(reply) else "the cluster's configuration cannot be read",
+            scheduler=told.get("jobmanager.scheduler", ""),
+            told=told,
+        )
+        if not facts.unknown:
+            with self._lock:
+                self._facts = (now_s, facts)
+        return facts
+
+    def find_autoscaler(self, job_id: str) -> tuple[str | None, str]:
+        """Return the key of a job's own configuration that names an autoscaler, and why nobody knows whether one does.
+
+        What a job has told does not change: it is asked once.
+
+        Raises:
+            FlinkUnreachable: the cluster does not reply.
+        """
+        with self._lock:
+            if job_id in self._autoscalers:
+                return self._autoscalers[job_id], ""
+        try:
+            reply = self._client.job_config(job_id)
+        except FlinkRefused as error:
+            return None, f"the job's configuration is not told: {error}"
+        found = cluster_facts.active_autoscaler(cluster_facts.read_user_configuration(reply))
+        if not cluster_facts.is_user_configuration(reply):
+            return found, "the job's configuration cannot be read"
+        with self._lock:
+            self._autoscalers[job_id] = found
+        return found, ""
+
+    def forget(self, job_ids: Iterable[str]) -> None:
+        """Forget all jobs but these."""
+        known = set(job_ids)
+        with self._lock:
+            self._autoscalers = {job_id: key for job_id, key in self._autoscalers.items() if job_id in known}

@@ -1,0 +1,72 @@
+"""The rule about a rescale that makes the job fail: it is taken back at once, not after its time has passed."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from models.control.case import Action, Case, Verb, form_request
+from models.control.readiness import Failure
+from models.control.state import BlockedTarget, Request
+
+FAILS, SPARES_SAVEPOINT = "job_fails", "savepoint_in_progress"
+_TWICE = 2
+
+
+def find_failure(case: Case) -> tuple[Request, Failure] | None:
+    """Return the request that makes the job fail, and how: in one way, at least twice, that it did not know before."""
+    history, asked = case.history, dict(case.observed.requested or {})
+    request = history.in_flight or history.to_judge
+    if request is None or request.is_rollback or asked != dict(request.target):
+        return None
+    known, since_s = set(request.failures_before or ()), _since_s(request)
+    later: defaultdict[str, list[Failure]] = defaultdict(list)
+    for one in case.observed.failures or ():
+        if one.at_s > since_s:
+            later[one.kind].append(one)
+        else:
+            known.add(one.kind)
+    known -= {block.failure for block in history.blocked}  # a rescale was their cause, and may be again
+    new = [found for kind, found in later.items() if kind not in known and len(found) >= _TWICE]
+    if not new:
+        return None
+    return request, max(max(new, key=len), key=lambda one: one.at_s)
+
+
+def _since_s(request: Request) -> float:
+    """Return when the last failure before a request was, by Flink's clock as far as that is known."""
+    if request.failures_before is None:
+        return request.sent_at_s
+    return -math.inf if request.failed_until_s is None else request.failed_until_s
+
+
+def take_back(case: Case) -> Action | None:
+    """Return the action that takes a request back under which the job fails; the caller knows that it may be sent."""
+    found = find_failure(case)
+    if found is None:
+        return None
+    request, failure = found
+    asked = dict(case.observed.requested or {})
+    target = {vertex: request.before.get(vertex, count) for vertex, count in asked.items()}
+    if target == asked:
+        return None
+    back = form_request(case, f"{request.step_id}-failed", target, request.settle_s, is_rollback=True)
+    return Action(Verb.ROLL_BACK, FAILS, f"the job fails since the request, {failure.cause}: it is taken back", back)
+
+
+def form_block(case: Case, request: Request, reason: str) -> BlockedTarget:
+    """Return the block of a target that a request takes back.
+
+    A target under which the job failed is tried again when a person says so; where TaskManagers or slots were lost, or
+    the rescale did other harm, after a time; one that waits for the end of a savepoint at once.
+    """
+    until_s = case.now_s if reason == SPARES_SAVEPOINT else case.now_s + case.limits.block_s
+    found = find_failure(case) if reason == FAILS else None
+    if found is None:
+        return BlockedTarget(dict(request.before), until_s)
+    failed, failure = found
+    because = f"the job failed: {failure.cause}"
+    if failure.lacks_slots:
+        return BlockedTarget(dict(request.before), until_s, because=because, failure=failure.kind)
+    block_id = f"{failed.step_id}-{case.now_s:.0f}"
+    return BlockedTarget(dict(request.before), math.inf, block_id, because, failure.kind)

@@ -1,0 +1,42 @@
+"""What Flink's metrics tell of the memory of the TaskManagers: that of the one which has least left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from models.control.readiness import Memory
+from models.live.faults import ReplyError, Rule, shorten
+
+HEAP_USED, HEAP_MAX = "Status.JVM.Memory.Heap.Used", "Status.JVM.Memory.Heap.Max"
+GC_TIME = "Status.JVM.GarbageCollector.All.TimeMsPerSecond"
+MEMORY_METRICS = (HEAP_USED, HEAP_MAX, GC_TIME)
+
+
+def read_memory(found: object) -> Memory:
+    """Read a ``/taskmanagers/metrics`` reply, aggregated over all TaskManagers.
+
+    Where they differ in size, the fullest is taken to be the smallest: too full rather than too empty.
+
+    Raises:
+        ReplyError: it does not tell how much of the heap is in use.
+    """
+    if not isinstance(found, list):
+        raise ReplyError(Rule.WRONG_TYPE, f"no list of metrics: {shorten(str(found))}")
+    metrics = {str(one["id"]): one for one in found if isinstance(one, dict) and "id" in one}
+    used, most = _read(metrics, HEAP_USED, "max"), _read(metrics, HEAP_MAX, "min")
+    if used is None or most is None or most <= 0:  # the JVM tells -1 where it has no maximum
+        raise ReplyError(Rule.MISSING_FIELD, f"{HEAP_USED}, {HEAP_MAX}")
+    gc_ms_per_s = _read(metrics, GC_TIME, "max")
+    return Memory(used / most, None if gc_ms_per_s is None else gc_ms_per_s / 1000.0)
+
+
+def _read(metrics: Mapping[str, Mapping[str, object]], name: str, aggregate: str) -> float | None:
+    told = metrics.get(name, {}).get(aggregate)
+    if isinstance(told, bool) or not isinstance(told, int | float | str):
+        return None
+    try:
+        value = float(told)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
