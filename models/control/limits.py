@@ -37,6 +37,9 @@ class Limits:
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
         mode_reason, blackout_reason, hold_reason: why, for a person.
+        lifted_blocks: ids of blocked targets that persons have lifted, and of suspensions.
+        concurrent_rescales: most jobs of the cluster whose requests have no end yet.
+        bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
     """
 
     mode: Mode = Mode.DRY_RUN
@@ -63,6 +66,9 @@ class Limits:
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
+    lifted_blocks: tuple[str, ...] = ()
+    concurrent_rescales: float = math.inf
+    bad_steps_max: int = 100
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
         """Return what is pinned of a job with these vertices; empty when nothing is."""
@@ -71,6 +77,7 @@ class Limits:
 
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
+_OF_THE_JOB = frozenset({"lifted_blocks"})  # not of a level
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
@@ -87,8 +94,9 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
     if not known:
         raise ValueError("limits need at least one level")
     combined = known[0]
+    names = [one.name for one in fields(Limits) if one.name not in _OF_THE_JOB]
     for level in known[1:]:
-        strictest: dict[str, Any] = {field.name: _strictest(field.name, combined, level) for field in fields(Limits)}
+        strictest: dict[str, Any] = {name: _strictest(name, combined, level) for name in names}
         combined = replace(combined, **strictest)
     if combined.slots_min > combined.slots_max:
         raise ValueError(f"slots_min = {combined.slots_min} is above slots_max = {combined.slots_max}")

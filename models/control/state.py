@@ -60,6 +60,8 @@ class ObservedJob:
             ``default_scheduler`` where it has no requirements); empty when nobody knows of one.
         obstacle_detail: one sentence for a person.
         upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
+        told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
+        cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
     """
 
     job_id: str | None
@@ -79,6 +81,8 @@ class ObservedJob:
     obstacle: str = ""
     obstacle_detail: str = ""
     upgrade_reason: str = ""
+    told_at_s: float | None = None
+    cluster_rescales: int | None = None
 
     @property
     def is_restarting(self) -> bool:
@@ -104,7 +108,7 @@ class ObservedJob:
 
 
 def reserve_slots(observed: ObservedJob, slots: int) -> ObservedJob:
-    """Return what a job finds after another job of its cluster was given ``slots`` more in the same tick.
+    """Return what a job finds while other jobs of its cluster are to get ``slots`` more that do not run yet.
 
     Slots that another job gives back (negative) count only when the cluster shows them.
     """
@@ -169,10 +173,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class BlockedTarget:
-    """A parallelism that did harm and is not tried again for a time."""
+    """A parallelism that did harm and is not tried again for a time.
+
+    Attributes:
+        parallelism: the target.
+        until_s: epoch seconds; infinite: until a person lifts it.
+        block_id: by which a person lifts it; empty where none can.
+        because: what happened, for a person.
+    """
 
     parallelism: Parallelism
     until_s: float
+    block_id: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +207,7 @@ class JobHistory:
         unfilled: an own request whose bound Flink has not filled and that could not be taken back yet.
         submitted_at_s: when Flink was given the job that all of this belongs to; None when not told.
         lost: known parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
+        bad_steps_s: when steps were rolled back or failed, in this order; see :mod:`models.control.bad_steps`.
     """
 
     job_id: str | None = None
@@ -211,3 +225,4 @@ class JobHistory:
     unfilled: Request | None = None
     submitted_at_s: float | None = None
     lost: Parallelism | None = None
+    bad_steps_s: tuple[float, ...] = ()

@@ -35,6 +35,9 @@ class KeptLog:
     def read_history(self, job):
         return self.entries[-1].history if self.entries else JobHistory()
 
+    def read_open(self):
+        return {one.job: one for one in self.entries[-1:] if one.history.in_flight is not None}
+
 
 @pytest.fixture
 def model():
