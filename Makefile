@@ -79,6 +79,10 @@ hold:  ## stop everything at once; ARGS="cluster", ARGS="cluster/job --hours 2 -
 release:  ## let what is on hold go on again; ARGS="cluster/job", ARGS="--all"
 	@$(PY) -m cli.hold release $(ARGS)
 
+.PHONY: lift
+lift:  ## let a parallelism be tried again under which a job failed; ARGS="cluster/job", ARGS="--list"
+	@$(PY) -m cli.lift $(ARGS)
+
 .PHONY: approve
 approve:  ## say yes to a step that waits for it; ARGS="cluster/job step_id", with --deny no; ARGS="--list"
 	@$(PY) -m cli.approve $(ARGS)

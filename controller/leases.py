@@ -89,6 +89,11 @@ class Lease:
         self._watched: tuple[LeaseTerm, float] | None = None  # another's term, and since when it is seen as the newest
 
     @property
+    def expiry_s(self) -> float:
+        """Length of a term."""
+        return self._expiry_s
+
+    @property
     def first_number(self) -> int:
         """Number of the first of the own terms that followed each other: nobody else held the lease since then."""
         return self._first_number

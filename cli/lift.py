@@ -1,0 +1,111 @@
+"""``make lift``: let a parallelism be tried again under which a job failed, or list what is blocked."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deltalake.exceptions import DeltaError
+
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError
+from cli.embedded import below
+from controller.delta_log import open_control_log, read_known_jobs
+from controller.log_codec import unique_names
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
+from include.control.small_objects import StoreUnreadableError
+from include.settings import Settings, SettingsError, load_settings
+from include.spark.submission import anchor_paths
+from models.control.state import BlockedTarget
+
+Blocked = dict[str, list[tuple[BlockedTarget, str]]]
+"""``cluster/job`` -> its blocks, each with the parallelism as a person reads it."""
+
+
+def read_blocked(settings: Settings, now_s: float) -> Blocked:
+    """Return what is blocked now, of all jobs, without what was lifted already."""
+    lifted = {(one.cluster, one.job, one.block_id) for one in LiftedBlockStore(settings.paths.lake).read()}
+    try:
+        known = read_known_jobs(open_control_log(settings.paths.lake), sorted(settings.clusters), now_s)
+    except (DeltaError, OSError):  # no controller has written yet
+        return {}
+    found: Blocked = {}
+    for job, one in sorted(known.items()):
+        cluster, _, name = job.partition("/")
+        names = unique_names(one.last.provenance.operators)
+        for block in one.last.history.blocked:
+            if now_s < block.until_s and (cluster, name, block.block_id) not in lifted:
+                target = ", ".join(f"{names.get(key, key)} {n}" for key, n in sorted(block.parallelism.items()))
+                found.setdefault(job, []).append((block, target))
+    return found
+
+
+def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
+    """Lift the blocks of a job that only a person lifts.
+
+    Raises:
+        UsageError: there is none.
+        StoreUnreadableError: nothing was lifted.
+    """
+    blocked = read_blocked(settings, now_s)
+    if options.list or options.job is None:
+        print(_describe(blocked))
+        return
+    mine = [one for one in blocked.get(options.job, []) if one[0].block_id]
+    if not mine:
+        raise UsageError(f"nothing of {options.job!r} waits for a person; blocked: {_describe(blocked)}")
+    cluster, _, job = options.job.partition("/")
+    store = LiftedBlockStore(settings.paths.lake)
+    for block, target in mine:
+        store.write(LiftedBlock(cluster, job, block.block_id, options.by or getpass.getuser(), now_s))
+        print(f"{options.job}: {target} may be tried again")
+
+
+def _describe(blocked: Blocked) -> str:
+    lines = [
+        f"{job}: {target}, {_until(block)}{f': {block.because}' if block.because else ''}"
+        for job, blocks in blocked.items()
+        for block, target in blocks
+    ]
+    return "\n".join(lines) or "nothing is blocked"
+
+
+def _until(block: BlockedTarget) -> str:
+    if math.isinf(block.until_s):
+        return "until a person lifts it"
+    return f"until {datetime.fromtimestamp(block.until_s, UTC):%Y-%m-%d %H:%M}Z"
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = CommandParser(prog="make lift", description=__doc__)
+    parser.add_argument("job", nargs="?", help='"cluster/job"; without one: what is blocked is listed')
+    parser.add_argument("--list", action="store_true", help="show what is blocked")
+    parser.add_argument("--by", help="who; default: your login")
+    parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Lift or list; a failure is one message that says what to do."""
+    options = _parse(argv)
+    if options.out is not None:
+        os.environ.update(below(options.out))
+    try:
+        lift(options, anchor_paths(load_settings()), time.time())
+    except UsageError as error:
+        print(f"lift: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (StoreUnreadableError, SettingsError) as error:
+        print(f"lift: NOTHING WAS LIFTED: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
