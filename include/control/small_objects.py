@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -72,11 +73,12 @@ class ObjectFolder:
             StoreUnreadableError: it may still be there.
         """
         try:
-            self._open().delete(f"{self.folder}/{name}")
-            self._delete_odd(name)
-        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                self._open().delete(f"{self.folder}/{name}")
             self._delete_odd(name)
         except (BaseError, OSError, ValueError) as error:
+            if self._delete_odd(name):
+                return
             raise StoreUnreadableError(self._describe(error)) from error
 
     def _list_odd(self, found: Mapping[str, bytes]) -> list[str]:
@@ -86,19 +88,20 @@ class ObjectFolder:
             return []
         return [name for name in os.listdir(root / self.folder) if name not in found]
 
-    def _delete_odd(self, name: str) -> None:
-        """Delete what is no object.
+    def _delete_odd(self, name: str) -> bool:
+        """Delete what is no object; returns whether there was something.
 
         Raises:
             StoreUnreadableError: it is still there.
         """
         root = local_folder(self.root)
         if root is None or not os.path.lexists(root / self.folder / name):
-            return
+            return False
         try:
             (root / self.folder / name).unlink()
         except OSError as error:
             raise StoreUnreadableError(self._describe(error)) from error
+        return True
 
     def _open(self) -> Any:
         folder = local_folder(self.root)

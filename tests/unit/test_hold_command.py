@@ -32,7 +32,9 @@ def lake(tmp_path, monkeypatch):
     today = datetime.now(UTC).date()
     rows = {"cluster": ["Prod", "Prod"], "job": ["orders", STRANGE], "date": [today, today], "hour": [1, 1]}
     write_deltalake(f"{tmp_path}/lake/{JOB_GRAPHS.relative_path}", pa.table(rows), partition_by=["date", "hour"])
-    assert Lease(f"{tmp_path}/lake", "Prod", "a controller", time.time).take()
+    lease = Lease(f"{tmp_path}/lake", "Prod", "a controller", time.time)
+    assert lease.take()
+    lease.release()
     return f"{tmp_path}/lake"
 
 
