@@ -91,7 +91,10 @@ class DeltaControlLog:
         old_s = now_s - _WRITTEN_AGAIN_DAYS * DAY_S
         self._lost = {job for job, one in found.items() if one.at_s < old_s}
         self._version = self._table.read_version()
-        self._restore(found, now_s)
+        written = {} if self._witness is None else self._witness.read()
+        if not written.keys() <= found.keys():
+            self._add_older(found)
+        self._restore(found, written, now_s)
         self._known = found
 
     def keep(self) -> None:
@@ -100,10 +103,8 @@ class DeltaControlLog:
         Raises:
             LeaseLostError: another controller may write; nothing was appended.
         """
-        known, version = self._jobs(), self._table.read_version()
-        if self._version is not None and (version is None or version < self._version):
-            log.error("cluster %s: %s: its last entries are written again", self._cluster, _ROWS_MISSING)
-            self._lost = set(known)
+        known = self._jobs()
+        self._notice_loss(known)
         entries = []
         for job in sorted(self._lost & set(known)):
             try:
@@ -112,7 +113,7 @@ class DeltaControlLog:
                 log.error("%s: its last entry cannot be read: %s", job, error)
         if entries:
             self._append(entries, self._clock())
-        self._version, self._lost = self._table.read_version(), set()
+        self._lost = set()
 
     def append(self, entry: LogEntry) -> None:
         """Append an entry; it is durable when this returns.
@@ -134,11 +135,13 @@ class DeltaControlLog:
 
     def _append(self, entries: Sequence[LogEntry], at_s: float | None = None) -> None:
         known = dict(self._jobs())
+        self._notice_loss(known)
         rows = self._rows_of(entries, known, at_s)
         self._lease.check()
         self._known = None  # until it is known what became of the commit
         self._table.append_arrow(rows)
         self._known = self._written = known
+        self._version = self._table.read_version()
         self._lost -= {entry.job for entry in entries}
         if self._witness is not None:
             self._witness.write({job: one.number for job, one in known.items()})
@@ -209,20 +212,30 @@ class DeltaControlLog:
     def _read_older(self) -> KnownJobs:
         """Read further back, once, for jobs that have no row of late."""
         known = self._jobs()
+        self._add_older(known)
+        return known
+
+    def _add_older(self, known: KnownJobs) -> None:
         older = read_older_jobs(self._table, [self._cluster], self._clock())
         self._is_older_read = True
         new = {job: one for job, one in older.items() if job not in known}
         known |= new
         self._lost |= set(new)
-        return known
 
-    def _restore(self, found: KnownJobs, now_s: float) -> None:
+    def _notice_loss(self, known: KnownJobs) -> None:
+        """Have all last entries written again where the table was made anew, or is an older version of itself."""
+        version = self._table.read_version()
+        if self._version is not None and (version is None or version < self._version):
+            log.error("cluster %s: %s Its last entries are written again", self._cluster, _ROWS_MISSING)
+            self._lost = set(known)
+        self._version = version
+
+    def _restore(self, found: KnownJobs, written: Mapping[str, int], now_s: float) -> None:
         """Add what this process, or one before it, is known to have written and the table has not."""
         for job, one in self._written.items():
             if job not in found or found[job].number < one.number:
                 found[job] = one
                 self._lost.add(job)
-        written = {} if self._witness is None else self._witness.read()
         for job, number in written.items():
             last = found.get(job)
             if job.partition("/")[0] == self._cluster and (last is None or last.number < number):

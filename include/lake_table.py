@@ -107,6 +107,8 @@ class LakeTable:
             again(self._append_once, made)
 
     def _refresh(self) -> DeltaTable | None:
+        if self._delta is not None and self._is_replaced(self._delta.version()):
+            self._delta = None
         if self._delta is not None:
             try:
                 self._delta.update_incremental()
@@ -116,6 +118,16 @@ class LakeTable:
             with suppress(TableNotFoundError):
                 self._delta = DeltaTable(self._path)
         return self._delta
+
+    def _is_replaced(self, version: int) -> bool:
+        """Whether the table's folder lacks a version that was read: it was removed, or restored from before.
+
+        An update of what was read would not notice, and the next commit would leave a gap that nobody can read.
+        """
+        root = Path(self._path.removeprefix("file://"))
+        if "://" in str(self._path).removeprefix("file://"):
+            return False
+        return not (root / "_delta_log" / f"{version:020}.json").exists()
 
     def _append_once(self, rows: pa.Table) -> None:
         """Append rows to the table, made with its CHECK constraints unless it is there."""
