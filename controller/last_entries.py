@@ -43,7 +43,10 @@ class KnownJob:
     def last(self) -> LogEntry:
         """The entry; raises ValueError for a row that cannot be read."""
         if self._entry is None and self._row is not None:
-            self._entry, self._row = entry_of(self._row), None
+            try:
+                self._entry, self._row = entry_of(self._row), None
+            except Exception as error:  # whatever a table may hold
+                raise ValueError(f"its last row cannot be read: {type(error).__name__}: {error}") from error
         if self._entry is None:
             raise ValueError("neither a row nor an entry is known")
         return self._entry

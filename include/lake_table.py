@@ -16,6 +16,7 @@ from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
+from include.object_store import local_folder
 from include.tables import Table
 
 _KINDS = {
@@ -124,10 +125,8 @@ class LakeTable:
 
         An update of what was read would not notice, and the next commit would leave a gap that nobody can read.
         """
-        root = Path(self._path.removeprefix("file://"))
-        if "://" in str(self._path).removeprefix("file://"):
-            return False
-        return not (root / "_delta_log" / f"{version:020}.json").exists()
+        root = local_folder(self._path)
+        return root is not None and not (root / "_delta_log" / f"{version:020}.json").exists()
 
     def _append_once(self, rows: pa.Table) -> None:
         """Append rows to the table, made with its CHECK constraints unless it is there."""
