@@ -30,6 +30,9 @@ mode = "auto"
 [limits]
 cooldown_s = 20
 
+[settings]
+loosen_after_s = 2
+
 [ingest]
 settle_s = 10
 
