@@ -130,7 +130,11 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")
     to_hold.add_argument("--reason", nargs="+", help="for others to read")
     to_hold.add_argument("--by", help="who; default: your login")
-    to_hold.add_argument("--force", action="store_true", help="hold a name that is not known yet: until it is, its cluster or everything is held")
+    to_hold.add_argument(
+        "--force",
+        action="store_true",
+        help="hold a name that is not known yet: until it is, its cluster or everything is held",
+    )
     to_hold.add_argument("--list", action="store_true", help="show what is on hold")
     to_release.add_argument("--all", action="store_true", help="release every hold")
     return parser.parse_args(argv)

@@ -50,9 +50,7 @@ def read_blocked(settings: Settings, now_s: float) -> Blocked:
     return found
 
 
-def _find_suspension(
-    settings: Settings, job: str, history: JobHistory, lifted: Sequence[str]
-) -> BlockedTarget | None:
+def _find_suspension(settings: Settings, job: str, history: JobHistory, lifted: Sequence[str]) -> BlockedTarget | None:
     """Return what keeps a job in dry-run since its steps went wrong; None when nothing does."""
     cluster, _, name = job.partition("/")
     levels = (settings.limits, settings.cluster(cluster).limits, settings.job_limits(cluster, name))

@@ -160,7 +160,8 @@ class ClusterControl:
         for job, view in views.items():
             if is_evaluation or wanted.get(job) is not None or self._is_open(job):
                 try:
-                    tasks.append(self._task(job, view, wanted.get(job), limits, model_version, known))
+                    task = self._task(job, view, wanted.get(job), limits, model_version=model_version, known_jobs=known)
+                    tasks.append(task)
                 except Exception:  # a job's trouble is its own
                     log.exception("%s/%s is left alone", self.name, job)
         return tasks
@@ -193,6 +194,7 @@ class ClusterControl:
         view: JobView,
         wanted: Intention | None,
         limits: LimitsSnapshot,
+        *,
         model_version: str | None,
         known_jobs: Collection[str],
     ) -> JobTask:

@@ -134,7 +134,9 @@ class Anew:
         return why if now_clusters else ""
 
 
-def start(settings: Settings, clusters: Sequence[str], clock: Callable[[], float], *, is_rehearsal: bool = False) -> Ticker:
+def start(
+    settings: Settings, clusters: Sequence[str], clock: Callable[[], float], *, is_rehearsal: bool = False
+) -> Ticker:
     """Return what makes the ticks of some clusters, with the replies of the last polls."""
     owner = f"{socket.gethostname()}:{os.getpid()}"
     ticker = build_ticker(load_anchored, clusters, owner, clock, is_rehearsal=is_rehearsal)

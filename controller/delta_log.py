@@ -21,7 +21,15 @@ from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
 from models.control.state import JobHistory, ObservedJob
 
-__all__ = ["HISTORY_DAYS", "DeltaControlLog", "HeldLease", "KnownJob", "KnownJobs", "open_control_log", "read_known_jobs"]
+__all__ = [
+    "HISTORY_DAYS",
+    "DeltaControlLog",
+    "HeldLease",
+    "KnownJob",
+    "KnownJobs",
+    "open_control_log",
+    "read_known_jobs",
+]
 
 _WRITTEN_AGAIN_DAYS = HISTORY_DAYS / 2
 _LONG_S = 3650.0 * DAY_S  # a hold is cut to what the limits say
@@ -73,6 +81,7 @@ class DeltaControlLog:
         lease: HeldLease,
         clock: Callable[[], float],
         known: KnownJobs | None = None,
+        *,
         witness: LogWitness | None = None,
     ) -> None:
         self._table, self._cluster, self._lease, self._clock = table, cluster, lease, clock

@@ -259,9 +259,7 @@ class FlinkActuator:
             self._autoscalers = {job_id: key for job_id, key in self._autoscalers.items() if job_id in known}
 
 
-def open_actuator(
-    settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None
-) -> FlinkActuator:
+def open_actuator(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkActuator:
     """Return the actuator of a cluster of the settings.
 
     Args:

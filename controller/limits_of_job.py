@@ -173,6 +173,7 @@ class LimitsReader:
         approvals: Callable[[float], Sequence[Approval]],
         clock: Callable[[], float],
         lifted: Callable[[], Sequence[LiftedBlock]] = tuple,
+        *,
         list_clusters: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Read from given sources.
@@ -216,7 +217,9 @@ def open_limits(
 
     lifted = LiftedBlockStore(settings.paths.lake)
     raw_root = Path(settings.paths.raw)
-    return LimitsReader(load, read_holds, approvals.read, clock, lifted.read, lambda: list_clusters(raw_root))
+    return LimitsReader(
+        load, read_holds, approvals.read, clock, lifted.read, list_clusters=lambda: list_clusters(raw_root)
+    )
 
 
 def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: datetime) -> Limits:

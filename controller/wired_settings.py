@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from include.settings import Settings
 
-_OF_CLUSTER = ("rest_url", "actuator", "kubernetes", "connection", "elastic", "window_s", "poll_every_s", "prometheus", "kafka")
+_OF_CLUSTER = (
+    "rest_url",
+    "actuator",
+    "kubernetes",
+    "connection",
+    "elastic",
+    "window_s",
+    "poll_every_s",
+    "prometheus",
+    "kafka",
+)
 _OF_ALL = ("lake", "raw")
 
 

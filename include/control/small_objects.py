@@ -86,7 +86,7 @@ class ObjectFolder:
         root = local_folder(self.root)
         if root is None or not os.path.lexists(root / self.folder):
             return []
-        return [name for name in os.listdir(root / self.folder) if name not in found]
+        return [path.name for path in (root / self.folder).iterdir() if path.name not in found]
 
     def _delete_odd(self, name: str) -> bool:
         """Delete what is no object; returns whether there was something.

@@ -16,7 +16,14 @@ from urllib3.exceptions import HTTPError, MaxRetryError, ProtocolError, ProxyErr
 from urllib3.util import Retry, Timeout
 
 from include.flink.credentials import Credentials, SecretError, hide_secrets
-from include.flink.deadline import CURRENT_CALL, POOLS, Call, CallStoppedError, DeadlineExceededError, SendingForbiddenError
+from include.flink.deadline import (
+    CURRENT_CALL,
+    POOLS,
+    Call,
+    CallStoppedError,
+    DeadlineExceededError,
+    SendingForbiddenError,
+)
 from include.flink.faults import (
     CertificateRefused,
     FlinkError,

@@ -13,7 +13,6 @@ from include.settings.limits import ClusterLimits
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
 from include.settings.sources import Kafka, Prometheus, SourceKey
 
-
 POLL_LEAST_S = 0.2
 """A JobManager that is polled more often has no time left for its jobs."""
 

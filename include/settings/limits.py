@@ -100,7 +100,10 @@ class _Level(Section):
         None, gt=0, le=8760, description="h; for so long a person's yes to a step counts, and a step is shown to them"
     )
     bad_steps_max: int | None = Field(
-        None, ge=1, le=100, description="so many steps within a day that were rolled back or failed: dry-run until lifted"
+        None,
+        ge=1,
+        le=100,
+        description="so many steps within a day that were rolled back or failed: dry-run until lifted",
     )
     steps: Steps = Steps()
     blackouts: dict[BlackoutName, Blackout] = Field(default_factory=dict)

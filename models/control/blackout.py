@@ -13,6 +13,7 @@ from include.settings.cron import check_fields
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _LARGEST_CHANGE = timedelta(hours=3)  # of clocks in one night
 
+
 @dataclass(frozen=True, slots=True)
 class Blackout:
     """Times in which nothing is sent.

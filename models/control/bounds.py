@@ -76,7 +76,9 @@ def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float, most: P
         groups.setdefault(observed.slot_sharing_group.get(vertex, "default"), []).append(vertex)
     while (slots := observed.slots_of(raised)) < lowest:
         growing = [(_growing(vertices, raised, most), vertices) for _, vertices in sorted(groups.items())]
-        chosen, group = max(growing, key=lambda one: max((raised[vertex] for vertex in one[0]), default=0), default=([], []))
+        chosen, group = max(
+            growing, key=lambda one: max((raised[vertex] for vertex in one[0]), default=0), default=([], [])
+        )
         if not chosen:
             break
         now = raised[chosen[0]]

@@ -9,7 +9,6 @@ from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
 from models.control.state import BlockedTarget, JobHistory, Request
 
-
 CLOCK_DIFFERS = "clock_differs"
 DIFFERENCE_MAX_S = 3.0 * HOUR_S
 """A clock that differs by more from the cluster's is wrong, or the cluster's is: no time of a history can be judged."""

@@ -20,7 +20,11 @@ def check_usable(wanted: Intention, observed: ObservedJob) -> Intention:
     """
     counts = {vertex: _whole(count) for vertex, count in wanted.parallelism.items()}
     odd = [f"{vertex} = {wanted.parallelism[vertex]!r:.40}" for vertex, count in counts.items() if count is None]
-    odd += [f"{name} = {value!r:.40}" for name, value in _times(wanted) if not isinstance(value, int | float) or value != value]
+    odd += [
+        f"{name} = {value!r:.40}"
+        for name, value in _times(wanted)
+        if not isinstance(value, int | float) or math.isnan(value)
+    ]
     if not odd:
         return replace(wanted, parallelism={vertex: count for vertex, count in counts.items() if count is not None})
     return replace(

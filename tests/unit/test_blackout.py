@@ -50,7 +50,8 @@ def covered(blackout: Blackout, begin: datetime, hours: float) -> list[str]:
         # 02:30 comes twice, at 00:30Z and 01:30Z: no hole between the two.
         ("30 2 * * *", 60, "Europe/Berlin", datetime(2026, 10, 25), ["on 00:30Z", "off 02:30Z"]),
         ("30 2 * * *", 600, "Europe/Berlin", datetime(2026, 10, 25), ["on 00:30Z", "off 11:30Z"]),
-        ("50 2 * * *", 20, "Europe/Berlin", datetime(2026, 10, 25), ["on 00:50Z", "off 01:10Z", "on 01:50Z", "off 02:10Z"]),
+        ("50 2 * * *", 20, "Europe/Berlin", datetime(2026, 10, 25),
+         ["on 00:50Z", "off 01:10Z", "on 01:50Z", "off 02:10Z"]),
         ("45 1 * * *", 30, "Australia/Lord_Howe", datetime(2026, 4, 4, 12), ["on 14:45Z", "off 15:45Z"]),
         # 02:30 does not come: the window begins as the clocks are set.
         ("30 2 * * *", 60, "Europe/Berlin", datetime(2026, 3, 29), ["on 01:00Z", "off 02:30Z"]),
@@ -62,7 +63,9 @@ def test_a_blackout_has_no_hole_when_the_clocks_change(cron, minutes, zone, begi
     assert covered(Blackout(cron, 60 * minutes, zone), begin.replace(tzinfo=UTC), 23) == expected
 
 
-@pytest.mark.parametrize("cron", ["R 8 * * *", "H 8 * * *", "r(0-5) 8 * * *", "0 h/2 * * *", "5,R 8 * * *", "0 8 * * * 0"])
+@pytest.mark.parametrize(
+    "cron", ["R 8 * * *", "H 8 * * *", "r(0-5) 8 * * *", "0 h/2 * * *", "5,R 8 * * *", "0 8 * * * 0"]
+)
 def test_a_time_that_is_made_up_anew_at_each_look_is_refused(cron: str) -> None:
     with pytest.raises(ValueError, match="no cron expression"):
         Blackout(cron, 60)

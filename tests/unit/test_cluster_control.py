@@ -1,4 +1,4 @@
-"""A cluster's control over REST: settings that change under it, leases that are long at work, requests of unseen jobs."""
+"""A cluster's control over REST: settings that change under it, long turns, requests of jobs that nobody has polled."""
 
 from __future__ import annotations
 
@@ -195,7 +195,10 @@ def test_a_lease_is_kept_while_a_cluster_is_at_work_for_longer_than_a_term(tmp_p
 
 
 def settings_of(**changes: object) -> Settings:
-    values = {"paths": {"lake": "l", "raw": "r"}, "clusters": {"a": {"rest_url": "http://a:1"}, "b": {"rest_url": "http://b:1"}}}
+    values = {
+        "paths": {"lake": "l", "raw": "r"},
+        "clusters": {"a": {"rest_url": "http://a:1"}, "b": {"rest_url": "http://b:1"}},
+    }
     for path, value in changes.items():
         at, (*sections, key) = values, path.split("__")
         for section in sections:

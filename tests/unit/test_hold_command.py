@@ -94,7 +94,9 @@ def test_a_store_that_cannot_be_written_says_that_it_failed(lake, capsys, monkey
     assert "a controller with these settings sends nothing" in capsys.readouterr().err
 
 
-def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(lake, capsys, monkeypatch, tmp_path) -> None:
+def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(
+    lake, capsys, monkeypatch, tmp_path
+) -> None:
     other = tmp_path / "other"
     monkeypatch.setenv("TIDEWISE__PATHS__LAKE", str(other))
     assert hold.main(["hold"]) == 1
@@ -115,7 +117,9 @@ def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(la
     assert "does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to("/nowhere"), lambda path: path.touch()])
+@pytest.mark.parametrize(
+    "make", [lambda path: path.mkdir(), lambda path: path.symlink_to("/nowhere"), lambda path: path.touch()]
+)
 @pytest.mark.parametrize("name", ["stop", "stop#1", "a b", "stop%2F"])
 def test_whatever_lies_among_the_holds_holds_everything_until_it_is_gone(lake, make, name) -> None:
     place = Path(lake, "_control", "holds", name)

@@ -109,7 +109,9 @@ class Log:
 
 
 @pytest.mark.parametrize(("stops", "sent"), [(0, 1), (1, 1), (2, 0)])
-def test_a_process_that_is_stopped_between_check_and_request_judges_afresh(lease, clocks, stops: int, sent: int) -> None:
+def test_a_process_that_is_stopped_between_check_and_request_judges_afresh(
+    lease, clocks, stops: int, sent: int
+) -> None:
     requests, stopped = [], [0]
 
     class Flink:

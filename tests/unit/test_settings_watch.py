@@ -59,7 +59,14 @@ def watched(tmp_path, monkeypatch):
 
 
 def strictness(found) -> tuple[object, ...]:
-    return (found.mode, found.slots_max, found.rescales_per_day, found.cluster_slots_max, found.is_held, found.in_blackout)
+    return (
+        found.mode,
+        found.slots_max,
+        found.rescales_per_day,
+        found.cluster_slots_max,
+        found.is_held,
+        found.in_blackout,
+    )
 
 
 STRICT_FOUND = (Mode.DRY_RUN, 8, 4, 40, True, True)
@@ -116,16 +123,20 @@ def test_the_time_is_a_setting_and_the_longer_one_holds(watched, seconds: float)
     watched.limits(300)
     watched.write(LOOSE + f"[settings]\nloosen_after_s = {seconds}\n")
     watched.limits()
-    assert watched.limits(max(seconds, 2.1) - 0.1 if seconds > 2 else 2.1).mode is (Mode.AUTO if seconds < 2 else Mode.DRY_RUN)
+    assert watched.limits(max(seconds, 2.1) - 0.1 if seconds > 2 else 2.1).mode is (
+        Mode.AUTO if seconds < 2 else Mode.DRY_RUN
+    )
     assert watched.limits(0.2).mode is Mode.AUTO
+
+
+CUT = STRICT[: STRICT.index("[clusters.live]")].replace('[limits.jobs."live/orders"]\nis_held = true\n', "")
 
 
 @pytest.mark.parametrize(
     "text",
-    ['[limits]\nmode = "auto"\n', LOOSE.replace("clusters.live", "clusters.prod"), STRICT[: STRICT.index("[clusters.live]")]
-     .replace('[limits.jobs."live/orders"]\nis_held = true\n', "")],
+    ['[limits]\nmode = "auto"\n', LOOSE.replace("clusters.live", "clusters.prod"), CUT],
     ids=["removed", "renamed", "cut at a line"],
-)  # fmt: skip
+)
 def test_a_cluster_that_is_no_longer_named_is_stopped_however_long_that_is_so(watched, text: str) -> None:
     watched.limits()
     watched.write(text)
@@ -146,7 +157,9 @@ def test_a_cluster_that_was_never_named_is_at_most_in_dry_run(watched) -> None:
 
 @pytest.mark.parametrize("has_namesake", [False, True])
 @pytest.mark.parametrize("is_gone_at_the_start", [False, True])
-def test_a_named_file_that_is_gone_stops_all(watched, monkeypatch, tmp_path, has_namesake, is_gone_at_the_start) -> None:
+def test_a_named_file_that_is_gone_stops_all(
+    watched, monkeypatch, tmp_path, has_namesake, is_gone_at_the_start
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -217,7 +217,7 @@ def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, 
 def test_what_fails_in_a_tick_is_a_line_in_the_log(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
-    settings, job, _ = plan_of(settings)
+    settings, _, _ = plan_of(settings)
     ticker = start(settings)
     failed: list[object] = []
 
