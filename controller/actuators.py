@@ -79,7 +79,7 @@ def open_cluster_actuator(
     Args:
         settings: of the run.
         cluster: its name.
-        may_change: asked right before a request to Flink leaves; None: it always may.
+        may_change: asked right before a request leaves; None: it always may.
     """
     flink, own = open_actuator(settings, cluster, may_change), settings.cluster(cluster)
     if own.actuator == "none":
@@ -92,7 +92,7 @@ def open_cluster_actuator(
         return ClosedActuator(f"cluster {cluster}: {error}")
     directory = ResourceDirectory(api, own.kubernetes)
     kind = GuideActuator if own.kubernetes.mode == "guide" else OperatorActuator
-    return kind(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade)
+    return kind(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade, may_change=may_change)
 
 
 def choose_terms(settings: Settings, cluster: str) -> Callable[[Intention, ObservedJob], Intention]:

@@ -88,10 +88,15 @@ class LimitsSnapshot:
 
     def _holds_of(self, cluster: str, job: str, known_jobs: Collection[str]) -> list[str]:
         """Return what holds a job; a hold that names what nobody knows holds the cluster, or everything."""
-        versions = self.state.versions
+        if not self.holds:
+            return []
+        versions, own = self.state.versions, f"{cluster}/{job}"
         clusters = {cluster, *self.known_clusters, *(name for one in versions for name in one.clusters)}
-        jobs = {f"{cluster}/{job}", *known_jobs, *(name for one in versions for name in one.limits.jobs)}
-        return [hold.describe() for hold in self.holds if hold.widened(clusters, jobs).covers(cluster, job)]
+
+        def is_known(name: str) -> bool:
+            return name == own or name in known_jobs or any(name in one.limits.jobs for one in versions)
+
+        return [hold.describe() for hold in self.holds if hold.widened(clusters, is_known).covers(cluster, job)]
 
     def _combine_versions(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of all versions of the settings that count.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from controller.control_log import LogEntry
 from models.control.case import Action, Case
-from models.control.state import JobHistory, ObservedJob, Request, reserve_slots
+from models.control.state import JobHistory, ObservedJob, Parallelism, Request, reserve_slots
 
 
 @dataclass(slots=True)
@@ -24,6 +24,7 @@ class OpenRequests:
 
     slots: dict[str, int] = field(default_factory=dict)
     rescaling: set[str] = field(default_factory=set)
+    _total: int = 0
 
     def note_logged(self, entries: Mapping[str, LogEntry]) -> None:
         """Count the requests without an end of jobs that nobody has observed yet: as if they had got nothing."""
@@ -35,10 +36,9 @@ class OpenRequests:
         """Count what a job was asked for, by whomever, as far as it does not run."""
         if observed.job_id is None:
             return
-        self.slots.pop(job, None)
+        self._total -= self.slots.pop(job, 0)
         self.rescaling.discard(job)
-        has = observed.slots_of(observed.running)
-        self._lack(job, observed.slots_of(observed.requested or {}) - has)
+        self._lack(job, _missing(observed, observed.requested or {}, observed.running))
         for request in _open_of(history):
             self._note_request(job, request, observed, observed.running)
 
@@ -49,19 +49,25 @@ class OpenRequests:
 
     def reserve(self, job: str, case: Case) -> Case:
         """Return the case of a job in which the slots of the others are taken and their rescales counted."""
-        others = sum(slots for other, slots in self.slots.items() if other != job)
-        observed = reserve_slots(case.observed, others)
-        return replace(case, observed=replace(observed, cluster_rescales=len(self.rescaling - {job})))
+        observed = reserve_slots(case.observed, self._total - self.slots.get(job, 0))
+        others = len(self.rescaling) - (job in self.rescaling)
+        return replace(case, observed=replace(observed, cluster_rescales=others))
 
     def _note_request(self, job: str, request: Request, observed: ObservedJob, running: Mapping[str, int]) -> None:
         self.rescaling.add(job)
-        # Vertices that have finished are asked for and take no slot.
-        target = {vertex: count for vertex, count in request.target.items() if vertex in running or not running}
-        self._lack(job, observed.slots_of(target) - observed.slots_of(running))
+        self._lack(job, _missing(observed, request.target, running))
 
     def _lack(self, job: str, slots: int) -> None:
-        if slots > 0:
-            self.slots[job] = max(slots, self.slots.get(job, 0))
+        known = self.slots.get(job, 0)
+        if slots > known:
+            self.slots[job] = slots
+            self._total += slots - known
+
+
+def _missing(observed: ObservedJob, asked: Parallelism, running: Parallelism) -> int:
+    """Return the slots that a job is asked for and does not have; vertices that have finished take none."""
+    taken = {vertex: count for vertex, count in asked.items() if vertex in running or not running}
+    return observed.slots_of(taken) - observed.slots_of(running)
 
 
 def _open_of(history: JobHistory) -> Iterable[Request]:

@@ -215,6 +215,7 @@ class Ticker:
     ) -> tuple[dict[str, int], dict[str, str]]:
         forecasts = self._try("the forecasts", lambda: self._readers.plans.read_forecasts(now_s), NO_FORECASTS)
         version = self._readers.champion.model_version
+        earlier, _ = self._turns.take_ended(0.0)
         idle = self._turns.idle(self._clusters)
         for name in idle:
             jobs = self.view.of_cluster(name)
@@ -227,7 +228,7 @@ class Ticker:
             self._overdue |= set(self._clusters) - set(idle)
         decisions, problems = self._turns.take_ended(patience_s)
         self._try("outcomes", lambda: self._write_outcomes(settings), None)
-        return dict(decisions), problems
+        return dict(earlier + decisions), problems
 
     def _intend(self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts) -> Intention | None:
         try:

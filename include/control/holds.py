@@ -7,7 +7,7 @@ content in that folder stops all, and so does a store that does not answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
@@ -39,14 +39,14 @@ class Hold:
         """Whether a job is stopped by it."""
         return self.scope in {EVERYTHING, cluster, f"{cluster}/{job}"}
 
-    def widened(self, clusters: Collection[str], jobs: Collection[str]) -> Hold:
+    def widened(self, clusters: Collection[str], is_known_job: Callable[[str], bool]) -> Hold:
         """Return the hold as it counts: one that names what nobody knows holds the cluster, or everything.
 
         Args:
             clusters: names of all that are known.
-            jobs: those that are known, ``cluster/job``.
+            is_known_job: whether a job is known, ``cluster/job``.
         """
-        if self.scope in clusters or self.scope in jobs:
+        if self.scope in clusters or is_known_job(self.scope):
             return self
         cluster, slash, _ = self.scope.strip().partition("/")
         return replace(self, scope=cluster if slash and cluster in clusters else EVERYTHING)

@@ -74,6 +74,21 @@ def test_a_request_is_the_whole_map_and_is_confirmed_by_flink(model, world):
     assert world(WANTED).reason == "as_desired"
 
 
+def test_a_patch_that_may_not_leave_any_more_is_not_sent(model):
+    api, allowed = ModelApi(model), [False]
+    directory = ResourceDirectory(api, Kubernetes())
+    actuator = OperatorActuator(ModelFlink(model), api, directory, may_change=lambda: allowed[0])
+    before = dict(model.configuration)
+    seen = actuator.observe(JOB)
+    with pytest.raises(RequestConflictError, match="too much time"):
+        actuator.request(JOB, seen.job_id, WANTED)
+    assert dict(model.configuration) == before
+    allowed[0] = True
+    actuator.observe(JOB)
+    actuator.request(JOB, seen.job_id, WANTED)
+    assert dict(model.configuration) != before
+
+
 def test_what_the_operator_has_not_carried_out_is_in_flight_and_then_withdrawn_when_it_is_back(model, world):
     model.is_up = False
     world(WANTED)
