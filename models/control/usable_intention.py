@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import SupportsIndex
 
 from models.control.state import Intention, ObservedJob
 
@@ -43,8 +44,10 @@ def _times(wanted: Intention) -> list[tuple[str, object]]:
 
 def _whole(count: object) -> int | None:
     """Return a parallelism as a whole number; None when it is none."""
-    if isinstance(count, bool) or not hasattr(count, "__index__"):
-        is_whole = isinstance(count, float) and math.isfinite(count) and count == int(count)
-        return _whole(int(count)) if is_whole and isinstance(count, float) else None
-    number = int(count)
+    if isinstance(count, float):
+        number = int(count) if math.isfinite(count) and count == int(count) else 0
+    elif isinstance(count, SupportsIndex) and not isinstance(count, bool):
+        number = count.__index__()
+    else:
+        return None
     return number if 1 <= number <= _MOST else None
