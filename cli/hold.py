@@ -17,20 +17,26 @@ from pathlib import Path
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
+from include.control.controlled_lake import is_controlled
 from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
 from include.control.small_objects import StoreUnreadableError
-from include.settings import Settings, SettingsError, load_settings
+from include.settings import SETTINGS_FILE_VARIABLE, Settings, SettingsError, load_settings, require_named_file
 from include.settings.environment import HOLD_VARIABLE
 from include.spark.submission import anchor_paths
 
 _MOST_HOURS = 24 * 365
 
 
+class NotControlledError(Exception):
+    """The hold is written, but no controller seems to read it; the message is one line."""
+
+
 def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
-    """Write the holds; a name that nobody knows stops none of them.
+    """Write the holds; a name that nobody knows stops none of them, unless it is forced.
 
     Raises:
         UnknownNameError: a cluster or job that nobody knows.
+        NotControlledError: the holds are written, but no controller works on this lake.
         StoreUnreadableError: nothing is on hold.
     """
     scopes = options.scopes or [EVERYTHING]
@@ -38,10 +44,21 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
         _check_scopes(scopes, settings, now_s)
     store = HoldStore(settings.paths.lake)
     until_s = None if options.hours is None else now_s + 3600 * options.hours
+    missed: list[Hold] = []
     for scope in scopes:
         made = Hold(scope, " ".join(options.reason or ()), options.by or getpass.getuser(), now_s, until_s)
         store.write(made)
+        cluster = scope.partition("/")[0]
+        if not is_controlled(settings.paths.lake, cluster if cluster in settings.clusters else None, now_s):
+            missed.append(made)
+            continue
         print(f"{describe(made)}; nothing is sent from now on")
+    if missed:
+        raise NotControlledError(
+            f"{'; '.join(map(describe, missed))}: written to {settings.paths.lake}, where no controller has done "
+            f"anything within an hour, so it may have stopped nothing; check {SETTINGS_FILE_VARIABLE} and paths.lake, "
+            f"or set {HOLD_VARIABLE}=all for the controller"
+        )
 
 
 def release(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
@@ -113,7 +130,11 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     to_hold.add_argument("--hours", type=number(0, _MOST_HOURS, above=True), help="it ends by itself")
     to_hold.add_argument("--reason", nargs="+", help="for others to read")
     to_hold.add_argument("--by", help="who; default: your login")
-    to_hold.add_argument("--force", action="store_true", help="hold a name that is not known yet")
+    to_hold.add_argument(
+        "--force",
+        action="store_true",
+        help="hold a name that is not known yet: until it is, its cluster or everything is held",
+    )
     to_hold.add_argument("--list", action="store_true", help="show what is on hold")
     to_release.add_argument("--all", action="store_true", help="release every hold")
     return parser.parse_args(argv)
@@ -126,6 +147,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.out is not None:
             os.environ.update(below(options.out))
+        require_named_file()
         settings, now_s = anchor_paths(load_settings()), time.time()
         if options.command == "release":
             release(options, settings, now_s)
@@ -136,6 +158,9 @@ def main(argv: Sequence[str]) -> int:
     except UnknownNameError as error:
         print(f"{told}{error}", file=sys.stderr)
         return EXIT_USAGE
+    except NotControlledError as error:
+        print(f"{told}{error}", file=sys.stderr)
+        return 1
     except StoreUnreadableError as error:
         instead = f"a controller that cannot read it sends nothing; for another set {HOLD_VARIABLE}=all"
         print(f"{told}{error}; {instead}", file=sys.stderr)

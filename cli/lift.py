@@ -1,4 +1,4 @@
-"""``make lift``: let a parallelism be tried again under which a job failed, or list what is blocked."""
+"""``make lift``: let a job, or a parallelism, be tried again that failed, or list what is blocked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
-from models.control.state import BlockedTarget
+from models.control.bad_steps import name_suspension
+from models.control.limits import Limits
+from models.control.state import BlockedTarget, JobHistory
 
 Blocked = dict[str, list[tuple[BlockedTarget, str]]]
 """``cluster/job`` -> its blocks, each with the parallelism as a person reads it."""
@@ -43,7 +45,19 @@ def read_blocked(settings: Settings, now_s: float) -> Blocked:
             if now_s < block.until_s and (cluster, name, block.block_id) not in lifted:
                 target = ", ".join(f"{names.get(key, key)} {n}" for key, n in sorted(block.parallelism.items()))
                 found.setdefault(job, []).append((block, target))
+        if suspension := _find_suspension(settings, job, one.last.history, [each for *_, each in lifted]):
+            found.setdefault(job, []).append((suspension, "every step"))
     return found
+
+
+def _find_suspension(settings: Settings, job: str, history: JobHistory, lifted: Sequence[str]) -> BlockedTarget | None:
+    """Return what keeps a job in dry-run since its steps went wrong; None when nothing does."""
+    cluster, _, name = job.partition("/")
+    levels = (settings.limits, settings.cluster(cluster).limits, settings.job_limits(cluster, name))
+    most = min(level.bad_steps_max for level in levels if level.bad_steps_max is not None)
+    block_id = name_suspension(history, Limits(bad_steps_max=most, lifted_blocks=tuple(lifted)))
+    because = f"{most} steps within a day were rolled back or failed"
+    return BlockedTarget({}, math.inf, block_id, because) if block_id else None
 
 
 def lift(options: argparse.Namespace, settings: Settings, now_s: float) -> None:

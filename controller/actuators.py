@@ -94,9 +94,17 @@ class ClosedActuator:
         raise RequestRefusedError(self._why)
 
 
-def open_cluster_actuator(settings: Settings, cluster: str) -> ClusterActuator:
-    """Return what observes the jobs of a cluster with a REST address, and changes them as its settings say."""
-    flink, own = open_actuator(settings, cluster), settings.cluster(cluster)
+def open_cluster_actuator(
+    settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None
+) -> ClusterActuator:
+    """Return what observes the jobs of a cluster with a REST address, and changes them as its settings say.
+
+    Args:
+        settings: of the run.
+        cluster: its name.
+        may_change: asked right before a request leaves; None: it always may.
+    """
+    flink, own = open_actuator(settings, cluster, may_change), settings.cluster(cluster)
     if own.actuator == "none":
         return ObservingActuator(flink)
     if own.actuator == "rest":
@@ -107,7 +115,7 @@ def open_cluster_actuator(settings: Settings, cluster: str) -> ClusterActuator:
         return ClosedActuator(f"cluster {cluster}: {error}")
     directory = ResourceDirectory(api, own.kubernetes)
     kind = GuideActuator if own.kubernetes.mode == "guide" else OperatorActuator
-    return kind(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade)
+    return kind(flink, api, directory, allows_upgrade=own.kubernetes.full_upgrade, may_change=may_change)
 
 
 def choose_terms(settings: Settings, cluster: str) -> Callable[[Intention, ObservedJob], Intention]:

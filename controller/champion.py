@@ -45,6 +45,8 @@ class ChampionReader:
             self._version = found.version
         except (MlflowException, BundleError, OSError, StopIteration) as error:
             log.warning("the champion was not read: %s", str(error).partition("\n")[0])
+        except Exception:  # whatever is in its file
+            log.exception("the champion was not read")
 
     def models_of(self, cluster: str, job: str, present: Sequence[PlacedOperator] = ()) -> JobModels | None:
         """Return a job's models; None without a champion, and for a job that no training saw.

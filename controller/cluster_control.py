@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -12,11 +12,14 @@ from controller.control_job import Actuator, Controller, JobTask, LeaseLostError
 from controller.control_log import Provenance
 from controller.delta_log import DeltaControlLog
 from controller.job_view import JobView
+from controller.lease_keeper import keep_renewed
 from controller.leases import Lease
 from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure
 from controller.observed_once import ObservedOnce
 from controller.rescale_outcomes import RescaleOutcome, judged_request
+from controller.wired_settings import explain_change
+from include.settings import Settings
 from models.control.failing_rescale import FAILS
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
@@ -65,6 +68,7 @@ class ClusterControl:
         is_rehearsal: whether nothing may be sent, whatever the mode.
         express: returns an intention in the terms of what the actuator observes.
         outcomes: rescales that were judged and are not written yet.
+        made_with: settings that the parts were made with; None: they never change.
     """
 
     name: str
@@ -77,6 +81,7 @@ class ClusterControl:
     is_rehearsal: bool = False
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
     outcomes: list[RescaleOutcome] = field(default_factory=list)
+    made_with: Settings | None = None
     _before: dict[str, tuple[str, Measurements]] = field(default_factory=dict)
     _has_lease: bool = False
 
@@ -98,21 +103,23 @@ class ClusterControl:
             if not self._hold_lease():
                 holder = self.lease.read_newest()
                 return Counter(), f"{holder.owner if holder else 'another controller'} has its lease"
-            limits = self.limits.read()
-            tasks = [
-                replace(self._task(job, view, wanted.get(job), limits, model_version), remark=remarks.get(job, ""))
-                for job, view in jobs.items()
-                if is_evaluation or wanted.get(job) is not None or self._is_open(job)
-            ]
-            if not tasks:
-                return Counter(), None
-            actions = self._control_jobs(tasks)
-            # A job that was taken over as it is can be decided on at once.
-            taken_over = [task for task in tasks if actions[task.job].reason == "new_job_id"]
-            if taken_over:
-                actions |= self._control_jobs(taken_over)
-            for job in jobs:
-                self._note_outcome(job, jobs[job])
+            with keep_renewed(self.lease):
+                if is_evaluation:
+                    self._keep_log()
+                limits = self.limits.read()
+                views = self._add_open(jobs)
+                formed = self._form_tasks(views, wanted, limits, model_version, is_evaluation=is_evaluation)
+                names = {f"{self.name}/{job}": remark for job, remark in remarks.items()}
+                tasks = [replace(task, remark=names.get(task.job, "")) for task in formed]
+                if not tasks:
+                    return Counter(), None
+                actions = self._control_jobs(tasks)
+                # A job that was taken over as it is can be decided on at once.
+                taken_over = [task for task in tasks if actions[task.job].reason == "new_job_id"]
+                if taken_over:
+                    actions |= self._control_jobs(taken_over)
+                for job, view in views.items():
+                    self._note_outcome(job, view)
         except RequestUnknownError as error:
             return Counter(), str(error)
         except LeaseLostError as error:
@@ -126,7 +133,43 @@ class ClusterControl:
 
     def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-        return Controller(observed, self.log, self.lease.check, self.clock, self.express).control_jobs(tasks)
+        lease = self.lease
+        made = Controller(observed, self.log, lease.check, self.clock, self.express, may_send=lease.may_send)
+        return made.control_jobs(tasks)
+
+    def _keep_log(self) -> None:
+        """Write down again what the log has lost; where that is impossible requests are followed nevertheless."""
+        try:
+            self.log.keep()
+        except LeaseLostError:
+            raise
+        except Exception:
+            log.exception("cluster %s: its log is not written again", self.name)
+
+    def _add_open(self, jobs: Mapping[str, JobView]) -> dict[str, JobView]:
+        """Return the jobs with those of the log whose requests have no end: they are followed whoever has seen them."""
+        names = (job.partition("/")[2] for job in self.log.read_open())
+        return {**jobs, **{name: JobView(self.name, name) for name in names if name not in jobs}}
+
+    def _form_tasks(
+        self,
+        views: Mapping[str, JobView],
+        wanted: Mapping[str, Intention | None],
+        limits: LimitsSnapshot,
+        model_version: str | None,
+        *,
+        is_evaluation: bool,
+    ) -> list[JobTask]:
+        known = {f"{self.name}/{job}" for job in views}
+        tasks = []
+        for job, view in views.items():
+            if is_evaluation or wanted.get(job) is not None or self._is_open(job):
+                try:
+                    task = self._task(job, view, wanted.get(job), limits, model_version=model_version, known_jobs=known)
+                    tasks.append(task)
+                except Exception:  # a job's trouble is its own
+                    log.exception("%s/%s is left alone", self.name, job)
+        return tasks
 
     def release(self) -> None:
         """Give the lease back, so that the next controller need not wait for its end."""
@@ -144,22 +187,32 @@ class ClusterControl:
         return self._has_lease
 
     def _is_open(self, job: str) -> bool:
-        history = self.log.read_history(f"{self.name}/{job}")
+        try:
+            history = self.log.read_history(f"{self.name}/{job}")
+        except Exception:  # the decision says why
+            return True
         return history.in_flight is not None or history.to_judge is not None
 
     def _task(
-        self, job: str, view: JobView, wanted: Intention | None, limits: LimitsSnapshot, model_version: str | None
+        self,
+        job: str,
+        view: JobView,
+        wanted: Intention | None,
+        limits: LimitsSnapshot,
+        *,
+        model_version: str | None,
+        known_jobs: Collection[str],
     ) -> JobTask:
         vertex_ids = view.seen.vertex_ids if view.seen is not None else {}
 
-        def read_limits() -> Limits:
-            return self._bound(self.limits.read_limits(self.name, job, vertex_ids))
+        def limits_of(found: LimitsSnapshot) -> Limits:
+            return self._bound(found.limits_of(self.name, job, vertex_ids, known_jobs), found.state.settings)
 
         return JobTask(
             job=f"{self.name}/{job}",
             desired=wanted,
-            read_limits=LimitsOnce(self._bound(limits.limits_of(self.name, job, vertex_ids)), read_limits),
-            outcome=self._judge(job, view),
+            read_limits=LimitsOnce(limits_of(limits), lambda: limits_of(self.limits.read())),
+            outcome=self._judge_safely(job, view),
             provenance=Provenance(
                 operators={vertex_id: operator for operator, vertex_id in vertex_ids.items()},
                 plan_as_of_s=view.plan.as_of_s if view.plan is not None else None,
@@ -167,10 +220,21 @@ class ClusterControl:
             ),
         )
 
-    def _bound(self, limits: Limits) -> Limits:
-        """Return the limits, under which a rehearsal sends nothing."""
+    def _bound(self, limits: Limits, settings: Settings | None) -> Limits:
+        """Return the limits, under which a rehearsal sends nothing, nor a control whose parts are of other settings."""
+        if self.made_with is not None and settings is not None:
+            why = explain_change(self.made_with, settings, self.name)
+            if why:
+                return replace(limits, mode=Mode.OFF, mode_reason=why)
         is_harmless = not self.is_rehearsal or limits.mode in {Mode.OFF, Mode.DRY_RUN}
         return limits if is_harmless else replace(limits, mode=Mode.DRY_RUN)
+
+    def _judge_safely(self, job: str, view: JobView) -> OutcomeCheck:
+        try:
+            return self._judge(job, view)
+        except Exception:  # a job's trouble is its own: it is decided on, and its request followed
+            log.exception("%s/%s is not judged", self.name, job)
+            return OutcomeCheck()
 
     def _judge(self, job: str, view: JobView) -> OutcomeCheck:
         """Return what became of the last confirmed rescale of a job."""
@@ -187,6 +251,12 @@ class ClusterControl:
 
     def _note_outcome(self, job: str, view: JobView) -> None:
         """Keep the outcome of a rescale, once, where the last decision has judged it."""
+        try:
+            self._keep_outcome(job, view)
+        except Exception:  # a job's trouble is its own
+            log.exception("%s/%s: its outcome is not kept", self.name, job)
+
+    def _keep_outcome(self, job: str, view: JobView) -> None:
         entry = self.log.read_last(f"{self.name}/{job}")
         request = None if entry is None else judged_request(entry)
         if entry is None or request is None or view.seen is None:

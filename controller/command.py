@@ -10,19 +10,21 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from controller.loop import poll_once, run_ticks, warm_up
 from controller.recent_files import list_clusters
-from controller.tick import TickSummary
+from controller.tick import Ticker, TickSummary
+from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
 from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 from include.utc import IntervalError, format_utc, parse_utc
 
 EXIT_USAGE = 2
+log = logging.getLogger(__name__)
 FOREVER_S = float("inf")
 
 
@@ -74,21 +76,73 @@ def main(argv: Sequence[str]) -> int:
         print("controller: no cluster has a rest_url or raw files: nothing to control")
         return 0
     clock = time.time if as_of is None else as_of.timestamp
-    owner = f"{socket.gethostname()}:{os.getpid()}"
-    ticker = build_ticker(load_anchored, clusters, owner, clock, is_rehearsal=as_of is not None)
-    replies = warm_up(ticker, settings, clusters, clock())
-    print(f"controller: {len(clusters)} clusters, {replies} replies of the last polls taken up", flush=True)
+    ticker = start(settings, clusters, clock, is_rehearsal=as_of is not None)
     if options.once:
         poll_once(ticker, settings, clusters)
     if options.once or as_of is not None:
         show(ticker.tick(), clock())
-        ticker.release()
+        ticker.close()
         return 0
     until_s = until.timestamp() if until is not None else FOREVER_S
     if options.seconds is not None:
         until_s = clock() + options.seconds
-    run_ticks(ticker, settings, clusters, until_s, clock=clock, stop=stop, on_tick=lambda one: show(one, clock()))
-    return 0
+    while True:
+        anew = Anew(settings, ticker, options.cluster)
+        why = run_ticks(
+            ticker,
+            settings,
+            clusters,
+            until_s,
+            clock=clock,
+            stop=stop,
+            on_tick=lambda one: show(one, clock()),
+            explain_anew=anew.explain,
+        )
+        if not why:
+            return 0
+        log.warning("%s", why)
+        settings, clusters = anew.settings, anew.clusters
+        ticker = start(settings, clusters, clock)
+
+
+class Anew:
+    """Says when all has to begin anew, since the settings that the parts were made with have changed.
+
+    Args:
+        settings: that they were made with.
+        ticker: made of them.
+        asked: clusters that the command line names.
+    """
+
+    def __init__(self, settings: Settings, ticker: Ticker, asked: Sequence[str] | None) -> None:
+        self.settings, self._ticker, self._asked = settings, ticker, asked
+        self.clusters: list[str] = []
+
+    def explain(self) -> str:
+        """Return why all begins anew; empty while it goes on, stopped where it may not."""
+        now = self._ticker.settings
+        why = explain_changes(self.settings, now)
+        if not why:
+            return ""
+        try:
+            now_clusters = choose_clusters(now, self._asked)
+        except SettingsError as error:  # what is controlled stays stopped
+            log.error("%s", error)
+            return ""
+        if now_clusters:
+            self.settings, self.clusters = now, now_clusters
+        return why if now_clusters else ""
+
+
+def start(
+    settings: Settings, clusters: Sequence[str], clock: Callable[[], float], *, is_rehearsal: bool = False
+) -> Ticker:
+    """Return what makes the ticks of some clusters, with the replies of the last polls."""
+    owner = f"{socket.gethostname()}:{os.getpid()}"
+    ticker = build_ticker(load_anchored, clusters, owner, clock, is_rehearsal=is_rehearsal)
+    replies = warm_up(ticker, settings, clusters, clock())
+    print(f"controller: {len(clusters)} clusters, {replies} replies of the last polls taken up", flush=True)
+    return ticker
 
 
 def show(summary: TickSummary, now_s: float) -> None:

@@ -21,10 +21,12 @@ from controller.before_request import (
     wants_checkpoint,
 )
 from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
+from controller.open_requests import OpenRequests
 from models.control.history import advance_history, end_refused_request, end_unsent_request
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
-from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request, reserve_slots
+from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
+from models.control.usable_intention import check_usable
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +105,7 @@ class Controller:
         check_lease: raises :class:`LeaseLostError` unless this controller may write.
         clock: epoch seconds.
         express: returns an intention in the terms of what the actuator observes.
+        may_send: whether a request may still leave after the last call of ``check_lease``.
     """
 
     actuator: Actuator
@@ -110,6 +113,7 @@ class Controller:
     check_lease: Callable[[], None]
     clock: Callable[[], float]
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
+    may_send: Callable[[], bool] = lambda: True
 
     def control_job(
         self,
@@ -173,20 +177,39 @@ class Controller:
 
     def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
-        decided, taken = [], 0
+        cases, decided, requests = [], [], OpenRequests()
+        requests.note_logged(self.log.read_open())
         for task in tasks:
-            case, why = self._observe(task, self.log.read_history(task.job))
+            case, why = self._look_at(task)
             if case is None:
                 actions[task.job] = why
                 continue
-            case = replace(case, observed=reserve_slots(case.observed, taken))
-            case, action = decide(self.actuator, task.job, case, self._is_news(task, case))
-            entry = _form_entry(task, case, action)
-            if entry.sends and action.request is not None:
-                taken += max(0, _added_slots(case.observed, action.request))
-            actions[task.job] = action
+            requests.note_observed(task.job, case.observed, case.history)
+            cases.append((task, case))
+        for task, case in cases:
+            try:
+                entry = self._decide_on(task, requests.reserve(task.job, case))
+            except Exception as error:  # one job's trouble must not keep the others from their turn
+                log.exception("%s is not decided on", task.job)
+                actions[task.job] = Action(Verb.REFUSE, "not_decided", f"{type(error).__name__}: {error}")
+                continue
+            actions[task.job] = entry.action
+            if entry.sends:
+                requests.note_decision(task.job, entry.case, entry.action)
             decided.append((task, entry))
         return decided
+
+    def _look_at(self, task: JobTask) -> tuple[Case | None, Action]:
+        try:
+            history = self.log.read_history(task.job)
+        except Exception as error:  # what was promised cannot be known
+            log.exception("the history of %s cannot be read", task.job)
+            return None, Action(Verb.REFUSE, "history_unknown", f"{type(error).__name__}: {error}")
+        return self._observe(task, history)
+
+    def _decide_on(self, task: JobTask, case: Case) -> LogEntry:
+        case, action = decide(self.actuator, task.job, case, self._is_news(task, case))
+        return _form_entry(task, case, action)
 
     def _is_news(self, task: JobTask, case: Case) -> Callable[[Action], bool]:
         return lambda action: is_news(_form_entry(task, case, action), self.log.read_last(task.job))
@@ -196,12 +219,12 @@ class Controller:
         try:
             observed = add_failures(self.actuator, task.job, self.actuator.observe(task.job), history)
             limits = task.read_limits()
+            desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:
             return None, Action(Verb.WAIT, "no_reply", str(error))
         except Exception as error:  # one job's trouble must not keep the others from their turn
             log.exception("%s is not observed", task.job)
             return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
-        desired = None if task.desired is None else self.express(task.desired, observed)
         return Case(self.clock(), desired, observed, history, limits, task.outcome, task.remark), _NOTHING
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
@@ -220,6 +243,8 @@ class Controller:
         if forbidden is not None:
             return self._withdraw(entry, request, forbidden)
         self.check_lease()
+        if not self.may_send():  # the process was stopped for a while: all may be otherwise now
+            raise RequestConflictError("too much time has passed since it was allowed")
         try:
             self.actuator.request(task.job, request.job_id, request.target)
         except RequestConflictError:
@@ -274,7 +299,7 @@ def _keep_reserved(observed: ObservedJob, judged: ObservedJob) -> ObservedJob:
         free = min(free, judged.free_slots)
     if used is not None and judged.cluster_slots_used is not None:
         used = max(used, judged.cluster_slots_used)
-    return replace(observed, free_slots=free, cluster_slots_used=used)
+    return replace(observed, free_slots=free, cluster_slots_used=used, cluster_rescales=judged.cluster_rescales)
 
 
 def _asks_the_same(one: Request | None, other: Request) -> bool:
@@ -284,7 +309,3 @@ def _asks_the_same(one: Request | None, other: Request) -> bool:
         dict(other.before),
         other.is_rollback,
     )
-
-
-def _added_slots(observed: ObservedJob, request: Request) -> int:
-    return observed.slots_of(request.target) - observed.slots

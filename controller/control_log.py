@@ -143,3 +143,6 @@ class ControlLog(Protocol):
 
     def read_last(self, job: str) -> LogEntry | None:
         """Return the last entry of a job."""
+
+    def read_open(self) -> Mapping[str, LogEntry]:
+        """Return the last entries of all jobs of the cluster that have a request without an end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.champion import ChampionReader
 from controller.evaluation import EVALUATED
@@ -88,19 +88,22 @@ class FleetViewer:
             found = numbers.get(name, [])
             one = found[0] if len(found) == 1 else None
             present, before = () if one is None else listed[one].placed, versions.get(name, ())
-            models = self._champion.models_of(*name, present or (before[-1] if before else ()))
             plan, memory = plans.get(name), memories.get(name)
-            views[name] = JobView(
-                *name,
-                seen=None if one is None else listed[one],
-                observations=None if one is None else windows.observations(one),
-                graph=graphs.get(name),
-                plan=None if plan is None else follow_plan(plan, before, present),
-                plan_memory=None if memory is None else follow_memory(memory, before, present),
-                recovery=UNTRAINED if models is None else models.recovery,
-                models=models,
-                left=self._left.get(name),
-            )
+            seen = JobView(*name, seen=None if one is None else listed[one], graph=graphs.get(name))
+            try:
+                models = self._champion.models_of(*name, present or (before[-1] if before else ()))
+                views[name] = replace(
+                    seen,
+                    observations=None if one is None else windows.observations(one),
+                    plan=None if plan is None else follow_plan(plan, before, present),
+                    plan_memory=None if memory is None else follow_memory(memory, before, present),
+                    recovery=UNTRAINED if models is None else models.recovery,
+                    models=models,
+                    left=self._left.get(name),
+                )
+            except Exception:  # a job's trouble is its own: it is seen, and its request followed
+                log.exception("%s/%s: neither its plan nor its models can be used", *name)
+                views[name] = seen
         return FleetView(views, {name: [listed[number] for number in found] for name, found in numbers.items()})
 
     def _drop_gone(self, cluster: str, numbers: Sequence[int], listed: Sequence[SeenJob]) -> list[int]:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from controller.control_job import RequestRefusedError, RequestUnknownError
+from controller.control_job import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.flink_configuration import FlinkConfiguration
 from controller.flink_readiness import FlinkReadiness
 from include.flink.client import FlinkClient
 from include.flink.endpoints import TERMINAL_STATES
-from include.flink.faults import FlinkError, FlinkRefused
+from include.flink.faults import FlinkError, FlinkRefused, SentTooLate
 from include.flink.versions import explain_no_requirements, read_version
 from include.metric_sources.collection import open_client
 from include.settings import Settings
@@ -97,6 +97,7 @@ class FlinkActuator:
         """Ask for a parallelism of every vertex, once.
 
         Raises:
+            RequestConflictError: too much time has passed since it was allowed; nothing was sent.
             RequestRefusedError: the cluster has refused it.
             RequestUnknownError: nobody knows whether it arrived.
         """
@@ -111,6 +112,8 @@ class FlinkActuator:
             if _is_certain(error):
                 raise RequestRefusedError(str(error)) from error
             raise RequestUnknownError(str(error)) from error
+        except SentTooLate as error:
+            raise RequestConflictError(str(error)) from error
         except FlinkError as error:
             raise RequestUnknownError(str(error)) from error
         except Exception as error:
@@ -205,6 +208,7 @@ class FlinkActuator:
             submitted_at_s=None if reply.submitted_ms is None else reply.submitted_ms / 1000,
             obstacle=obstacle,
             obstacle_detail=detail,
+            told_at_s=None if reply.told_at_ms is None else reply.told_at_ms / 1000,
         )
 
     def _read_requested(self, job_id: str) -> dict[str, int] | None:
@@ -227,13 +231,18 @@ class FlinkActuator:
         return explain_no_requirements(read_version(told), is_reactive=is_reactive)
 
 
-def open_actuator(settings: Settings, cluster: str) -> FlinkActuator:
+def open_actuator(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkActuator:
     """Return the actuator of a cluster of the settings.
+
+    Args:
+        settings: of the run.
+        cluster: its name.
+        may_change: asked right before a request leaves; None: it always may.
 
     Raises:
         KeyError: the cluster has no REST address.
     """
-    return FlinkActuator(open_client(settings, cluster), cluster, settings.cluster(cluster).elastic)
+    return FlinkActuator(open_client(settings, cluster, may_change), cluster, settings.cluster(cluster).elastic)
 
 
 def _report_problem(problem: str, detail: str) -> ObservedJob:

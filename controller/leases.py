@@ -13,6 +13,7 @@ clock that nobody sets, has ended.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +28,8 @@ from controller.control_job import LeaseLostError
 from include.object_store import open_store
 
 EXPIRY_S, MARGIN_S = 180.0, 10.0
+SEND_WITHIN_S = 15.0
+"""After a check a request has so long to leave; a process that was stopped for longer has to check again."""
 _KEPT = 8  # terms that are not cleaned up
 
 
@@ -48,7 +51,7 @@ class LeaseTerm:
 
 
 class Lease:
-    """A controller's part in the lease of a cluster; not for several threads.
+    """A controller's part in the lease of a cluster; one thread may renew it while another goes by it.
 
     Args:
         lake: folder or URI of the lake.
@@ -79,8 +82,16 @@ class Lease:
         self._expiry_s, self._margin_s = expiry_s, margin_s
         self._monotonic = monotonic
         self._own: LeaseTerm | None = None
+        self._own_since_s = 0.0  # by the monotonic clock
+        self._send_within: tuple[float, float, float] | None = None
+        self._lock = threading.RLock()
         self._first_number = 0
         self._watched: tuple[LeaseTerm, float] | None = None  # another's term, and since when it is seen as the newest
+
+    @property
+    def expiry_s(self) -> float:
+        """Length of a term."""
+        return self._expiry_s
 
     @property
     def first_number(self) -> int:
@@ -100,6 +111,10 @@ class Lease:
 
     def take(self) -> bool:
         """Take the lease, or its next term where it is held already; returns whether it is held now."""
+        with self._lock:
+            return self._take()
+
+    def _take(self) -> bool:
         newest = self.read_newest()
         if newest is not None and newest != self._own and not self._has_ended(newest):
             self._own = None
@@ -115,8 +130,18 @@ class Lease:
         Raises:
             LeaseLostError: another controller has taken the lease, or may have.
         """
-        self.check()
-        if not self._take_number(self.number + 1):
+        self.skip_to(self.number + 1)
+
+    def skip_to(self, number: int) -> None:
+        """Take a term with a number, the next one or a later one.
+
+        Raises:
+            LeaseLostError: another controller has taken the lease, or may have.
+        """
+        with self._lock:
+            self._check()  # it makes no request later than the last check of its sender allows
+            is_taken = self._take_number(number)
+        if not is_taken:
             raise LeaseLostError(f"{self._cluster}: another controller has taken the lease")
 
     def check(self) -> None:
@@ -125,17 +150,38 @@ class Lease:
         Raises:
             LeaseLostError: it does not, or its term is about to end.
         """
-        number = self.number
-        if self._own is None or self._clock() >= self._own.until_s - self._margin_s:
+        with self._lock:
+            self._send_within = self._check()
+
+    def may_send(self) -> bool:
+        """Whether a request may still leave: so shortly after the last check that its answer holds."""
+        allowed = self._send_within
+        if allowed is None or self._own is None:
+            return False
+        since_s, until_s, until_monotonic_s = allowed
+        # Both clocks: a machine that sleeps stops the one, and somebody may set the other.
+        return since_s - self._margin_s <= self._clock() < until_s and self._monotonic() < until_monotonic_s
+
+    def _check(self) -> tuple[float, float, float]:
+        """Return the time now, and until when by either clock a request may leave."""
+        number, own = self.number, self._own
+        now_s, monotonic_s = self._clock(), self._monotonic()
+        lasted_s = monotonic_s - self._own_since_s
+        if own is None or now_s >= own.until_s - self._margin_s or lasted_s >= own.length_s - self._margin_s:
+            self._send_within = None
             raise LeaseLostError(f"{self._cluster}: term {number} of the lease has ended")
         newest = max(self._read_numbers(), default=0)
         if newest != number:
             self._own = None
             raise LeaseLostError(f"{self._cluster}: term {number} of the lease is followed by {newest}")
+        left_s = min(own.until_s - now_s, own.length_s - lasted_s) - self._margin_s
+        within_s = min(SEND_WITHIN_S, left_s)
+        return now_s, now_s + within_s, monotonic_s + within_s
 
     def release(self) -> None:
         """Give the lease back, so that another controller need not wait for its end; nothing happens without it."""
-        own, self._own = self._own, None
+        with self._lock:
+            own, self._own = self._own, None
         if own is not None and max(self._read_numbers(), default=0) == own.number:
             self._put(LeaseTerm(own.number, own.owner, 0.0, own.length_s), mode="overwrite")
 
@@ -156,6 +202,7 @@ class Lease:
         return has_lasted or self._clock() >= term.until_s + self._margin_s
 
     def _take_number(self, number: int) -> bool:
+        since_s = self._monotonic()
         term = LeaseTerm(number, self._owner, self._clock() + self._expiry_s, self._expiry_s)
         try:
             self._put(term, mode="create")
@@ -165,6 +212,7 @@ class Lease:
         numbers = self._read_numbers()
         # A controller that slept while its number was taken, followed and cleaned up could create it once more.
         self._own = term if max(numbers, default=0) == number else None
+        self._own_since_s = since_s
         for old in numbers:
             if old <= number - _KEPT:
                 with suppress(FileNotFoundError):

@@ -8,11 +8,14 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from controller.recent_files import list_clusters
 from controller.settings_watch import SettingsState, SettingsWatch
 from include.control.approvals import Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
@@ -47,7 +50,8 @@ class LimitsSnapshot:
         state: of the settings.
         holds, approvals: of all jobs.
         now_s: epoch seconds.
-        lifted: blocks of targets that persons have lifted.
+        lifted: blocks and suspensions that persons have lifted.
+        known_clusters: those that a hold may name, besides those of the settings.
     """
 
     state: SettingsState
@@ -55,22 +59,26 @@ class LimitsSnapshot:
     approvals: Sequence[Approval]
     now_s: float
     lifted: Sequence[LiftedBlock] = ()
+    known_clusters: frozenset[str] = frozenset()
 
-    def limits_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
-        """Return the limits of a job.
+    def limits_of(
+        self, cluster: str, job: str, vertex_ids: Mapping[str, str], known_jobs: Collection[str] = ()
+    ) -> Limits:
+        """Return the limits of a job: of all versions of the settings that count the strictest.
 
         Args:
             cluster: its cluster.
             job: its name.
             vertex_ids: operator -> vertex id, of the job as it runs.
+            known_jobs: jobs of the cluster, ``cluster/job``: a hold that names another one holds the cluster.
         """
-        held = [hold.describe() for hold in self.holds if hold.covers(cluster, job)]
+        held = self._holds_of(cluster, job, known_jobs)
         why = self.state.why_unusable
         stopped = Limits(mode=Mode.OFF, mode_reason=why, is_held=bool(held), hold_reason="; ".join(held))
         if self.state.settings is None:
             return stopped
         try:
-            found = self._combine(self.state.settings, cluster, job, vertex_ids)
+            found = self._combine_versions(cluster, job, vertex_ids)
         except Exception as error:  # whatever it is: nothing is sent
             log.exception("limits of %s/%s", cluster, job)
             reason = f"the limits of {cluster}/{job} cannot be formed: {error}"
@@ -78,6 +86,41 @@ class LimitsSnapshot:
         if held:
             found = replace(found, is_held=True, hold_reason="; ".join([*filter(None, [found.hold_reason]), *held]))
         return replace(found, mode=Mode.OFF, settings_changed=True) if self.state.just_changed else found
+
+    def _holds_of(self, cluster: str, job: str, known_jobs: Collection[str]) -> list[str]:
+        """Return what holds a job; a hold that names what nobody knows holds the cluster, or everything."""
+        if not self.holds:
+            return []
+        versions, own = self.state.versions, f"{cluster}/{job}"
+        clusters = {cluster, *self.known_clusters, *(name for one in versions for name in one.clusters)}
+
+        def is_known(name: str) -> bool:
+            return name == own or name in known_jobs or any(name in one.limits.jobs for one in versions)
+
+        return [hold.describe() for hold in self.holds if hold.widened(clusters, is_known).covers(cluster, job)]
+
+    def _combine_versions(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
+        """Return the limits of all versions of the settings that count.
+
+        Raises:
+            ValueError: they contradict each other.
+        """
+        formed = [self._combine_named(one, cluster, job, vertex_ids) for one in self.state.versions]
+        newest = formed[0]
+        if len(formed) > 1 and any((one.pin, one.pin_all) != (newest.pin, newest.pin_all) for one in formed):
+            # Neither of two pins is the stricter one.
+            return replace(newest, mode=Mode.OFF, settings_changed=True)
+        lifted = tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job))
+        return replace(combine_limits(formed), approvals=newest.approvals, lifted_blocks=lifted)
+
+    def _combine_named(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
+        """Return the limits of one version; a cluster that it does not name is never left to the defaults."""
+        if cluster in settings.clusters:
+            return self._combine(settings, cluster, job, vertex_ids)
+        if cluster in self.state.named:
+            return Limits(mode=Mode.OFF, mode_reason=f"the settings name no cluster {cluster!r} any more")
+        found = self._combine(settings, cluster, job, vertex_ids)  # known from raw files alone
+        return replace(found, mode=found.mode if found.mode is Mode.OFF else Mode.DRY_RUN)
 
     def _combine(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         of_cluster, of_job = settings.cluster(cluster), settings.job_limits(cluster, job)
@@ -138,6 +181,8 @@ class LimitsReader:
         approvals: Callable[[float], Sequence[Approval]],
         clock: Callable[[], float],
         lifted: Callable[[], Sequence[LiftedBlock]] = tuple,
+        *,
+        list_clusters: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Read from given sources.
 
@@ -146,16 +191,23 @@ class LimitsReader:
             holds: of known clusters at a time (epoch seconds).
             approvals: at a time.
             clock: epoch seconds.
-            lifted: blocks of targets.
+            lifted: blocks of targets, and suspensions.
+            list_clusters: those that are known from their raw files.
         """
-        self._lifted = lifted
+        self._lifted, self._list_clusters = lifted, list_clusters
         self._settings, self._holds, self._approvals, self._clock = SettingsWatch(load, clock), holds, approvals, clock
 
     def read(self) -> LimitsSnapshot:
         """Return what limits all jobs now."""
         state, now_s = self._settings.read(), self._clock()
-        clusters = [] if state.settings is None else sorted(state.settings.clusters)
-        return LimitsSnapshot(state, self._holds(clusters, now_s), self._approvals(now_s), now_s, self._lifted())
+        known = frozenset(self._list_clusters())
+        clusters = sorted({*known, *(name for one in state.versions for name in one.clusters)})
+        holds = self._holds(clusters, now_s)
+        return LimitsSnapshot(state, holds, self._approvals(now_s), now_s, self._lifted(), known)
+
+    def load_in_force(self) -> Settings:
+        """Return the settings that have stood for long enough; raises SettingsError."""
+        return self._settings.load_in_force()
 
     def read_limits(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of a job now; call it again right before a request."""
@@ -171,7 +223,11 @@ def open_limits(
     def read_holds(clusters: Sequence[str], now_s: float) -> list[Hold]:
         return [*holds_of_variable(os.environ, clusters), *holds.read(now_s)]
 
-    return LimitsReader(load, read_holds, approvals.read, clock, LiftedBlockStore(settings.paths.lake).read)
+    lifted = LiftedBlockStore(settings.paths.lake)
+    raw_root = Path(settings.paths.raw)
+    return LimitsReader(
+        load, read_holds, approvals.read, clock, lifted.read, list_clusters=lambda: list_clusters(raw_root)
+    )
 
 
 def _guards_of(apply: Apply) -> Guards:
@@ -196,6 +252,8 @@ def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: dateti
         "rescales_per_hour": level.rescales_per_hour,
         "rescales_per_day": level.rescales_per_day,
         "cooldown_s": level.cooldown_s,
+        "bad_steps_max": level.bad_steps_max,
+        "concurrent_rescales": getattr(level, "concurrent_rescales", None),
     }
     return replace(
         _OPEN,
@@ -208,5 +266,6 @@ def _limits_of_level(name: str, level: _Level, slots_max: int | None, at: dateti
     )
 
 
+@lru_cache(maxsize=1024)  # the windows of fleet and cluster are the same for all jobs of a tick
 def _is_on(cron: str, duration_s: float, time_zone: str, at: datetime) -> bool:
     return Blackout(cron, duration_s, time_zone).covers(at)

@@ -44,6 +44,10 @@ class LoadForecasts:
         return LoadBand(float(self.q50_per_s[places].sum()), float(self.q90_per_s[places].sum()))
 
 
+NO_FORECASTS = LoadForecasts(np.empty(0), np.empty(0), np.empty(0), {})
+"""Where none can be read."""
+
+
 def forecasts_of(rows: pa.Table) -> LoadForecasts:
     """Return forecasts from rows of ``gold.forecasts`` with :data:`COLUMNS`."""
     ordered = rows.sort_by([(name, "ascending") for name in (*_SERIES, "bin_start")])

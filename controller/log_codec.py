@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from controller.control_log import LogEntry, Provenance
 from include.lake_table import date_of, maybe_timestamp, timestamp_of
+from models.control.bad_steps import effective_mode
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, desired_parallelism
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
@@ -26,11 +27,13 @@ class RowStamp:
         lease_number: of the controller that writes.
         entry: orders the rows of a job.
         code_version: of the controller.
+        at_s: when it is written, epoch seconds; None: when it was decided or answered.
     """
 
     lease_number: int
     entry: int
     code_version: str
+    at_s: float | None = None
 
 
 def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
@@ -44,7 +47,8 @@ def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
         raise ValueError(f"{entry.job!r} is not cluster/job")
     case, action = entry.case, entry.action
     names = unique_names(entry.provenance.operators)
-    at_s = case.now_s if entry.answered_at_s is None else entry.answered_at_s
+    made_at_s = case.now_s if entry.answered_at_s is None else entry.answered_at_s
+    at_s = made_at_s if stamp.at_s is None else stamp.at_s
     return {
         "at": timestamp_of(at_s),
         "cluster": cluster,
@@ -58,7 +62,7 @@ def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
         "answer": entry.answer or None,
         "origin": _origin(case),
         "step_id": entry.step_id or None,
-        "mode": str(case.limits.mode),
+        "mode": str(effective_mode(case)),
         "is_dry_run": action.is_dry_run,
         **_changes(case, action, names),
         "decided_at_s": case.now_s,

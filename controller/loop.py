@@ -13,6 +13,7 @@ from controller.tick import Ticker, TickSummary
 from include.metric_sources.collection import collect_for
 from include.settings import Settings
 
+TICK_SHARE = 0.5  # of the time between two ticks, in which a tick waits for its clusters
 LEAVES_S = 30.0  # how long a poll at work is waited for at the end
 log = logging.getLogger(__name__)
 
@@ -48,28 +49,46 @@ def run_ticks(
     clock: Callable[[], float],
     stop: threading.Event,
     on_tick: Callable[[TickSummary], None],
-) -> None:
+    explain_anew: Callable[[], str] = str,
+) -> str:
     """Poll the clusters and make a tick every ``apply.tick_s`` until a time, or until ``stop`` is set.
 
-    A tick that fails is a line in the log: the next one starts from what the clusters say.
+    A tick that fails is a line in the log: the next one starts from what the clusters say. A cluster that takes longer
+    than half of a tick goes on beside the next ones.
+
+    Args:
+        ticker: makes the ticks.
+        settings: that it was made with.
+        clusters: that are polled.
+        until_s: epoch seconds.
+        clock: epoch seconds.
+        stop: set to end early.
+        on_tick: takes what each tick did.
+        explain_anew: returns why all has to begin anew with other settings; empty while it goes on.
+
+    Returns:
+        why it has to begin anew; empty at the end.
     """
-    polled = _only(settings, clusters)
+    polled, ended = _only(settings, clusters), threading.Event()
 
     def collect() -> None:
-        collect_for(polled, math.inf, clock, stop=stop, on_records=lambda _, records: ticker.add_records(records))
+        collect_for(polled, math.inf, clock, stop=ended, on_records=lambda _, records: ticker.add_records(records))
 
     collector = threading.Thread(target=collect, name="collector", daemon=True)
     collector.start()
     try:
         while not stop.is_set() and clock() < until_s:
             try:
-                on_tick(ticker.tick())
+                on_tick(ticker.tick(TICK_SHARE * settings.apply.tick_s))
+                if why := explain_anew():
+                    return why
             except Exception:
                 log.exception("a tick failed; the next one starts afresh")
             tick_s = settings.apply.tick_s
             next_s = min(until_s, tick_s * (math.floor(clock() / tick_s) + 1))
             stop.wait(max(0.0, next_s - clock()))
     finally:
-        stop.set()
+        ended.set()
         collector.join(LEAVES_S)
-        ticker.release()
+        ticker.close()
+    return ""

@@ -54,12 +54,20 @@ class OperatorActuator:
         api: reads and patches resources.
         directory: finds the resource of a job.
         allows_upgrade: whether a request may be sent that stops and starts the job.
+        may_change: asked right before a request leaves; None: it always may.
     """
 
     def __init__(
-        self, flink: FlinkObserver, api: ResourceApi, directory: ResourceDirectory, *, allows_upgrade: bool = False
+        self,
+        flink: FlinkObserver,
+        api: ResourceApi,
+        directory: ResourceDirectory,
+        *,
+        allows_upgrade: bool = False,
+        may_change: Callable[[], bool] | None = None,
     ) -> None:
         self._flink, self._api, self._directory = flink, api, directory
+        self._may_change = may_change
         self._allows_upgrade = allows_upgrade
         self._lock = threading.Lock()
         self._judged: dict[str, _Judged] = {}
@@ -117,6 +125,8 @@ class OperatorActuator:
         resource = judged.resource
         try:
             patch = self._form_patch(resource, parallelism, judged.vertices)
+            if self._may_change is not None and not self._may_change():
+                raise RequestConflictError(f"{resource.title}: too much time has passed since a patch was allowed")
             self._api.patch_resource(resource.kind, resource.name, patch)
         except OverridesError as error:
             raise RequestRefusedError(f"{resource.title}: {error}") from error

@@ -5,7 +5,8 @@ A table without a new Delta version is not read again: the same object is return
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from controller.load_forecasts import COLUMNS as FORECAST_COLUMNS
-from controller.load_forecasts import LoadForecasts, forecasts_of
+from controller.load_forecasts import NO_FORECASTS, LoadForecasts, forecasts_of
 from controller.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory, PlanStep
 from include.domain.operator_matching import PlacedOperator
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
@@ -22,6 +23,7 @@ from include.stages import Stage
 from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 LOOKBACK = timedelta(days=2)
 """What is older is not read: a job that was neither seen nor planned since then has left."""
 _JOB = ["cluster", "job"]
@@ -62,7 +64,9 @@ class PlanTables:
 
     def read_plans(self, now_s: float) -> dict[JobKey, JobPlan]:
         """Return the newest plan of every job, whether it has steps, holds or was refused."""
-        return self._read_once(PLANS.name, now_s, lambda table: _read_newest(table, _PLAN, "as_of", now_s, _plans_of))
+        return self._read_once(
+            PLANS.name, now_s, lambda table: _read_newest(table, _PLAN, "as_of", now_s, _plans_of), {}
+        )
 
     def read_memories(self, now_s: float) -> dict[JobKey, PlanMemory]:
         """Return the memory that the newest plan of every job left."""
@@ -71,27 +75,50 @@ class PlanTables:
             POLICY_MEMORY.name,
             now_s,
             lambda table: _read_newest(table, columns, "as_of", now_s, _memories_of, where=is_in("stage", [stage])),
+            {},
         )
 
     def read_graphs(self, now_s: float) -> dict[JobKey, JobGraphRow]:
         """Return every job's graph as last seen; operators of an earlier job id are left out."""
         return self._read_once(
-            JOB_GRAPHS.name, now_s, lambda table: _read_newest(table, _GRAPH, "observed_at", now_s, _graphs_of)
+            JOB_GRAPHS.name, now_s, lambda table: _read_newest(table, _GRAPH, "observed_at", now_s, _graphs_of), {}
         )
 
     def read_versions(self, now_s: float) -> dict[JobKey, list[tuple[PlacedOperator, ...]]]:
         """Return the graphs of every job as ingested, in the order in which they were seen."""
-        return self._read_once(OPERATOR_KEYS.name, now_s, lambda table: _read_versions(table, now_s))
+        return self._read_once(OPERATOR_KEYS.name, now_s, lambda table: _read_versions(table, now_s), {})
 
     def read_forecasts(self, now_s: float) -> LoadForecasts:
         """Return the forecasts behind the newest plans."""
         plans = self.read_plans(now_s)
         versions = sorted({plan.forecast_version for plan in plans.values() if plan.forecast_version})
-        name = FORECASTS.name
-        return self._read_once(name, now_s, lambda table: _read_forecasts(table, versions, now_s), (tuple(versions),))
+        inputs = (tuple(versions),)
+        return self._read_once(
+            FORECASTS.name, now_s, lambda table: _read_forecasts(table, versions, now_s), NO_FORECASTS, inputs
+        )
 
     def _read_once(
-        self, name: str, now_s: float, read: Callable[[LakeTable], tuple[T, float]], inputs: tuple[Any, ...] = ()
+        self,
+        name: str,
+        now_s: float,
+        read: Callable[[LakeTable], tuple[T, float]],
+        instead: T,
+        inputs: tuple[Any, ...] = (),
+    ) -> T:
+        """Return what a table holds; while it cannot be read what it held last, else ``instead``.
+
+        A plan that was read once grows old and is refused for that; a job without a plan is guarded nevertheless.
+        """
+        try:
+            return self._read_new(name, now_s, read, inputs)
+        except Exception as error:  # one file that is gone or damaged must not stop what needs none of it
+            log.error("%s cannot be read: %s: %s", name, type(error).__name__, str(error).partition("\n")[0])
+            cached = self._cache.get(name)
+            found: T = instead if cached is None else cached.value[1]
+            return found
+
+    def _read_new(
+        self, name: str, now_s: float, read: Callable[[LakeTable], tuple[T, float]], inputs: tuple[Any, ...]
     ) -> T:
         table, since = self._tables[name], _dates(now_s)[0]
         version = table.read_version()
@@ -149,7 +176,20 @@ def _plans_of(rows: pa.Table) -> dict[JobKey, JobPlan]:
     plans: dict[JobKey, list[dict[str, Any]]] = {}
     for row in rows.sort_by([("cluster", "ascending"), ("job", "ascending"), ("step_index", "ascending")]).to_pylist():
         plans.setdefault((row["cluster"], row["job"]), []).append(row)
-    return {key: _plan_of(key, listed) for key, listed in plans.items()}
+    return _each(plans, _plan_of)
+
+
+def _each(
+    rows: Mapping[JobKey, list[dict[str, Any]]], make: Callable[[JobKey, list[dict[str, Any]]], T]
+) -> dict[JobKey, T]:
+    """Return what is made of each job's rows; a job whose rows cannot be used has none."""
+    made = {}
+    for key, listed in rows.items():
+        try:
+            made[key] = make(key, listed)
+        except Exception as error:
+            log.error("%s/%s: its rows cannot be used: %s: %s", *key, type(error).__name__, error)
+    return made
 
 
 def _plan_of(key: JobKey, rows: list[dict[str, Any]]) -> JobPlan:
@@ -200,7 +240,7 @@ def _graphs_of(rows: pa.Table) -> dict[JobKey, JobGraphRow]:
     graphs: dict[JobKey, list[dict[str, Any]]] = {}
     for row in rows.sort_by(order).to_pylist():
         graphs.setdefault((row["cluster"], row["job"]), []).append(row)
-    return {key: _graph_of(listed) for key, listed in graphs.items()}
+    return _each(graphs, lambda _, listed: _graph_of(listed))
 
 
 def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:

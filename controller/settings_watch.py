@@ -1,4 +1,4 @@
-"""The settings in force: read again when their file has changed, and nothing is sent while they cannot be used."""
+"""The settings in force: what tightens counts at once, what loosens when the file has been as it is for a while."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from include.settings import Settings, settings_file
+from include.settings import Settings, SettingsError, require_named_file, settings_file
 
 log = logging.getLogger(__name__)
 
 _STILL_S = 2.0  # a file that was written within this time may be half of one
+_VERSIONS = 20  # that are compared; a file that changes more often than this waits until it does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +21,24 @@ class SettingsState:
     """The settings at one time; nothing is sent while they cannot be used or have just been changed.
 
     Attributes:
-        settings: in force; None when they cannot be used.
+        settings: as they are in the file; None when they cannot be used.
         why_unusable: why not, as one sentence; empty when they can.
         just_changed: whether their file changed a moment ago, so that more may follow.
+        before: the version that was in force and those that were in the file since; they count besides until the file
+            has stood.
+        named: clusters that some version has named since the process began.
     """
 
     settings: Settings | None
     why_unusable: str
     just_changed: bool
+    before: tuple[Settings, ...] = ()
+    named: frozenset[str] = frozenset()
+
+    @property
+    def versions(self) -> tuple[Settings, ...]:
+        """All that count, the one in the file first."""
+        return () if self.settings is None else (self.settings, *self.before)
 
 
 class SettingsWatch:
@@ -42,8 +54,11 @@ class SettingsWatch:
         self._load, self._clock = load, clock
         self._lock = threading.Lock()
         self._stamp: object = None
+        self._path: Path | None = None
         self._changed_s: float | None = None
         self._settings: Settings | None = None
+        self._before: list[Settings] = []
+        self._named: frozenset[str] = frozenset()
         self._why_unusable = "the settings were not read yet"
 
     def read(self) -> SettingsState:
@@ -51,21 +66,83 @@ class SettingsWatch:
         with self._lock:
             return self._read()
 
+    def load_in_force(self) -> Settings:
+        """Return the settings that have stood for long enough; ages and bands are the narrowest that count.
+
+        Raises:
+            SettingsError: they cannot be used.
+        """
+        state = self.read()
+        if state.settings is None:
+            raise SettingsError(state.why_unusable)
+        stood, versions = (*state.before, state.settings)[0], state.versions
+        narrowest = {
+            key: min(getattr(one.apply, key) for one in versions)
+            for key in ("max_plan_age_h", "load_band", "confirm_timeout_s")
+        }
+        return stood.model_copy(update={"apply": stood.apply.with_values(narrowest)})
+
     def _read(self) -> SettingsState:
         stamp, now_s = read_stamp(), self._clock()
         if stamp != self._stamp:
-            self._changed_s = None if self._stamp is None else now_s
+            self._changed_s = _written_s(now_s) if self._stamp is None else now_s
             self._stamp = stamp
             self._read_again()
-        is_still = self._changed_s is None or abs(now_s - self._changed_s) >= _STILL_S
-        return SettingsState(self._settings, self._why_unusable, just_changed=not (is_still or self._why_unusable))
+        if self._changed_s is not None and abs(now_s - self._changed_s) >= max(self._loosen_after_s(), _STILL_S):
+            self._changed_s = None
+        if self._changed_s is None and self._settings is not None:
+            self._before = []
+        return SettingsState(
+            self._settings,
+            self._why_unusable,
+            just_changed=not self._why_unusable and self._is_new(now_s),
+            before=tuple(self._before),
+            named=self._named,
+        )
+
+    def _is_new(self, now_s: float) -> bool:
+        """Whether nothing may be sent yet: the file may be half of one, or nobody knows what was in force before."""
+        if self._changed_s is None:
+            return False
+        return abs(now_s - self._changed_s) < _STILL_S or not self._before or len(self._before) >= _VERSIONS
+
+    def _loosen_after_s(self) -> float:
+        versions = [*self._before, *([] if self._settings is None else [self._settings])]
+        return max((one.settings.loosen_after_s for one in versions), default=0.0)
 
     def _read_again(self) -> None:
+        last = self._settings
+        if last is not None and last not in self._before and len(self._before) < _VERSIONS:
+            self._before.append(last)
         try:
+            self._check_file()
             self._settings, self._why_unusable = self._load(), ""
+            self._named |= frozenset(self._settings.clusters)
         except Exception as error:  # whatever it is: nothing is sent until it is mended
             self._settings, self._why_unusable = None, f"the settings cannot be used: {error}"
             log.error("%s; nothing is sent until they can", self._why_unusable)
+
+    def _check_file(self) -> None:
+        """Refuse another file than the one that was read first: what it said would be forgotten.
+
+        Raises:
+            SettingsError: that file is gone.
+        """
+        require_named_file()
+        path = settings_file()
+        if self._path is None and path.is_file():
+            self._path = path.absolute()
+        if self._path is not None and (path.absolute() != self._path or not path.is_file()):
+            raise SettingsError(f"{self._path}, which was read before, does not exist any more; write it again")
+
+
+def _written_s(now_s: float) -> float | None:
+    """Return when the file was written; None where it has none, or its time has not come by this clock."""
+    try:
+        written_s = settings_file().stat().st_mtime
+    except OSError:
+        return None
+    return written_s if written_s <= now_s else None
 
 
 def read_stamp() -> tuple[object, ...]:

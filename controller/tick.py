@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import SimpleQueue
+from typing import TypeVar
 
 from controller.champion import ChampionReader
 from controller.cluster_control import ClusterControl
+from controller.cluster_turns import ClusterTurns
 from controller.evaluation import evaluate, form_intention
 from controller.fleet_view import FleetView, FleetViewer, JobName
 from controller.job_view import JobView, Kept
 from controller.kept_memories import KeptMemories
-from controller.load_forecasts import LoadForecasts
+from controller.load_forecasts import NO_FORECASTS, LoadForecasts
 from controller.plan_tables import PlanTables
 from controller.rescale_outcomes import append_outcomes
 from include.flink.raw_format import RawRecord
@@ -30,6 +31,8 @@ from models.live.poll_history import PollHistory
 FORGET_AFTER_S = 6 * 3600  # a job that was not polled for so long is gone
 AHEAD_S = 60.0  # a reply from further ahead is from before the clock was set back: the job is begun anew
 FAULTS_LOGGED = 20  # of a tick
+LEAVES_S = 30.0  # how long clusters at work are waited for at the end
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -87,6 +90,10 @@ class Ticker:
         readers: of plans, memories and models.
         clusters: name -> what acts on it.
         clock: epoch seconds.
+
+    Attributes:
+        view: the jobs as the last tick saw them.
+        settings: by which it went.
     """
 
     def __init__(
@@ -105,26 +112,36 @@ class Ticker:
         self._polled: SimpleQueue[list[RawRecord]] = SimpleQueue()
         self._kept: dict[JobName, Kept] = {}
         self._evaluated_at_s = 0.0
+        self._turns = ClusterTurns(len(self._clusters))
+        self._overdue: set[str] = set()
+        self.settings = self._settings
         self.view = FleetView({}, {})
 
     def add_records(self, records: Iterable[RawRecord]) -> None:
         """Hand over what was polled; any thread may."""
         self._polled.put(list(records))
 
-    def tick(self) -> TickSummary:
-        """Do one tick."""
+    def tick(self, patience_s: float | None = None) -> TickSummary:
+        """Do one tick.
+
+        What cannot be read or evaluated now is a line in the log: requests in flight are followed in any case.
+
+        Args:
+            patience_s: a cluster that takes longer goes on beside the next ticks; None: all are waited for.
+        """
         began, now_s, settings = time.monotonic(), self._clock(), self._read_settings()
+        self.settings = settings
         faults = self._take_in()
         self._history.forget(round(1000 * (now_s - FORGET_AFTER_S)), 1000 * (now_s + AHEAD_S))
-        self.view = self._viewer.take(now_s)
+        self.view = self._try("jobs and plans", lambda: self._viewer.take(now_s), self.view)
         every_s = settings.planner.timing.apply_every_s
         # Another turn, not only a later one: after the clock was set back jobs are evaluated as before.
         is_evaluation = now_s // every_s != self._evaluated_at_s // every_s
         if is_evaluation:
-            self._readers.champion.refresh()
+            self._try("the champion", self._readers.champion.refresh, None)
             self._evaluate(self.view, settings, round(now_s))
             self._evaluated_at_s = now_s
-        decisions, problems = self._control(settings, now_s, is_evaluation)
+        decisions, problems = self._control(settings, now_s, patience_s, is_evaluation=is_evaluation)
         return TickSummary(
             jobs=len(self.view.jobs),
             seen=sum(one.seen is not None for one in self.view.jobs.values()),
@@ -134,6 +151,14 @@ class Ticker:
             problems=problems,
             seconds=time.monotonic() - began,
         )
+
+    def _try(self, what: str, read: Callable[[], T], instead: T) -> T:
+        """Return what is read; where that fails, what is known instead."""
+        try:
+            return read()
+        except Exception:
+            log.exception("%s cannot be read; the tick goes on with what is known", what)
+            return instead
 
     def _read_settings(self) -> Settings:
         """Return the settings as they are now; while they cannot be used, the last ones that could.
@@ -147,9 +172,17 @@ class Ticker:
         return self._settings
 
     def release(self) -> None:
-        """Give the leases of all clusters back."""
-        for cluster in self._clusters.values():
-            cluster.release()
+        """Give the leases of all clusters back, but for those that are still at work after a while."""
+        _, problems = self._turns.take_ended(LEAVES_S)
+        for name in self._turns.idle(self._clusters):
+            self._clusters[name].release()
+        for name in set(self._clusters) - set(self._turns.idle(self._clusters)):
+            log.error("cluster %s: %s; its lease is left to end", name, problems[name])
+
+    def close(self) -> None:
+        """Give the leases back and begin no further tick."""
+        self.release()
+        self._turns.close()
 
     def _take_in(self) -> int:
         records: list[RawRecord] = []
@@ -163,38 +196,51 @@ class Ticker:
     def _evaluate(self, view: FleetView, settings: Settings, now_s: int) -> None:
         unknown = [name for name in view.jobs if name not in self._kept]
         if unknown:
-            self._kept |= self._readers.memories.read(unknown, now_s)
+            self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), {})
         changed = {}
         for name, job in view.jobs.items():
             before = self._kept.get(name, Kept())
-            after = evaluate(job, before, settings, now_s)
+            try:
+                after = evaluate(job, before, settings, now_s)
+            except Exception:  # a job's trouble is its own
+                log.exception("%s/%s is not evaluated", *name)
+                after = replace(before, standing=None)
             self._kept[name] = after
             if after.is_changed_from(before):
                 changed[name] = after
-        self._readers.memories.append(changed, now_s)
+        self._try("what is kept", lambda: self._readers.memories.append(changed, now_s), None)
 
-    def _control(self, settings: Settings, now_s: float, is_evaluation: bool) -> tuple[dict[str, int], dict[str, str]]:
-        """Deal with every cluster in a thread of its own: one that does not reply holds none up."""
-        forecasts = self._readers.plans.read_forecasts(now_s)
+    def _control(
+        self, settings: Settings, now_s: float, patience_s: float | None, *, is_evaluation: bool
+    ) -> tuple[dict[str, int], dict[str, str]]:
+        forecasts = self._try("the forecasts", lambda: self._readers.plans.read_forecasts(now_s), NO_FORECASTS)
         version = self._readers.champion.model_version
-
-        def control(cluster: str) -> tuple[Counter[str], str | None]:
-            jobs = self.view.of_cluster(cluster)
-            wanted = {name: self._intend(job, settings, now_s, forecasts) for name, job in jobs.items()}
-            remarks = {name: self._kept.get((cluster, name), Kept()).remark for name in jobs}
-            return self._clusters[cluster].control(jobs, wanted, version, is_evaluation=is_evaluation, remarks=remarks)
-
-        decisions: Counter[str] = Counter()
-        problems: dict[str, str] = {}
-        with ThreadPoolExecutor(max_workers=max(1, min(32, len(self._clusters)))) as pool:
-            for cluster, (counted, problem) in zip(self._clusters, pool.map(control, self._clusters), strict=True):
-                decisions.update(counted)
-                if problem is not None:
-                    problems[cluster] = problem
-        self._write_outcomes(settings)
-        return dict(decisions), problems
+        earlier, _ = self._turns.take_ended(0.0)
+        idle = self._turns.idle(self._clusters)
+        for name in idle:
+            jobs = self.view.of_cluster(name)
+            wanted = {job: self._intend(view, settings, now_s, forecasts) for job, view in jobs.items()}
+            is_due = is_evaluation or name in self._overdue
+            self._overdue.discard(name)
+            control = self._clusters[name].control
+            remarks = {job: self._kept.get((name, job), Kept()).remark for job in jobs}
+            self._turns.begin(name, partial(control, jobs, wanted, version, is_evaluation=is_due, remarks=remarks))
+        if is_evaluation:  # what a cluster at work has missed is its next turn's
+            self._overdue |= set(self._clusters) - set(idle)
+        decisions, problems = self._turns.take_ended(patience_s)
+        self._try("outcomes", lambda: self._write_outcomes(settings), None)
+        return dict(earlier + decisions), problems
 
     def _intend(self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts) -> Intention | None:
+        try:
+            return self._form_intention(job, settings, now_s, forecasts)
+        except Exception:  # a job's trouble is its own: nothing is wanted of it, and its request followed
+            log.exception("%s/%s: what is wanted cannot be formed", job.cluster, job.job)
+            return None
+
+    def _form_intention(
+        self, job: JobView, settings: Settings, now_s: float, forecasts: LoadForecasts
+    ) -> Intention | None:
         kept = self._kept.get((job.cluster, job.job), Kept())
         band = None
         if kept.standing is not None and job.plan is not None and job.plan.forecast_version is not None:
@@ -202,9 +248,10 @@ class Ticker:
         return form_intention(job, kept, settings, now_s, band)
 
     def _write_outcomes(self, settings: Settings) -> None:
-        judged = [one for cluster in self._clusters.values() for one in cluster.outcomes]
+        ended = [self._clusters[name] for name in self._turns.idle(self._clusters)]
+        judged = [one for cluster in ended for one in cluster.outcomes]
         if not judged:
             return
         append_outcomes(settings.paths.lake, judged)
-        for cluster in self._clusters.values():
+        for cluster in ended:
             cluster.outcomes.clear()

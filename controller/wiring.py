@@ -12,6 +12,7 @@ from controller.delta_log import DeltaControlLog, open_control_log
 from controller.kept_memories import KeptMemories
 from controller.leases import Lease
 from controller.limits_of_job import open_limits
+from controller.log_witness import LogWitness
 from controller.memory_store import MemoryStore
 from controller.plan_tables import PlanTables
 from controller.recent_files import polls_kept
@@ -51,29 +52,35 @@ def build_ticker(
     )
     readers = Readers(PlanTables(lake), KeptMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
     table = open_control_log(lake)
+    limits = open_limits(settings, clock, load)
     ticker: list[Ticker] = []
 
     def control(name: str) -> ClusterControl:
         # Other controllers go by the present, whatever time is looked at.
         lease = Lease(lake, name, owner, time.time, expiry_s=lease_s(settings))
-        log = DeltaControlLog(table, name, lease, clock)
+        log = DeltaControlLog(table, name, lease, clock, witness=LogWitness(settings.paths.out, lake, name))
         rest_url = settings.cluster(name).rest_url
         actuator: ClusterActuator
         if rest_url is None or is_rehearsal:
             actuator = RecordedActuator(name, lambda: ticker[0].view.seen, history.slots)
         else:
-            actuator = open_cluster_actuator(settings, name)
+            actuator = open_cluster_actuator(settings, name, lease.may_send)
         return ClusterControl(
             name=name,
             actuator=actuator,
             log=log,
             lease=lease,
-            limits=open_limits(settings, clock),
+            limits=limits,
             clock=clock,
             late_after_s=settings.planner.costs.late_after_s,
             is_rehearsal=is_rehearsal or settings.cluster(name).actuator == "none",
             express=choose_terms(settings, name),
+            made_with=settings,
         )
 
-    ticker.append(Ticker(load, history, readers, {name: control(name) for name in clusters}, clock))
+    def load_in_force() -> Settings:
+        load()  # it may be refused now for what no file tells
+        return limits.load_in_force()
+
+    ticker.append(Ticker(load_in_force, history, readers, {name: control(name) for name in clusters}, clock))
     return ticker[0]

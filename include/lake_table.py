@@ -16,6 +16,7 @@ from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
+from include.object_store import local_folder
 from include.tables import Table
 
 _KINDS = {
@@ -107,6 +108,8 @@ class LakeTable:
             again(self._append_once, made)
 
     def _refresh(self) -> DeltaTable | None:
+        if self._delta is not None and self._is_replaced(self._delta.version()):
+            self._delta = None
         if self._delta is not None:
             try:
                 self._delta.update_incremental()
@@ -116,6 +119,14 @@ class LakeTable:
             with suppress(TableNotFoundError):
                 self._delta = DeltaTable(self._path)
         return self._delta
+
+    def _is_replaced(self, version: int) -> bool:
+        """Whether the table's folder lacks a version that was read: it was removed, or restored from before.
+
+        An update of what was read would not notice, and the next commit would leave a gap that nobody can read.
+        """
+        root = local_folder(self._path)
+        return root is not None and not (root / "_delta_log" / f"{version:020}.json").exists()
 
     def _append_once(self, rows: pa.Table) -> None:
         """Append rows to the table, made with its CHECK constraints unless it is there."""

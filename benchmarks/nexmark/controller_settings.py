@@ -30,6 +30,9 @@ mode = "auto"
 [limits]
 cooldown_s = 20
 
+[settings]
+loosen_after_s = 2
+
 [apply]
 tick_s = 5
 confirm_timeout_s = 60

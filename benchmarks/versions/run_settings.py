@@ -13,6 +13,9 @@ SLOTS, MOST_SLOTS = 4, 3
 WINDOW_S, SETTLE_S = 5, 10
 
 _FLEET = f"""
+[settings]
+loosen_after_s = 2
+
 [limits]
 cooldown_s = 3
 

@@ -7,8 +7,8 @@ content in that folder stops all, and so does a store that does not answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
 from include.settings.environment import HOLD_VARIABLE
@@ -38,6 +38,18 @@ class Hold:
     def covers(self, cluster: str, job: str) -> bool:
         """Whether a job is stopped by it."""
         return self.scope in {EVERYTHING, cluster, f"{cluster}/{job}"}
+
+    def widened(self, clusters: Collection[str], is_known_job: Callable[[str], bool]) -> Hold:
+        """Return the hold as it counts: one that names what nobody knows holds the cluster, or everything.
+
+        Args:
+            clusters: names of all that are known.
+            is_known_job: whether a job is known, ``cluster/job``.
+        """
+        if self.scope in clusters or is_known_job(self.scope):
+            return self
+        cluster, slash, _ = self.scope.strip().partition("/")
+        return replace(self, scope=cluster if slash and cluster in clusters else EVERYTHING)
 
     def is_over(self, now_s: float) -> bool:
         """Whether it has ended."""
@@ -90,7 +102,8 @@ def _decode(name: str, content: bytes) -> Hold:
 def holds_of_variable(variables: Mapping[str, str], clusters: Sequence[str]) -> list[Hold]:
     """Return the holds that ``TIDEWISE_HOLD`` names: ``all``, clusters and ``cluster/job``, with commas between.
 
-    A cluster that nobody knows is a slip, and stops everything: a kill switch must not miss.
+    A cluster that nobody knows is a slip, and stops everything: a kill switch must not miss. So does a job that nobody
+    knows with its cluster (:meth:`Hold.widened`).
     """
     given = variables.get(HOLD_VARIABLE, "")
     found = []

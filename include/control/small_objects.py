@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -35,6 +38,8 @@ class ObjectFolder:
     def read_all(self) -> dict[str, bytes]:
         """Return name -> content; what has not changed since the last time is not read again.
 
+        What is there and no object (on a disk: a folder, a link to nothing, a name that no object may have) is empty.
+
         Raises:
             StoreUnreadableError: the store does not answer, or the root is not there.
         """
@@ -42,13 +47,13 @@ class ObjectFolder:
             store = self._open()
             listed = [one for batch in store.list(prefix=f"{self.folder}/") for one in batch]
             keys = {one["path"]: (one["path"], one["e_tag"], one["last_modified"], one["size"]) for one in listed}
-            self._read = {
-                key: self._read[key] if key in self._read else bytes(store.get(path).bytes())
-                for path, key in keys.items()
-            }
+            known = self._read
+            read = {key: known[key] if key in known else bytes(store.get(path).bytes()) for path, key in keys.items()}
+            self._read = read
+            found = {path.rpartition("/")[2]: read[key] for path, key in keys.items()}
+            return {**dict.fromkeys(self._list_odd(found), b""), **found}
         except (BaseError, OSError, ValueError) as error:
             raise StoreUnreadableError(self._describe(error)) from error
-        return {path.rpartition("/")[2]: self._read[key] for path, key in keys.items()}
 
     def write(self, name: str, content: bytes) -> None:
         """Write an object, in the place of the one that has the name.
@@ -57,7 +62,7 @@ class ObjectFolder:
             StoreUnreadableError: it was not written.
         """
         try:
-            self._open(may_create=True).put(f"{self.folder}/{name}", content)
+            self._open().put(f"{self.folder}/{name}", content)
         except (BaseError, OSError, ValueError) as error:
             raise StoreUnreadableError(self._describe(error)) from error
 
@@ -68,15 +73,39 @@ class ObjectFolder:
             StoreUnreadableError: it may still be there.
         """
         try:
-            self._open(may_create=True).delete(f"{self.folder}/{name}")
-        except FileNotFoundError:
-            return
+            with suppress(FileNotFoundError):
+                self._open().delete(f"{self.folder}/{name}")
+            self._delete_odd(name)
         except (BaseError, OSError, ValueError) as error:
+            if self._delete_odd(name):
+                return
             raise StoreUnreadableError(self._describe(error)) from error
 
-    def _open(self, *, may_create: bool = False) -> Any:
+    def _list_odd(self, found: Mapping[str, bytes]) -> list[str]:
+        """Return what lies in a local folder and is not among the objects that were found."""
+        root = local_folder(self.root)
+        if root is None or not os.path.lexists(root / self.folder):
+            return []
+        return [path.name for path in (root / self.folder).iterdir() if path.name not in found]
+
+    def _delete_odd(self, name: str) -> bool:
+        """Delete what is no object; returns whether there was something.
+
+        Raises:
+            StoreUnreadableError: it is still there.
+        """
+        root = local_folder(self.root)
+        if root is None or not os.path.lexists(root / self.folder / name):
+            return False
+        try:
+            (root / self.folder / name).unlink()
+        except OSError as error:
+            raise StoreUnreadableError(self._describe(error)) from error
+        return True
+
+    def _open(self) -> Any:
         folder = local_folder(self.root)
-        if folder is not None and not may_create and not folder.is_dir():
+        if folder is not None and not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
         return open_store(self.root, client_options=_CLIENT, retry_config=_RETRY)
 

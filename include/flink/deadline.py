@@ -10,6 +10,7 @@ import http.client
 import io
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -26,14 +27,20 @@ class CallStoppedError(Exception):
     """The call was given up from outside."""
 
 
+class SendingForbiddenError(Exception):
+    """The request may not be sent any more; what was sent of it is no whole request."""
+
+
 class Call:
     """One request under way.
 
     Args:
         limit_s: seconds from now until its reply must be complete.
+        may_send: asked before any of its bytes leave; None: it always may.
     """
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, may_send: Callable[[], bool] | None = None) -> None:
+        self._may_send = may_send
         self._deadline = time.monotonic() + limit_s
         self._socket: socket.socket | None = None
         self._is_stopped = False
@@ -64,6 +71,15 @@ class Call:
         """
         if self._is_stopped:
             raise CallStoppedError
+
+    def check_send(self) -> None:
+        """Go on if bytes of the request may leave.
+
+        Raises:
+            SendingForbiddenError: they may not.
+        """
+        if self._may_send is not None and not self._may_send():
+            raise SendingForbiddenError
 
     def stop(self) -> None:
         """Give the call up: whoever waits for its reply wakes at once."""
@@ -118,12 +134,30 @@ class _TimedResponse(http.client.HTTPResponse):
             self.fp = io.BufferedReader(_TimedReader(sock, call))
 
 
+def _check_send(connection: HTTPConnection) -> None:
+    """Connect first, which may take long, and then ask whether bytes may leave."""
+    call = CURRENT_CALL.get()
+    if call is None:
+        return
+    if connection.sock is None:
+        connection.connect()
+    call.check_send()
+
+
 class _TimedConnection(HTTPConnection):
     response_class = _TimedResponse
+
+    def send(self, data: Any) -> None:
+        _check_send(self)
+        super().send(data)
 
 
 class _TimedTlsConnection(HTTPSConnection):
     response_class = _TimedResponse
+
+    def send(self, data: Any) -> None:
+        _check_send(self)
+        super().send(data)
 
 
 class _TimedPool(HTTPConnectionPool):

@@ -57,6 +57,13 @@ class RequestStopped(FlinkUnreachable):
         FlinkError.__init__(self, f"{place}: {path} was given up because the process stops")
 
 
+class SentTooLate(FlinkError):  # noqa: N818 - reads as what happened
+    """The request was to be sent by a time that has passed; it was not sent."""
+
+    def __init__(self, place: str, path: str) -> None:
+        super().__init__(f"{place}: {path} was not sent: too much time has passed since it was allowed")
+
+
 class SecretUnreadable(FlinkUnreachable):
     """A secret that the settings name cannot be read; no request was sent."""
 

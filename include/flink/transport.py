@@ -16,7 +16,14 @@ from urllib3.exceptions import HTTPError, MaxRetryError, ProtocolError, ProxyErr
 from urllib3.util import Retry, Timeout
 
 from include.flink.credentials import Credentials, SecretError, hide_secrets
-from include.flink.deadline import CURRENT_CALL, POOLS, Call, CallStoppedError, DeadlineExceededError
+from include.flink.deadline import (
+    CURRENT_CALL,
+    POOLS,
+    Call,
+    CallStoppedError,
+    DeadlineExceededError,
+    SendingForbiddenError,
+)
 from include.flink.faults import (
     CertificateRefused,
     FlinkError,
@@ -27,6 +34,7 @@ from include.flink.faults import (
     ReplyTooSlow,
     RequestStopped,
     SecretUnreadable,
+    SentTooLate,
     first_error,
 )
 from include.settings.connection import Connection
@@ -77,6 +85,7 @@ class Transport:
         backoff_factor_s: urllib3's: the second attempt follows at once, the third after twice this long, then doubling.
         connections: how many are kept open.
         headers: sent with every request; no secrets (see ``connection``).
+        may_change: asked right before the bytes of anything but a GET leave; None: they always may.
     """
 
     def __init__(
@@ -93,6 +102,7 @@ class Transport:
         backoff_factor_s: float = 0.2,
         connections: int = 10,
         headers: Mapping[str, str] | None = None,
+        may_change: Callable[[], bool] | None = None,
     ) -> None:
         self.rest_url = rest_url.rstrip("/")
         self.place = f"Flink at {self.rest_url}" if cluster is None else f"cluster {cluster} ({self.rest_url})"
@@ -103,6 +113,7 @@ class Transport:
         self._retries = Retry(retries, backoff_factor=backoff_factor_s, respect_retry_after_header=False)
         self._connections = connections
         self._headers = dict(headers or {})
+        self._may_change = may_change
         self._pool: tuple[dict[str, str], urllib3.PoolManager] | None = None
         self._lock = threading.Lock()
         self._calls: set[Call] = set()
@@ -146,6 +157,7 @@ class Transport:
         Raises:
             FlinkUnreachable: no reply; the request may have been carried out nevertheless.
             FlinkRefused: the reply is an error.
+            SentTooLate: nothing was sent.
         """
         try:
             reply = self._send(method, path, **content)
@@ -172,7 +184,7 @@ class Transport:
         pool = self._guard(self._open_pool)
         secret = self._guard(self._credentials.headers)
         headers = {**self._headers, **({"Content-Type": "application/json"} if "json" in content else {}), **secret}
-        call = Call(self._total_timeout_s)
+        call = Call(self._total_timeout_s, None if method == "GET" else self._may_change)
         with self._lock:
             self._calls.add(call)
         token = CURRENT_CALL.set(call)
@@ -195,6 +207,8 @@ class Transport:
             raise ReplyTooSlow(self.place, path, self._total_timeout_s) from None
         except CallStoppedError:
             raise RequestStopped(self.place, path) from None
+        except SendingForbiddenError:
+            raise SentTooLate(self.place, path) from None
         except SSLError as error:
             if isinstance(error.args[0] if error.args else None, _CUT_OFF):
                 raise

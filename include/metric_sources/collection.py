@@ -34,14 +34,19 @@ def live_clusters(settings: Settings) -> dict[str, str]:
     return {name: cluster.rest_url for name, cluster in settings.clusters.items() if cluster.rest_url is not None}
 
 
-def open_client(settings: Settings, cluster: str) -> FlinkClient:
+def open_client(settings: Settings, cluster: str, may_change: Callable[[], bool] | None = None) -> FlinkClient:
     """Return a client of a cluster, connected as the settings say.
+
+    Args:
+        settings: of the run.
+        cluster: its name.
+        may_change: see :class:`include.flink.transport.Transport`.
 
     Raises:
         KeyError: the cluster has no REST address.
     """
-    rest_url = live_clusters(settings)[cluster]
-    return FlinkClient(rest_url, cluster=cluster, connection=settings.clusters[cluster].connection)
+    rest_url, connection = live_clusters(settings)[cluster], settings.clusters[cluster].connection
+    return FlinkClient(rest_url, cluster=cluster, connection=connection, may_change=may_change)
 
 
 def collect_for(

@@ -10,7 +10,14 @@ from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
 from include.settings.learning import Forecast, Training
 from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, Steps
-from include.settings.loading import PROJECT, SETTINGS_FILE_VARIABLE, check_settings, load_settings, settings_file
+from include.settings.loading import (
+    PROJECT,
+    SETTINGS_FILE_VARIABLE,
+    check_settings,
+    load_settings,
+    require_named_file,
+    settings_file,
+)
 from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
 from include.settings.profiling import Profiling
 from include.settings.retention import Retention
@@ -50,5 +57,6 @@ __all__ = [
     "Training",
     "check_settings",
     "load_settings",
+    "require_named_file",
     "settings_file",
 ]

@@ -13,6 +13,9 @@ from include.settings.limits import ClusterLimits
 from include.settings.section import DAY_S, HOUR_S, SLOTS_MAX, Section, Text, WholeSeconds
 from include.settings.sources import Kafka, Prometheus, SourceKey
 
+POLL_LEAST_S = 0.2
+"""A JobManager that is polled more often has no time left for its jobs."""
+
 
 class Cluster(Section):
     """One Flink cluster; without a REST address it is only known from files of raw payloads."""
@@ -21,7 +24,7 @@ class Cluster(Section):
         None, description="address of the JobManager's REST API; unset: raw files come from elsewhere"
     )
     window_s: int = Field(300, ge=1, le=HOUR_S, description="s; length of an observation window; divides an hour")
-    poll_every_s: float = Field(60.0, gt=0, le=HOUR_S, description="s; between two polls of the REST API")
+    poll_every_s: float = Field(60.0, ge=POLL_LEAST_S, le=HOUR_S, description="s; between two polls of the REST API")
     slots_max: int = Field(64, ge=1, le=SLOTS_MAX, description="most slots of one job, in plans and in what is sent")
     slots_total: int | None = Field(
         None, ge=1, le=10**9, description="slot budget: most slots of all its jobs together; unset: no budget"

@@ -32,7 +32,8 @@ def check_http_url(text: str, *, write: str = _WRITE_URL) -> str:
         found = urlsplit(text)
         port = found.port
     except ValueError as error:
-        reason = "is no URL" if "@" in text else f"is no URL ({error})"
+        told = str(error)  # which may quote a part of it
+        reason = f"is no URL ({told})" if told.startswith("Port out of range") else "is no URL"
         raise ValueError(f"{reason}; {write}") from None
     if found.scheme not in {"http", "https"}:
         raise ValueError(f"must begin with http:// or https://; {write}")

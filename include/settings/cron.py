@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -11,13 +12,31 @@ from croniter import CroniterBadDateError, CroniterError, croniter
 
 _FROM = datetime(2024, 1, 1, tzinfo=UTC)
 _TIMES = 65  # more than an hour of minutes
+_FIELDS = 5
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WORDS = frozenset({*_MONTHS, "mon", "tue", "wed", "thu", "fri", "sat", "sun", "l"})
+
+
+def check_fields(cron: str) -> None:
+    """Refuse what has not five fields of fixed times.
+
+    Raises:
+        ValueError: why.
+    """
+    fields = cron.split()
+    if len(fields) != _FIELDS:
+        raise ValueError(f"has {len(fields)} fields, not five: minute, hour, day, month, weekday")
+    made_up = sorted({word for word in re.findall("[a-z]+", cron.lower()) if word not in _WORDS})
+    if made_up:
+        # croniter takes H and R for times of its own choice, R for others at each look.
+        raise ValueError(f"{made_up[0].upper()!r} is no fixed time")
+    if not croniter.is_valid(cron):
+        raise ValueError("is no cron expression")
 
 
 @lru_cache(maxsize=64)
 def _intervals_s(cron: str) -> Counter[int]:
-    fields = cron.split()
-    if len(fields) != 5:
-        raise ValueError(f"has {len(fields)} fields, not five: minute, hour, day, month, weekday")
+    check_fields(cron)
     try:
         times = croniter(cron, _FROM, ret_type=float)
         return Counter(round(after - before) for before, after in pairwise(islice(times, _TIMES)))

@@ -47,7 +47,7 @@ class Kubernetes(Section):
     full_upgrade: bool = Field(
         False, description="whether a step is sent although the operator will stop and start the job for it"
     )
-    timeout_s: float = Field(15.0, gt=0, le=300, description="s; limit for the API server's reply")
+    timeout_s: float = Field(15.0, ge=0.1, le=300, description="s; limit for the API server's reply")
 
     @model_validator(mode="after")
     def _context_fits(self) -> Kubernetes:

@@ -99,6 +99,12 @@ class _Level(Section):
     approval_expires_h: float | None = Field(
         None, gt=0, le=8760, description="h; for so long a person's yes to a step counts, and a step is shown to them"
     )
+    bad_steps_max: int | None = Field(
+        None,
+        ge=1,
+        le=100,
+        description="so many steps within a day that were rolled back or failed: dry-run until lifted",
+    )
     steps: Steps = Steps()
     blackouts: dict[BlackoutName, Blackout] = Field(default_factory=dict)
 
@@ -121,6 +127,9 @@ class _Level(Section):
 class ClusterLimits(_Level):
     """Limits of a cluster's jobs. Its most slots of a job are `slots_max` of the cluster's own section."""
 
+    concurrent_rescales: int | None = Field(
+        None, ge=1, le=SLOTS_MAX, description="most jobs of the cluster that are rescaled at once"
+    )
     looser_jobs: tuple[Text, ...] = Field(
         (), description="jobs whose own mode in [limits.jobs] may be looser than the cluster's, by name"
     )
@@ -165,6 +174,12 @@ class FleetLimits(_Level):
     )
     approval_expires_h: float = Field(
         12.0, gt=0, le=8760, description="h; for so long a person's yes to a step counts, and a step is shown to them"
+    )
+    concurrent_rescales: int = Field(
+        3, ge=1, le=SLOTS_MAX, description="most jobs of a cluster that are rescaled at once"
+    )
+    bad_steps_max: int = Field(
+        3, ge=1, le=100, description="so many steps within a day that were rolled back or failed: dry-run until lifted"
     )
     jobs: dict[JobKey, JobLimits] = Field(default_factory=dict)
 

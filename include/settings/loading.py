@@ -31,6 +31,21 @@ def settings_file() -> Path:
     return next((path for path in candidates if path.is_file()), candidates[0])
 
 
+def require_named_file() -> None:
+    """Refuse a named settings file that is not there, also where one of its name is in the working directory.
+
+    Only a driver to which the file was shipped goes by that one.
+
+    Raises:
+        SettingsError: it is not there.
+    """
+    named = os.environ.get(SETTINGS_FILE_VARIABLE)
+    if named is not None and not Path(named).is_file():
+        raise SettingsError(
+            f"{SETTINGS_FILE_VARIABLE} names {named}, which does not exist; write the path of a TOML file"
+        )
+
+
 def load_settings() -> Settings:
     """Load and check the settings.
 

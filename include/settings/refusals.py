@@ -26,7 +26,9 @@ _MOVED = {  # how keys are written now
     "step_down_max_share": "steps.down_max_share",
 }
 _SLIP = 0.8  # so alike is a slip of the same section, before a key of another one
-_SECRET = re.compile(r"//.*@")
+_LOGIN = re.compile(r"//.*@")
+_URL_QUERY = re.compile(r"""([a-z][a-z0-9+.-]*://[^\s"'?#]*?(?:[?#]|%3f|%23))[^\s"',;]*""", re.IGNORECASE)
+_QUERY = re.compile(r"([?#]|%3[fF]|%23).+", re.DOTALL)  # of a URL, or of what was meant as one
 _NEVER_SHOWN = "connection"  # a section in whose place somebody may have written a secret
 
 
@@ -47,7 +49,8 @@ class Fault:
     def __str__(self) -> str:
         """Return the line."""
         shown = self.key if self.value is None else f"{self.key} = {self.value}"
-        return f"{shown}: {self.reason}" if shown else self.reason
+        line = f"{shown}: {self.reason}" if shown else self.reason
+        return _URL_QUERY.sub(r"\1...", line)
 
 
 def faults_of(error: Exception, within: tuple[str, ...] = (), root: type[BaseModel] | None = None) -> list[Fault]:
@@ -111,7 +114,7 @@ def show_value(value: object) -> str:
     if isinstance(value, bool):
         text = str(value).lower()
     elif isinstance(value, str):
-        text = '"' + value.encode("unicode_escape").decode("ascii") + '"'
+        text = '"' + hide_url_secrets(value).encode("unicode_escape").decode("ascii") + '"'
     elif isinstance(value, date):
         text = value.isoformat()
     elif isinstance(value, Enum):
@@ -122,8 +125,12 @@ def show_value(value: object) -> str:
         text = "{...}" if value else "{}"
     else:
         text = repr(value)
-    text = _SECRET.sub("//...@", text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def hide_url_secrets(text: str) -> str:
+    """Return a text without what a URL may hold of secrets: login, query and fragment."""
+    return _QUERY.sub(r"\1...", _LOGIN.sub("//...@", text))
 
 
 def _write_part(part: object) -> str:

@@ -78,7 +78,7 @@ class Prometheus(Section):
     )
     chunk_h: int = Field(6, ge=1, le=168, description="h; most that one query of a backfill asks for")
     requests_per_s: float = Field(5.0, gt=0, le=1000, description="most queries of a backfill in a second")
-    timeout_s: float = Field(120.0, gt=0, le=HOUR_S, description="s; limit for the reply to one query")
+    timeout_s: float = Field(120.0, ge=0.1, le=HOUR_S, description="s; limit for the reply to one query")
     names: MetricNames = MetricNames()
     connection: Connection = Connection()
 
@@ -138,7 +138,7 @@ class Kafka(Section):
     ca_file: Text | None = Field(None, description="PEM file of the certificates to trust; unset: the system's")
     client_cert_file: Text | None = Field(None, description="PEM file of the client certificate (mutual TLS)")
     client_key_file: Text | None = Field(None, description="PEM file of its key")
-    timeout_s: float = Field(10.0, gt=0, le=300, description="s; limit for the brokers' replies at one poll")
+    timeout_s: float = Field(10.0, ge=0.1, le=300, description="s; limit for the brokers' replies at one poll")
 
     @model_validator(mode="after")
     def _login_fits(self) -> Kafka:

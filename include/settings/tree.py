@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from include.policy_catalogue import ABLATIONS, REFERENCES, check_names
 from include.policy_parameters import read_parameters
 from include.settings.advise import Advise
+from include.settings.changes import SettingsChanges
 from include.settings.clusters import Cluster, Ingest
 from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
@@ -58,6 +59,7 @@ class Settings(Section):
     limits: FleetLimits = FleetLimits()
     retention: Retention = Retention()
     schedules: Schedules = Schedules()
+    settings: SettingsChanges = SettingsChanges()
 
     def cluster(self, name: str) -> Cluster:
         """Return a cluster's settings; a cluster known only from its files has the defaults."""

@@ -8,7 +8,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import CroniterError, croniter
 
+from include.settings.cron import check_fields
+
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+_LARGEST_CHANGE = timedelta(hours=3)  # of clocks in one night
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,10 @@ class Blackout:
     time_zone: str = "UTC"
 
     def __post_init__(self) -> None:
-        if not croniter.is_valid(self.cron):
-            raise ValueError(f"blackout: {self.cron!r} is no cron expression; write 0 8 * * 1-5, say")
+        try:
+            check_fields(self.cron)
+        except ValueError:
+            raise ValueError(f"blackout: {self.cron!r} is no cron expression; write 0 8 * * 1-5, say") from None
         if not 0 < self.duration_s <= timedelta(days=7).total_seconds():
             raise ValueError(f"blackout: duration_s = {self.duration_s:g} must lie between 0 and a week")
 
@@ -43,10 +48,18 @@ class Blackout:
         """Return whether a window is on; ``at`` has a time zone.
 
         When the clocks change, a window lasts for its duration by the clock on the wall or by the time that passes,
-        whichever is longer.
+        whichever is longer. One that begins in an hour that comes twice begins twice; one that begins in an hour that
+        is left out begins as soon as the clocks have been set.
         """
-        local = at.astimezone(ZoneInfo(self.time_zone))
-        began: datetime = croniter(self.cron, local + timedelta(seconds=1)).get_prev(datetime)
-        by_the_wall = local.replace(tzinfo=None) - began.replace(tzinfo=None)
-        passed = at.astimezone(UTC) - began.astimezone(UTC)
-        return min(by_the_wall, passed).total_seconds() < self.duration_s
+        zone, duration = ZoneInfo(self.time_zone), timedelta(seconds=self.duration_s)
+        wall = at.astimezone(zone).replace(tzinfo=None)
+        # In an hour that comes twice a window may have begun by the time that passes and not yet by the wall.
+        times = croniter(self.cron, wall + _LARGEST_CHANGE)
+        while (began := times.get_prev(datetime)) > wall - duration - _LARGEST_CHANGE:
+            first, second = (began.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+            is_left_out = first.astimezone(zone).replace(tzinfo=None) != began
+            if began <= wall and (wall - began < duration or (is_left_out and at - first < duration)):
+                return True
+            if not is_left_out and any(timedelta() <= at - instant < duration for instant in (first, second)):
+                return True
+        return False

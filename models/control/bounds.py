@@ -44,10 +44,16 @@ def _largest_step(most_slots: float, most_share: float, slots: int) -> float:
 
 def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[str, int]:
     """Return ``wanted`` with one cap for all vertices, the largest under which it takes at most ``highest`` slots."""
-    cap = max(wanted.values(), default=1)
-    while cap > 1 and observed.slots_of({vertex: min(count, cap) for vertex, count in wanted.items()}) > highest:
-        cap -= 1
-    return {vertex: min(count, cap) for vertex, count in wanted.items()}
+    low, cap = 1, max(wanted.values(), default=1)
+    if observed.slots_of(wanted) <= highest:
+        return dict(wanted)
+    while low < cap:  # the slots never fall as the cap rises
+        middle = (low + cap + 1) // 2
+        if observed.slots_of({vertex: min(count, middle) for vertex, count in wanted.items()}) <= highest:
+            low = middle
+        else:
+            cap = middle - 1
+    return {vertex: min(count, low) for vertex, count in wanted.items()}
 
 
 def _most(now: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
@@ -61,19 +67,25 @@ def _most(now: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, 
 def _raise_to(wanted: Parallelism, observed: ObservedJob, lowest: float, most: Parallelism) -> dict[str, int]:
     """Return ``wanted`` raised until it takes ``lowest`` slots, or may not be larger.
 
-    In each step the largest vertices of one slot-sharing group get one more: one slot.
+    The largest vertices of one slot-sharing group grow together, as far as they may or as is needed; then the largest
+    that are left. A group takes the slots of its largest vertex, so those that only catch up with it cost none.
     """
     raised = dict(wanted)
-    while observed.slots_of(raised) < lowest:
-        groups: dict[str, list[str]] = {}
-        for vertex in raised:
-            groups.setdefault(observed.slot_sharing_group.get(vertex, "default"), []).append(vertex)
-        growing = [_growing(vertices, raised, most) for _, vertices in sorted(groups.items())]
-        chosen = max(growing, key=lambda vertices: max((raised[one] for one in vertices), default=0), default=[])
+    groups: dict[str, list[str]] = {}
+    for vertex in raised:
+        groups.setdefault(observed.slot_sharing_group.get(vertex, "default"), []).append(vertex)
+    while (slots := observed.slots_of(raised)) < lowest:
+        growing = [(_growing(vertices, raised, most), vertices) for _, vertices in sorted(groups.items())]
+        chosen, group = max(
+            growing, key=lambda one: max((raised[vertex] for vertex in one[0]), default=0), default=([], [])
+        )
         if not chosen:
             break
+        now = raised[chosen[0]]
+        needed = max(raised[vertex] for vertex in group) - now + math.ceil(lowest - slots)
+        added = int(min(needed, *(most.get(vertex, math.inf) - now for vertex in chosen)))
         for vertex in chosen:
-            raised[vertex] += 1
+            raised[vertex] = now + added
     return raised
 
 

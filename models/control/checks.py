@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from include.utc import DAY_S, HOUR_S
 from models.control.approval import find_approval
+from models.control.bad_steps import effective_mode
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb
 from models.control.checkpoints import check_checkpoints
@@ -169,13 +170,23 @@ def check_pace(case: Case) -> Action | None:
     for most, span_s, name in ((limits.rescales_per_hour, HOUR_S, "hour"), (limits.rescales_per_day, DAY_S, "day")):
         if sum(now_s - at_s < span_s for at_s in history.request_times_s) >= most:
             return Action(Verb.WAIT, f"rescales_per_{name}", f"{most:g} requests within a {name} are the limit")
-    return None
+    return _check_others(case)
+
+
+def _check_others(case: Case) -> Action | None:
+    """Wait while as many other jobs of the cluster as are allowed at once are being rescaled."""
+    most, others = case.limits.concurrent_rescales, case.observed.cluster_rescales
+    if math.isinf(most) or (others is not None and others < most):
+        return None
+    count = "nobody knows how many" if others is None else str(others)
+    detail = f"{count} other jobs of the cluster are being rescaled, {most:g} at once are the limit"
+    return Action(Verb.WAIT, "concurrent_rescales", detail)
 
 
 def check_approval(case: Case) -> Action | None:
     """Wait for a person's yes where the mode asks for it."""
     wanted = desired_parallelism(case)
-    if case.limits.mode is not Mode.APPROVE or wanted is None or wanted.origin is Origin.PIN:
+    if effective_mode(case) is not Mode.APPROVE or wanted is None or wanted.origin is Origin.PIN:
         return None  # a pin is a person's own
     said = find_approval(
         case.limits.approvals,

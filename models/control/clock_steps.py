@@ -1,12 +1,31 @@
-"""Times of a history after the clock was set back: none lies further ahead than it could have been put."""
+"""Clocks that were set: times of a history that are possible, and a clock that cannot be right."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 
+from include.utc import HOUR_S
+from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
 from models.control.state import BlockedTarget, JobHistory, Request
+
+CLOCK_DIFFERS = "clock_differs"
+DIFFERENCE_MAX_S = 3.0 * HOUR_S
+"""A clock that differs by more from the cluster's is wrong, or the cluster's is: no time of a history can be judged."""
+
+
+def check_clock(case: Case) -> Action | None:
+    """Refuse everything, also what follows a request, while the clock is hours or days from the cluster's.
+
+    By such a clock holds and cooldowns would be over, or their ends be moved.
+    """
+    told_s = case.observed.told_at_s
+    if told_s is None or abs(case.now_s - told_s) <= DIFFERENCE_MAX_S:
+        return None
+    hours = (case.now_s - told_s) / HOUR_S
+    detail = f"the controller's clock is {hours:+.1f} h from that of the cluster: one of them is wrong"
+    return Action(Verb.REFUSE, CLOCK_DIFFERS, detail)
 
 
 def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory:

@@ -6,8 +6,9 @@ import math
 from dataclasses import replace
 
 from include.utc import DAY_S
+from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
-from models.control.clock_steps import bound_times
+from models.control.clock_steps import CLOCK_DIFFERS, bound_times
 from models.control.failing_rescale import form_block
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
@@ -21,6 +22,8 @@ def advance_history(case: Case, action: Action) -> JobHistory:
     For a decision that sends, this is the history from before the request leaves: it stands in the log by then, so a
     controller that is killed at any moment finds its request in flight.
     """
+    if action.reason == CLOCK_DIFFERS:
+        return case.history
     history = end_unsent_request(case)
     if action.verb is Verb.CONFIRM and action.request is not None:
         return _confirm(history, action.request, case.now_s)
@@ -33,8 +36,9 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
     """Return the history after Flink has refused the request in flight; its target is not tried again for a time."""
     if history.in_flight is None:
         return history
+    failed = history if history.in_flight.is_rollback else note_bad_step(history, now_s)
     block = BlockedTarget(dict(history.in_flight.target), now_s + block_s)
-    return _block(replace(history, in_flight=None), block, now_s)
+    return _block(replace(failed, in_flight=None), block, now_s)
 
 
 def end_unsent_request(case: Case) -> JobHistory:
@@ -49,6 +53,8 @@ def _send(history: JobHistory, case: Case, request: Request, reason: str) -> Job
     if not request.is_rollback:
         good = request.running_before or history.last_good
         return replace(after, last_good=good)
+    if history.unfilled is None:  # else it was counted when it was not filled
+        after = note_bad_step(after, case.now_s)
     given_up = _give_up(replace(after, unfilled=None), request.before)
     return _block(given_up, form_block(case, request, reason), case.now_s)
 
@@ -81,6 +87,7 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         submitted_at_s=case.observed.submitted_at_s,
         blocked=tuple(block for block in history.blocked if math.isinf(block.until_s)),
         lost=find_lost(history, case.observed),
+        bad_steps_s=history.bad_steps_s,
     )
     if begun.lost is not None:
         return begun
@@ -123,14 +130,20 @@ def _end_gone_request(history: JobHistory, case: Case) -> JobHistory:
 def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
     if history.in_flight is None:
         return history
-    given_up = _give_up(history, history.in_flight.target)
+    given_up = _give_up(_note_failure(history, case), history.in_flight.target)
     return replace(given_up, in_flight=None, known_requested=case.observed.requested)
 
 
 def _end_unfilled_request(history: JobHistory, case: Case) -> JobHistory:
     unfilled = history.in_flight
-    held = _hold_foreign(_accept_requested(history, case), case, "Flink did not fill a request")
+    held = _hold_foreign(_accept_requested(_note_failure(history, case), case), case, "Flink did not fill a request")
     return replace(held, unfilled=None if unfilled is None or unfilled.is_rollback else unfilled)
+
+
+def _note_failure(history: JobHistory, case: Case) -> JobHistory:
+    """Count a step that has failed; one that takes another back was counted when it was sent."""
+    request = history.in_flight
+    return history if request is None or request.is_rollback else note_bad_step(history, case.now_s)
 
 
 def _hold_foreign(history: JobHistory, case: Case, because: str) -> JobHistory:

@@ -38,8 +38,10 @@ class Limits:
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
         guards: what Flink has to say of the job before a request.
-        lifted_blocks: ids of blocked targets that persons have lifted.
         mode_reason, blackout_reason, hold_reason: why, for a person.
+        lifted_blocks: ids of blocked targets that persons have lifted, and of suspensions.
+        concurrent_rescales: most jobs of the cluster whose requests have no end yet.
+        bad_steps_max: after so many steps within a day that were rolled back or failed the job is in dry-run.
     """
 
     mode: Mode = Mode.DRY_RUN
@@ -68,6 +70,8 @@ class Limits:
     hold_reason: str = ""
     guards: Guards = field(default_factory=Guards)
     lifted_blocks: tuple[str, ...] = ()
+    concurrent_rescales: float = math.inf
+    bad_steps_max: int = 100
 
     def pin_of(self, vertices: Iterable[str]) -> Parallelism:
         """Return what is pinned of a job with these vertices; empty when nothing is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 
 from models.control.case import Case
 from models.control.state import Intention, ObservedJob, Origin, Parallelism
@@ -55,13 +56,20 @@ def grow_within(now: Parallelism, wanted: Parallelism, observed: ObservedJob, sl
         slots: most that it may take.
     """
     part = {vertex: now.get(vertex, 1) for vertex in wanted}
-    open_ = {vertex for vertex in part if part[vertex] < wanted[vertex]}
-    while open_:
-        vertex = max(sorted(open_), key=lambda one: wanted[one] / part[one])
-        part[vertex] += 1
-        if observed.slots_of(part) > slots:
-            part[vertex] -= 1
-            open_.discard(vertex)
-        elif part[vertex] >= wanted[vertex]:
-            open_.discard(vertex)
+    group_of = {vertex: observed.slot_sharing_group.get(vertex, "default") for vertex in part}
+    largest: dict[str, int] = {}
+    for vertex, count in part.items():
+        largest[group_of[vertex]] = max(largest.get(group_of[vertex], 0), count)
+    taken = sum(largest.values())
+    lacking = [(-wanted[vertex] / count, vertex) for vertex, count in part.items() if count < wanted[vertex]]
+    heapify(lacking)
+    while lacking:
+        vertex = heappop(lacking)[1]
+        group, count = group_of[vertex], part[vertex] + 1
+        added = max(count - largest[group], 0)
+        if taken + added > slots:
+            continue
+        part[vertex], taken, largest[group] = count, taken + added, max(count, largest[group])
+        if count < wanted[vertex]:
+            heappush(lacking, (-wanted[vertex] / count, vertex))
     return part

@@ -18,6 +18,7 @@ REASONS: Final = frozenset(
             "in_flight",
             "new_job_id",
             "late_request",
+            "kept",
         ),
         # what was asked for and did not come about
         *("not_received", "not_filled", "worse_than_before", "refused_by_flink", "withdrawn_before_sending"),
@@ -33,13 +34,15 @@ REASONS: Final = frozenset(
         *("unknown_job", "not_running", "no_requirements", "ambiguous_name", "unreadable_reply"),
         *("reactive_mode", "flink_too_old", "default_scheduler"),
         *("missing_requirement", "unknown_operator", "no_reply", "not_observed", "not_recorded"),
+        *("clock_differs", "history_unknown"),
         # the resource of its deployment
         *("no_resource", "ambiguous_resource", "no_rights", "operator_busy", "job_ended", "not_in_place"),
         *("upgrade_loses_map", "unreadable_resource", "autoscaler_off"),
         # the intention
+        *("unusable_intention", "not_decided"),
         *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),
         # limits
         *("exceeds_slots", "exceeds_budget", "budget_unknown", "no_free_slots", "free_slots_unknown", "falls_off"),
-        *("blackout", "cooldown", "rescales_per_hour", "rescales_per_day"),
+        *("blackout", "cooldown", "rescales_per_hour", "rescales_per_day", "concurrent_rescales"),
     }
 )

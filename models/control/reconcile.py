@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.control import checks, requests
+from models.control.bad_steps import describe_suspension, effective_mode
 from models.control.case import SENDS, Action, Case, OutcomeCheck, Verb, form_request
 from models.control.checkpoints import describe_doubt
 from models.control.checks import desired_parallelism
+from models.control.clock_steps import check_clock
 from models.control.resubmission import is_resubmitted
 from models.control.state import Mode
 
@@ -60,13 +62,14 @@ def _send(case: Case) -> Action:
     request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s)
     upgrade = case.observed.upgrade_reason
     why = f"{wanted.reason}; the job is stopped and started for it: {upgrade}" if upgrade else wanted.reason
-    why += describe_doubt(case, wanted)
+    why += describe_doubt(case, wanted) + describe_suspension(case)
     if request.wait_detail:
         why += f"; it has {request.deadline_s - case.now_s:.0f} s, of which Flink may wait: {request.wait_detail}"
-    return Action(Verb.RESCALE, str(wanted.origin), why, request, case.limits.mode is Mode.DRY_RUN)
+    return Action(Verb.RESCALE, str(wanted.origin), why, request, effective_mode(case) is Mode.DRY_RUN)
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (
+    check_clock,
     _check_job,
     requests.take_back_failing,
     requests.follow_request,

@@ -65,6 +65,8 @@ class ObservedJob:
         autoscaler_unknown: why nobody knows whether something else rescales the job; empty when that is known.
         readiness: what was asked before a request; None where nothing was to be sent.
         failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
+        told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
+        cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
     """
 
     job_id: str | None
@@ -87,6 +89,8 @@ class ObservedJob:
     autoscaler_unknown: str = ""
     readiness: Readiness | None = None
     failures: tuple[Failure, ...] | None = None
+    told_at_s: float | None = None
+    cluster_rescales: int | None = None
 
     @property
     def is_restarting(self) -> bool:
@@ -112,7 +116,7 @@ class ObservedJob:
 
 
 def reserve_slots(observed: ObservedJob, slots: int) -> ObservedJob:
-    """Return what a job finds after another job of its cluster was given ``slots`` more in the same tick.
+    """Return what a job finds while other jobs of its cluster are to get ``slots`` more that do not run yet.
 
     Slots that another job gives back (negative) count only when the cluster shows them.
     """
@@ -222,6 +226,7 @@ class JobHistory:
         unfilled: an own request whose bound Flink has not filled and that could not be taken back yet.
         submitted_at_s: when Flink was given the job that all of this belongs to; None when not told.
         lost: known parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
+        bad_steps_s: when steps were rolled back or failed, in this order; see :mod:`models.control.bad_steps`.
     """
 
     job_id: str | None = None
@@ -239,3 +244,4 @@ class JobHistory:
     unfilled: Request | None = None
     submitted_at_s: float | None = None
     lost: Parallelism | None = None
+    bad_steps_s: tuple[float, ...] = ()

@@ -45,6 +45,7 @@ class JobReply:
         stopped_ms: its latest entries into states in which it does not process.
         submitted_ms: when Flink was given the job; restarts after a failure and rescales leave it as it is.
         job_type: STREAMING or BATCH; empty where Flink does not tell.
+        told_at_ms: when the JobManager wrote the reply, by its clock.
     """
 
     name: str
@@ -54,6 +55,7 @@ class JobReply:
     vertices: tuple[Vertex, ...]
     submitted_ms: int | None = None
     job_type: str = ""
+    told_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ def read_job(found: object) -> JobReply:
         ),
         submitted_ms=_time_ms(reply.get("start-time")),
         job_type=_read_type(reply),
+        told_at_ms=_time_ms(reply.get("now")),
     )
 
 

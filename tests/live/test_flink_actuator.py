@@ -56,6 +56,9 @@ class Log:
     def read_history(self, job) -> JobHistory:
         return self.history
 
+    def read_open(self):
+        return {one.job: one for one in self.entries[-1:] if one.history.in_flight is not None}
+
 
 def test_a_job_is_seen_as_it_is(job, actuator):
     observed = actuator.observe(JOB)

@@ -133,6 +133,9 @@ class ControllerMachine(RuleBasedStateMachine):
             def read_history(self, job):
                 return log.read_history(job)
 
+            def read_open(self):
+                return log.read_open()
+
         def check_lease() -> None:
             if log.lease != number:
                 raise LeaseLostError

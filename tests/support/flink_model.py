@@ -236,6 +236,10 @@ class MemoryLog:
         text = self.histories.get(job)
         return JobHistory() if text is None else load(JobHistory, text)
 
+    def read_open(self) -> dict[str, LogEntry]:
+        found = {job: self.read_last(job) for job in self.histories}
+        return {job: entry for job, entry in found.items() if entry is not None and entry.history.in_flight is not None}
+
     def begin(self, effects: int, interrupt: tuple[int, Callable[[], None]] | None) -> None:
         self.effects_left, self.interrupt, self.edges = effects, interrupt, 0
 

@@ -35,6 +35,7 @@ class FakeJob:
     groups: dict[str, str] = field(default_factory=dict)
     requested: dict[str, int] | None = None
     user_config: dict[str, str] = field(default_factory=dict)
+    now_ms: int | None = None  # by its clock
 
     def __post_init__(self) -> None:
         self.requested = dict(self.parallelism) if self.requested is None else self.requested
@@ -76,6 +77,8 @@ class FakeJob:
         nodes = [{"id": one, "inputs": [{"id": ids[place - 1]}] if place else []} for place, one in enumerate(ids)]
         times = {"RUNNING": 1_795_000_000_000}
         listed = {"jid": self.job_id, "name": self.name, "state": self.state, "start-time": 5, "timestamps": times}
+        if self.now_ms is not None:
+            listed["now"] = self.now_ms
         return {**listed, "vertices": vertices, "plan": {"nodes": nodes}}
 
 
@@ -231,6 +234,8 @@ def serving(server: FlinkServer, tls: ssl.SSLContext | None = None) -> Iterator[
         def handle_any(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length).decode()
+            if len(body.encode()) < length:  # as Flink, which acts on whole requests alone
+                return
             path = self.path.split("?")[0]
             request = Request(self, self.command, path, dict(self.headers.items()), body, server.ending)
             with suppress(OSError):

@@ -50,6 +50,9 @@ class KeptLog:
     def read_history(self, job: str) -> JobHistory:
         return self.entries[-1].history if self.entries else JobHistory()
 
+    def read_open(self) -> dict[str, LogEntry]:
+        return {one.job: one for one in self.entries[-1:] if one.history.in_flight is not None}
+
 
 @dataclass
 class OperatorWorld:

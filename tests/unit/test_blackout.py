@@ -1,9 +1,10 @@
 """Blackout windows: the times that they cover, and those that cannot be."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from include.settings import SettingsError, check_settings
 from models.control.blackout import Blackout
 
 
@@ -30,3 +31,48 @@ def test_a_blackout_lasts_the_longer_time_when_the_clocks_change() -> None:
         Blackout("0 0 31 2 *", 60)
     with pytest.raises(ValueError, match="has no times"):
         Blackout("0 0 * * *", 60, "Mars/Olympus")
+
+
+def covered(blackout: Blackout, begin: datetime, hours: float) -> list[str]:
+    """Return the times at which a blackout begins and ends, minute by minute."""
+    found, was_on = [], blackout.covers(begin)
+    for minute in range(1, round(60 * hours)):
+        at = begin + timedelta(minutes=minute)
+        if blackout.covers(at) != was_on:
+            was_on = not was_on
+            found.append(f"{'on' if was_on else 'off'} {at:%H:%M}Z")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cron", "minutes", "zone", "begin", "expected"),
+    [
+        # 02:30 comes twice, at 00:30Z and 01:30Z: no hole between the two.
+        ("30 2 * * *", 60, "Europe/Berlin", datetime(2026, 10, 25), ["on 00:30Z", "off 02:30Z"]),
+        ("30 2 * * *", 600, "Europe/Berlin", datetime(2026, 10, 25), ["on 00:30Z", "off 11:30Z"]),
+        ("50 2 * * *", 20, "Europe/Berlin", datetime(2026, 10, 25),
+         ["on 00:50Z", "off 01:10Z", "on 01:50Z", "off 02:10Z"]),
+        ("45 1 * * *", 30, "Australia/Lord_Howe", datetime(2026, 4, 4, 12), ["on 14:45Z", "off 15:45Z"]),
+        # 02:30 does not come: the window begins as the clocks are set.
+        ("30 2 * * *", 60, "Europe/Berlin", datetime(2026, 3, 29), ["on 01:00Z", "off 02:30Z"]),
+        ("30 2 * * *", 10, "Europe/Berlin", datetime(2026, 3, 29), ["on 01:00Z", "off 01:40Z"]),
+        ("30 2 * * *", 60, "Europe/Berlin", datetime(2026, 3, 30), ["on 00:30Z", "off 01:30Z"]),
+    ],
+)  # fmt: skip
+def test_a_blackout_has_no_hole_when_the_clocks_change(cron, minutes, zone, begin, expected) -> None:
+    assert covered(Blackout(cron, 60 * minutes, zone), begin.replace(tzinfo=UTC), 23) == expected
+
+
+@pytest.mark.parametrize(
+    "cron", ["R 8 * * *", "H 8 * * *", "r(0-5) 8 * * *", "0 h/2 * * *", "5,R 8 * * *", "0 8 * * * 0"]
+)
+def test_a_time_that_is_made_up_anew_at_each_look_is_refused(cron: str) -> None:
+    with pytest.raises(ValueError, match="no cron expression"):
+        Blackout(cron, 60)
+    for values in (
+        {"limits": {"blackouts": {"night": {"cron": cron, "duration_s": 60}}}},
+        {"schedules": {"control": cron}},
+    ):
+        with pytest.raises(SettingsError, match=r"no fixed time|not five"):
+            check_settings(values)
+    Blackout("0 8 * jan-Mar MON,thu", 60)

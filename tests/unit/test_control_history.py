@@ -133,11 +133,12 @@ def test_a_request_that_was_not_filled_is_left_and_held(is_rollback: bool) -> No
         held_until_s=NOW_S + 3600,
         held_because="Flink did not fill a request",
         unfilled=None if is_rollback else request,
+        bad_steps_s=() if is_rollback else (NOW_S,),
     )
 
 
 def test_a_lost_request_may_still_arrive() -> None:
-    expected = replace(FULL, in_flight=None, late_targets=(ONE, FOUR))
+    expected = replace(FULL, in_flight=None, late_targets=(ONE, FOUR), bad_steps_s=(NOW_S,))
     assert after("not_received") == expected
     idle = replace(FULL, in_flight=None)
     assert after("not_received", case=replace(CASE, history=idle)) == idle
@@ -198,7 +199,10 @@ def test_a_decision_that_changes_nothing_changes_nothing_and_a_good_outcome_ends
 
 def test_a_refused_request_ends_and_its_target_is_blocked() -> None:
     assert end_refused_request(FULL, NOW_S, 600.0) == replace(
-        FULL, in_flight=None, blocked=(BlockedTarget(SIX, NOW_S + 60), BlockedTarget(FOUR, NOW_S + 600))
+        FULL,
+        in_flight=None,
+        blocked=(BlockedTarget(SIX, NOW_S + 60), BlockedTarget(FOUR, NOW_S + 600)),
+        bad_steps_s=(NOW_S,),
     )
     idle = replace(FULL, in_flight=None)
     assert end_refused_request(idle, NOW_S, 600.0) == idle
@@ -243,6 +247,8 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "is_held": (True, False),
     "settings_changed": (True, False),
     "cluster_slots_max": (64, 128),
+    "concurrent_rescales": (1, 2),
+    "bad_steps_max": (3, 4),
 }
 JOINED = {"pin", "pin_all", "approvals", "mode_reason", "blackout_reason", "hold_reason"}
 OF_THE_JOB = {"guards", "lifted_blocks"}  # not of a level

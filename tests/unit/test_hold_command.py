@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from deltalake import write_deltalake
 from waiting_step import write_waiting
 
 from cli import approve, hold
+from controller.leases import Lease
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE
@@ -30,6 +32,9 @@ def lake(tmp_path, monkeypatch):
     today = datetime.now(UTC).date()
     rows = {"cluster": ["Prod", "Prod"], "job": ["orders", STRANGE], "date": [today, today], "hour": [1, 1]}
     write_deltalake(f"{tmp_path}/lake/{JOB_GRAPHS.relative_path}", pa.table(rows), partition_by=["date", "hour"])
+    lease = Lease(f"{tmp_path}/lake", "Prod", "a controller", time.time)
+    assert lease.take()
+    lease.release()
     return f"{tmp_path}/lake"
 
 
@@ -87,6 +92,54 @@ def test_a_store_that_cannot_be_written_says_that_it_failed(lake, capsys, monkey
     monkeypatch.setenv("TIDEWISE__LIMITS__MODE", "nonsense")
     assert hold.main(["hold"]) == 1
     assert "a controller with these settings sends nothing" in capsys.readouterr().err
+
+
+def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(
+    lake, capsys, monkeypatch, tmp_path
+) -> None:
+    other = tmp_path / "other"
+    monkeypatch.setenv("TIDEWISE__PATHS__LAKE", str(other))
+    assert hold.main(["hold"]) == 1
+    assert f"there is no folder {other}" in capsys.readouterr().err
+    assert not other.exists()  # a lake that nobody reads is not made
+    (other / "silver").mkdir(parents=True)
+    assert hold.main(["hold"]) == 1
+    told = capsys.readouterr()
+    assert "no controller has done anything within an hour" in told.err
+    assert "nothing is sent" not in told.out
+    assert Lease(str(other), "Spare", "a controller", time.time).take()
+    assert hold.main(["hold", "Prod"]) == 1  # of this cluster no controller has a lease there
+    assert hold.main(["hold"]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (tmp_path / "settings.toml").rename(tmp_path / "elsewhere" / "settings.toml")  # a namesake, not the one named
+    assert hold.main(["hold"]) == 1
+    assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: path.mkdir(), lambda path: path.symlink_to("/nowhere"), lambda path: path.touch()]
+)
+@pytest.mark.parametrize("name", ["stop", "stop#1", "a b", "stop%2F"])
+def test_whatever_lies_among_the_holds_holds_everything_until_it_is_gone(lake, make, name) -> None:
+    place = Path(lake, "_control", "holds", name)
+    place.parent.mkdir(parents=True)
+    make(place)
+    assert held(lake) == ["all"]
+    assert hold.main(["release", "--all"]) == (1 if place.is_dir() else 0)
+    assert held(lake) == (["all"] if place.is_dir() else [])
+
+
+def test_a_folder_of_holds_that_is_none_holds_everything(lake) -> None:
+    place = Path(lake, "_control", "holds")
+    place.parent.mkdir(parents=True)
+    place.symlink_to("/nowhere")
+    assert held(lake) == ["all"]
+    place.unlink()
+    place.touch()
+    assert held(lake) == ["all"]
+    place.unlink()
+    assert held(lake) == []
 
 
 def test_holds_of_variable_and_settings_are_listed(lake, capsys, monkeypatch) -> None:

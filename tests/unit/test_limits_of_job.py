@@ -24,9 +24,12 @@ def settings_of(limits: dict[str, object], cluster: dict[str, object] | None = N
     return check_settings({"limits": limits, "clusters": {"live": LIVE | (cluster or {})}, **more})
 
 
+JOBS = {"live/orders", "live/rides"}
+
+
 def limits_of(settings: Settings, job: str = "orders", *, holds=(), approvals=(), now_s: float = NOW_S):
     reader = LimitsReader(lambda: settings, lambda clusters, now: holds, lambda now: approvals, lambda: now_s)
-    return reader.read_limits("live", job, IDS)
+    return reader.read().limits_of("live", job, IDS, JOBS)
 
 
 @pytest.mark.covers("apply_review 20")
@@ -75,11 +78,26 @@ def test_a_pin_is_by_operator_or_for_all_and_ends() -> None:
 def test_a_hold_is_of_everything_a_cluster_or_a_job() -> None:
     settings = settings_of({"mode": "auto"})
     both = ["orders", "rides"]
-    for scope, jobs in (("all", both), ("live", both), ("live/orders", ["orders"]), ("l", [])):
+    for scope, jobs in (("all", both), ("live", both), ("live/orders", ["orders"])):
         holds = [Hold(scope, "bad deploy", "ada")]
         assert [job for job in both if limits_of(settings, job, holds=holds).is_held] == jobs
     assert "by ada: bad deploy" in limits_of(settings, holds=[Hold("live", "bad deploy", "ada")]).hold_reason
     assert limits_of(settings_of({}, {"limits": {"is_held": True}})).hold_reason == "clusters.live.limits.is_held"
+
+
+@pytest.mark.parametrize(
+    ("scope", "held"),
+    [("Live", "everything"), ("ALL", "everything"), ("*", "everything"), ("l", "everything"), ("", "everything"),
+     (" live ", "everything"), ("liv/orders", "everything"), ("live/Orders", "live"), ("live/ orders", "live"),
+     ("live/", "live"), ("live/*", "live"), ("live/rides", "rides")],
+)  # fmt: skip
+def test_a_hold_that_names_what_nobody_knows_holds_the_cluster_or_everything(scope: str, held: str) -> None:
+    settings = check_settings({"limits": {"mode": "auto"}, "clusters": {"live": LIVE, "spare": LIVE}})
+    reader = LimitsReader(lambda: settings, lambda clusters, now: [Hold(scope)], lambda now: (), lambda: NOW_S)
+    found = reader.read()
+    expected = {"everything": (True, True, True), "live": (True, True, False), "rides": (False, True, False)}
+    jobs = [("live", "orders"), ("live", "rides"), ("spare", "orders")]
+    assert tuple(found.limits_of(*job, IDS, JOBS).is_held for job in jobs) == expected[held]
 
 
 def test_answers_are_of_the_job_and_by_vertex_id() -> None:
@@ -107,7 +125,7 @@ def opened(tmp_path, monkeypatch):
 
     def read(seconds: float = 60.0):
         clock[0] += seconds
-        return reader.read_limits("live", "orders", IDS)
+        return reader.read().limits_of("live", "orders", IDS, JOBS)
 
     return read, path
 
@@ -178,7 +196,8 @@ def test_a_store_that_cannot_be_read_stops_everything(opened, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("value", "is_held"),
     [("all", True), ("live", True), ("live/orders", True), ("live/rides", False), ("Live", True), ("lvie/orders", True),
-     (" , ", False), ("live/rides, live/orders", True)],
+     (" , ", False), ("live/rides, live/orders", True), ("live/Orders", True), ("live/nobody", True), ("ALL", True),
+     ("*", True), ("live/", True), ("live/*", True), ("/", True)],
 )  # fmt: skip
 @pytest.mark.covers("apply_review 11")
 def test_the_variable_holds_and_a_slip_in_it_holds_everything(opened, monkeypatch, value: str, is_held: bool) -> None:

@@ -35,6 +35,9 @@ class KeptLog:
     def read_history(self, job):
         return self.entries[-1].history if self.entries else JobHistory()
 
+    def read_open(self):
+        return {one.job: one for one in self.entries[-1:] if one.history.in_flight is not None}
+
 
 @pytest.fixture
 def model():
@@ -69,6 +72,21 @@ def test_a_request_is_the_whole_map_and_is_confirmed_by_flink(model, world):
     assert model.configuration[OVERRIDES] == "a:3,b:2"
     assert world(WANTED).verb is Verb.CONFIRM
     assert world(WANTED).reason == "as_desired"
+
+
+def test_a_patch_that_may_not_leave_any_more_is_not_sent(model):
+    api, allowed = ModelApi(model), [False]
+    directory = ResourceDirectory(api, Kubernetes())
+    actuator = OperatorActuator(ModelFlink(model), api, directory, may_change=lambda: allowed[0])
+    before = dict(model.configuration)
+    seen = actuator.observe(JOB)
+    with pytest.raises(RequestConflictError, match="too much time"):
+        actuator.request(JOB, seen.job_id, WANTED)
+    assert dict(model.configuration) == before
+    allowed[0] = True
+    actuator.observe(JOB)
+    actuator.request(JOB, seen.job_id, WANTED)
+    assert dict(model.configuration) != before
 
 
 def test_what_the_operator_has_not_carried_out_is_in_flight_and_then_withdrawn_when_it_is_back(model, world):

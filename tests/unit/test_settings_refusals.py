@@ -180,3 +180,32 @@ def test_a_key_that_is_nearly_right_is_refused_with_the_right_one(written, right
 
 def test_clusters_that_only_files_know_may_have_keys():
     check_settings({"clusters": {"prod": {}}, "planner": {"policies": {"simulated/orders": "ds2"}}})
+
+
+SECRET = "t0psecretpw"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [f"http://h:1?token={SECRET}", f"http://h:1/#{SECRET}", f"h:1?{SECRET}", f"http:/h?a=1&b={SECRET}", f"ftp://h#{SECRET}",
+     f"http://u:{SECRET}@h:1", f"http://h:x{SECRET}?{SECRET}@", f"http://h/%3Ftoken={SECRET}#", f"http://h:1?a\n{SECRET}"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "place",
+    ["clusters.a.rest_url", "clusters.a.prometheus.url", "clusters.a.connection.proxy", "mlflow.tracking_uri",
+     "paths.raw", "spark.master", "clusters.a.no_such_key", "planner.no_such_key", "backtest.policies"],
+)  # fmt: skip
+def test_no_refusal_holds_what_a_url_may_hide(place: str, url: str) -> None:
+    values: dict[str, object] = {"clusters": {"a": {"slots_max": 0}}}
+    at, (*sections, key) = values, place.split(".")
+    for section in sections:
+        at = at.setdefault(section, {})
+    at[key] = [url] if key == "policies" else url
+    with pytest.raises(SettingsError) as refused:
+        check_settings(values)
+    if url.startswith("http://h:x") and place != "clusters.a.rest_url":
+        return  # a port is no place for a secret
+    assert SECRET not in f"{refused.value} {refused.value.faults}"
+    with pytest.raises(SettingsError) as refused:
+        check_settings({"clusters": {url: {}}, "limits": {"jobs": {f"{url}/j": {"mode": "x"}}}})
+    assert "token" not in str(refused.value)

@@ -167,3 +167,90 @@ def test_settings_that_break_meanwhile_stop_no_tick(settings: Settings, caplog: 
     summary = tick(ticker)
     assert (summary.jobs, summary.seen) == (3, 3)
     assert "nothing is sent: settings refused" in caplog.text
+
+
+def plan_of(settings: Settings) -> tuple[Settings, str, dict[str, int]]:
+    (job, running), *_ = sorted(jobs_of(settings).items())
+    settings = settings.model_copy(update={"planner": settings.planner.with_values({"policy": "need_vector"})})
+    write_plan(settings, job, running, {name: count + 1 for name, count in running.items()})
+    return settings, job, running
+
+
+def test_a_plan_s_file_that_is_gone_stops_no_job(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """Plans that were read count on until they are old; a controller that starts is as one without plans."""
+    settings, _, _ = plan_of(settings)
+    ticker = start(settings)
+    assert tick(ticker).decisions["rescale plan (dry run)"] == 1
+    (file,) = Path(settings.paths.lake, PLANS.relative_path).rglob("*.parquet")
+    file.unlink()
+    write_plan(settings, "another", {"a": 1}, {"a": 2})
+    assert tick(ticker).decisions["rescale plan (dry run)"] == 1
+    summary = tick(start(settings, owner="second"))
+    assert (summary.jobs, summary.seen, sum(summary.decisions.values())) == (3, 3, 3)
+    assert not summary.problems
+    assert "gold.plans cannot be read" in caplog.text
+
+
+def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, monkeypatch) -> None:
+    from controller import plan_tables
+
+    settings, job, _ = plan_of(settings)
+    others = [name for name in jobs_of(settings) if name != job]
+    write_plan(settings, others[0], {"a": 1}, {"a": 2})
+    make = plan_tables._plan_of
+
+    def fail(key, rows):
+        if key[1] == others[0]:
+            raise KeyError("apply_at")
+        return make(key, rows)
+
+    monkeypatch.setattr(plan_tables, "_plan_of", fail)
+    summary = tick(start(settings))
+    assert summary.decisions["rescale plan (dry run)"] == 1
+    assert summary.jobs == 3
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["evaluate", "form_intention", "append_outcomes", "forecasts", "memories", "champion", "follow_plan"],
+)
+def test_what_fails_in_a_tick_is_a_line_in_the_log(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
+) -> None:
+    settings, _, _ = plan_of(settings)
+    ticker = start(settings)
+    failed: list[object] = []
+
+    def fail(*arguments: object, **_: object) -> None:
+        failed.append(arguments)
+        raise ZeroDivisionError(broken)
+
+    if broken in {"evaluate", "form_intention", "append_outcomes"}:
+        monkeypatch.setattr(f"controller.tick.{broken}", fail)
+    elif broken == "follow_plan":
+        monkeypatch.setattr("controller.fleet_view.follow_plan", fail)
+    elif broken == "champion":
+        monkeypatch.setattr(ticker._readers.champion, "refresh", fail)
+    elif broken == "forecasts":
+        monkeypatch.setattr(ticker._readers.plans, "read_forecasts", fail)
+    else:
+        monkeypatch.setattr(ticker._readers.memories, "read", fail)
+        monkeypatch.setattr(ticker._readers.memories, "append", fail)
+    summary = tick(ticker)
+    assert (summary.jobs, sum(summary.decisions.values()), dict(summary.problems)) == (3, 3, {})
+    assert failed or broken == "append_outcomes"
+    assert broken in caplog.text or broken == "append_outcomes"
+    if broken in {"forecasts", "champion", "memories"}:
+        assert summary.decisions["rescale plan (dry run)"] == 1
+
+
+def test_a_champion_whose_file_is_none_leaves_the_models_as_they_are(settings: Settings, monkeypatch, caplog) -> None:
+    from controller.champion import ChampionReader
+
+    reader = ChampionReader(Mlflow(tracking_uri="http://nowhere:1"))
+    monkeypatch.setattr("include.model_registry.find_alias", lambda *_: type("Found", (), {"version": "3"}))
+    for content in (b"", b"{}", b"PK\x03\x04", b'{"index": 3}'):
+        monkeypatch.setattr("include.model_registry.read_bundle", lambda *_, content=content: content)
+        reader.refresh()
+        assert (reader.bundle, reader.model_version) == (None, None)
+    assert "the champion was not read" in caplog.text

@@ -1,0 +1,44 @@
+"""Settings that a controller's parts were made with: when they change, these parts have to be made anew."""
+
+from __future__ import annotations
+
+from include.settings import Settings
+
+_OF_CLUSTER = (
+    "rest_url",
+    "actuator",
+    "kubernetes",
+    "connection",
+    "elastic",
+    "window_s",
+    "poll_every_s",
+    "prometheus",
+    "kafka",
+)
+_OF_ALL = ("lake", "raw")
+
+
+def explain_change(made_with: Settings, now: Settings, cluster: str) -> str:
+    """Return why the control of a cluster has to begin anew; empty when it goes on.
+
+    Args:
+        made_with: the settings that its parts were made with.
+        now: those that are in the file.
+        cluster: its name.
+    """
+    changed = [f"paths.{key}" for key in _OF_ALL if getattr(made_with.paths, key) != getattr(now.paths, key)]
+    before, after = made_with.clusters.get(cluster), now.clusters.get(cluster)
+    if before is not None and after is None:
+        return f"the settings name no cluster {cluster!r} any more: it is not controlled"
+    if before is None and after is not None:
+        changed.append(f"clusters.{cluster}")
+    if before is not None and after is not None:
+        changed += [f"clusters.{cluster}.{key}" for key in _OF_CLUSTER if getattr(before, key) != getattr(after, key)]
+    return f"{', '.join(changed)} changed: control of cluster {cluster!r} begins anew" if changed else ""
+
+
+def explain_changes(made_with: Settings, now: Settings) -> str:
+    """Return why something has to begin anew, of all clusters; empty when all goes on."""
+    names = sorted({*made_with.clusters, *now.clusters})
+    found = [explain_change(made_with, now, name) for name in names or [""]]
+    return "; ".join(filter(None, found))

@@ -1,0 +1,235 @@
+"""What was promised stays known when leases or rows are lost, or clocks were wrong; what cannot be known is held."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from control_entries import NOW_S, TWO, plain_case
+
+from controller.control_job import Controller, JobTask, LeaseLostError
+from controller.delta_log import DeltaControlLog, open_control_log
+from controller.leases import Lease
+from controller.log_witness import LogWitness
+from include.tables import CONTROL_LOG
+from include.utc import DAY_S, HOUR_S
+from models.control.history import advance_history
+from models.control.limits import Limits
+from models.control.reconcile import Verb, reconcile
+from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
+
+JOB = "live/orders"
+AUTO = Limits(mode=Mode.AUTO, cooldown_s=0.0)
+
+
+class World:
+    """A job that a person changes, and controllers that are started again."""
+
+    def __init__(self, root) -> None:
+        self.root, self.lake = root, root / "lake"
+        self.now_s, self.asked, self.sent = NOW_S, dict(TWO), []
+        self.cluster_ahead_s = 0.0
+        self.start()
+
+    def start(self, owner: str = "one") -> None:
+        self.lease = Lease(str(self.lake), "live", owner, lambda: self.now_s)
+        assert self.lease.take()
+        witness = LogWitness(str(self.root / "out"), str(self.lake), "live")
+        table = open_control_log(str(self.lake))
+        self.log = DeltaControlLog(table, "live", self.lease, lambda: self.now_s, witness=witness)
+
+    def restart(self) -> None:
+        self.lease.release()
+        self.start("another")
+
+    def observe(self, job):
+        told_s = self.now_s + self.cluster_ahead_s
+        return ObservedJob("j", "RUNNING", dict(self.asked), dict(self.asked), free_slots=90, told_at_s=told_s)
+
+    def request(self, job, job_id, parallelism):
+        self.sent.append(dict(parallelism))
+        self.asked = dict(parallelism)
+
+    def tick(self, wanted: int | None = None, limits: Limits = AUTO, pass_s: float = 60.0):
+        self.now_s += pass_s
+        newest = self.lease.read_newest()
+        if newest is not None and self.now_s >= newest.until_s - 60:
+            self.lease.take()
+        desired = None
+        if wanted is not None:
+            desired = Intention({"a": wanted, "b": wanted}, Origin.PLAN, f"to {wanted}", "load", self.now_s + 600)
+        controller = Controller(self, self.log, self.lease.check, lambda: self.now_s)
+        return controller.control_jobs([JobTask(JOB, desired, lambda: limits)])[JOB]
+
+
+@pytest.fixture
+def world(tmp_path):
+    (tmp_path / "lake").mkdir()
+    made = World(tmp_path)
+    made.tick()
+    for count in (4, 6):
+        assert made.tick(count).verb is Verb.RESCALE
+        assert made.tick(count).verb is Verb.CONFIRM
+    return made
+
+
+def person(world: World) -> None:
+    world.asked = {"a": 5, "b": 5}
+    assert world.tick(6).reason == "foreign_change"
+
+
+def test_removed_leases_forget_nothing(world) -> None:
+    person(world)
+    before = world.log.read_history(JOB)
+    shutil.rmtree(world.lake / "ops" / "leases")
+    with pytest.raises(LeaseLostError):
+        world.tick(6, limits=replace(AUTO, is_held=True))
+    for _ in range(3):
+        world.start("after")
+        assert world.tick(6).reason == "held"
+        assert world.log.read_history(JOB).held_until_s == before.held_until_s
+        world.lease.release()
+        shutil.rmtree(world.lake / "ops" / "leases")
+    world.start("last")
+    world.tick(6, pass_s=4 * HOUR_S)
+    world.lease.release()
+    world.start("and the very last")
+    assert world.log.read_history(JOB).request_times_s[:2] == before.request_times_s
+    assert len(world.sent) == 3  # after the hold it goes on
+
+
+@pytest.mark.parametrize("days", [15.0, 200.0])
+def test_a_hold_that_is_longer_than_the_days_that_are_read_first_is_kept(world, days: float) -> None:
+    """No row is written while it lasts, and no controller runs."""
+    world.asked = {"a": 5, "b": 5}
+    long = replace(AUTO, foreign_change_hold_s=365 * DAY_S)
+    assert world.tick(6, long).reason == "foreign_change"
+    world.lease.release()
+    world.now_s += days * DAY_S
+    world.start("later")
+    assert world.tick(6, long).reason == "held"
+    assert len(world.sent) == 2
+
+
+def test_old_rows_are_written_again_so_that_they_are_found_at_once(world) -> None:
+    world.asked = {"a": 5, "b": 5}
+    long = replace(AUTO, foreign_change_hold_s=365 * DAY_S)
+    assert world.tick(6, long).reason == "foreign_change"
+    before = world.log.read_history(JOB)
+    for _ in range(3):
+        world.lease.release()
+        world.now_s += 8 * DAY_S
+        world.start("later")
+        world.log.read_history(JOB)
+        world.log.keep()
+        entry = world.log.read_last(JOB)
+        assert (entry.action.verb, entry.action.reason, entry.history) == (Verb.WAIT, "kept", before)
+    known = world.log._jobs()
+    number = known[JOB].number
+    written = open_control_log(str(world.lake)).read(["reason"], date(1970, 1, 1), date.max)
+    assert written.column("reason").to_pylist().count("kept") == 3
+    world.log.keep()
+    assert world.log._jobs()[JOB].number == number  # once is enough
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_removed_log_forgets_nothing_that_the_process_knows_and_holds_what_nobody_knows(world, is_restarted) -> None:
+    person(world)
+    before = world.log.read_history(JOB)
+    shutil.rmtree(world.lake / CONTROL_LOG.relative_path)
+    if is_restarted:
+        world.restart()
+        world.now_s += 3 * HOUR_S + 3000  # the hold of before would be over soon
+        assert world.tick(6).reason == "new_job_id"
+        found = world.tick(6, pass_s=1800)
+        assert (found.reason, "rows of the control log are missing" in found.detail) == ("held", True)
+        assert world.tick(6, pass_s=4 * HOUR_S).verb is Verb.RESCALE
+        return
+    world.log.keep()
+    assert world.log.read_history(JOB) == before
+    world.restart()
+    assert world.log.read_history(JOB) == before
+    assert world.tick(6).reason == "held"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_yesterday_s_lake_forgets_nothing(world, tmp_path, is_restarted) -> None:
+    shutil.copytree(world.lake, tmp_path / "yesterday")
+    world.now_s += DAY_S
+    world.tick()
+    assert world.tick(8).verb is Verb.RESCALE
+    world.tick(8)
+    worse = world.log.read_history(JOB)
+    assert worse.to_judge is not None
+    person(world)
+    before = world.log.read_history(JOB)
+    shutil.rmtree(world.lake)
+    shutil.copytree(tmp_path / "yesterday", world.lake)
+    if is_restarted:
+        world.start("after")
+        assert world.tick(8).reason in {"foreign_change", "held"}
+        assert world.tick(8).reason == "held"
+        assert world.log.read_history(JOB).held_until_s >= world.now_s + 3 * HOUR_S
+    else:
+        assert world.tick(8).reason == "held"
+        assert world.log.read_history(JOB).held_until_s == before.held_until_s
+    assert len(world.sent) == 3
+
+
+def test_another_lake_on_purpose_is_no_lost_one(world, tmp_path) -> None:
+    world.lake = tmp_path / "new"
+    world.lake.mkdir()
+    world.start("on another lake")
+    assert world.tick().reason == "new_job_id"
+    assert world.tick(8).verb is Verb.RESCALE
+
+
+@pytest.mark.parametrize("days", [5.0, 40.0, -5.0])
+def test_a_clock_that_was_days_wrong_and_set_right_forgets_nothing(world, days: float) -> None:
+    person(world)
+    before = world.log.read_history(JOB)
+    world.now_s += days * DAY_S
+    world.cluster_ahead_s = -days * DAY_S
+    world.lease = Lease(str(world.lake), "live", "wrong", lambda: 2e9 + world.now_s, monotonic=lambda: 0.0)
+    world.lease.take()
+    world.log = DeltaControlLog(open_control_log(str(world.lake)), "live", world.lease, lambda: world.now_s)
+    for _ in range(3):
+        found = world.tick(6)
+        assert (found.verb, found.reason) == (Verb.REFUSE, "clock_differs")
+    assert world.log.read_history(JOB) == before
+    world.now_s -= days * DAY_S
+    world.cluster_ahead_s = 0.0
+    world.lease.release()
+    world.lease = Lease(str(world.lake), "live", "right", lambda: 3e9 + world.now_s)
+    assert world.lease.take()
+    world.log = DeltaControlLog(open_control_log(str(world.lake)), "live", world.lease, lambda: world.now_s)
+    assert world.tick(6).reason == "held"
+    assert world.log.read_history(JOB).held_until_s == before.held_until_s
+    assert len(world.sent) == 2
+
+
+def test_clocks_that_differ_by_hours_go_on_and_a_wrong_one_changes_nothing() -> None:
+    history = JobHistory(job_id="j", known_requested=TWO, held_until_s=NOW_S + HOUR_S, request_times_s=(NOW_S,))
+    for hours, is_wrong in ((0, False), (2.9, False), (3.1, True), (-3.1, True), (-2.9, False)):
+        observed = ObservedJob("j", "RUNNING", TWO, TWO, told_at_s=NOW_S + hours * HOUR_S)
+        case = replace(plain_case(), history=history, observed=observed)
+        action = reconcile(case)
+        assert (action.reason == "clock_differs") is is_wrong
+        assert (advance_history(case, action) is history) or not is_wrong
+
+
+def test_a_witness_that_cannot_be_used_stops_nothing(tmp_path, caplog) -> None:
+    (tmp_path / "controller").write_text("a file, where a folder should be")
+    witness = LogWitness(str(tmp_path), "lake", "live")
+    witness.write({"live/a": 3})
+    assert witness.read() == {}
+    other = LogWitness(str(tmp_path / "out"), "lake", "live")
+    other.write({"live/a": 3})
+    assert other.read() == {"live/a": 3}
+    assert LogWitness(str(tmp_path / "out"), "lake", "spare").read() == {}
+    (path,) = (tmp_path / "out" / "controller").iterdir()
+    for text in ("", "[", "[]", '{"a": "x"}', "3"):
+        path.write_text(text)
+        assert other.read() == {}

@@ -1,0 +1,223 @@
+"""Slots that were asked for and do not run yet are taken: across jobs, ticks and restarts, by what the cluster did."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from controller import control_job
+from controller.control_job import Controller, JobTask
+from controller.control_log import LogEntry
+from models.control.case import Case
+from models.control.checks import check_pace
+from models.control.limits import Limits
+from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
+from models.policies.memory import dump, load
+
+NOW_S = 1_795_000_000.0
+AUTO = Limits(mode=Mode.AUTO, cooldown_s=0.0, confirm_timeout_s=600.0)
+
+
+class KeptLog:
+    """The log as a table keeps it: what is read back was written down."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, str] = {}
+
+    def append_all(self, entries) -> None:
+        self.rows |= {entry.job: dump(entry) for entry in entries}
+
+    def read_last(self, job):
+        return load(LogEntry, self.rows[job]) if job in self.rows else None
+
+    def read_history(self, job):
+        last = self.read_last(job)
+        return JobHistory() if last is None else last.history
+
+    def read_open(self):
+        found = {job: self.read_last(job) for job in self.rows}
+        return {job: entry for job, entry in found.items() if entry.history.in_flight is not None}
+
+
+@dataclass
+class Cluster:
+    """Jobs under the adaptive scheduler on a number of slots; a rescale takes until somebody lets it happen.
+
+    Attributes:
+        total: slots.
+        asked, running: of each job; the second is empty while it restarts.
+    """
+
+    total: int
+    asked: dict[str, int] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)
+    sent: list[tuple[str, int]] = field(default_factory=list)
+
+    def start(self, job: str, slots: int) -> None:
+        self.asked[job] = self.running[job] = slots
+
+    def fill(self, *jobs: str) -> None:
+        for job in jobs or self.asked:
+            self.running[job] = self.asked[job]
+        self.check()
+
+    def check(self) -> None:
+        """What the jobs are asked for, or still have, is never more than there is."""
+        most = {job: max(asked, self.running[job]) for job, asked in self.asked.items()}
+        assert sum(most.values()) <= self.total, most
+
+    def observe(self, job: str) -> ObservedJob:
+        running, asked = ({"v": count} if count else {} for count in (self.running[job], self.asked[job]))
+        used = sum(self.running.values())
+        free = self.total - used
+        state = "RUNNING" if running else "RESTARTING"
+        return ObservedJob(f"id of {job}", state, running, asked, free_slots=free, cluster_slots_used=used)
+
+    def request(self, job: str, job_id: str, parallelism) -> None:
+        self.sent.append((job, parallelism["v"]))
+        self.asked[job] = parallelism["v"]
+        self.check()
+
+
+@pytest.fixture
+def world():
+    """A cluster of 20 slots with four jobs of two, and a controller that may be started again at any time."""
+    cluster = Cluster(20)
+    jobs = [f"c/{name}" for name in "abcd"]
+    for job in jobs:
+        cluster.start(job, 2)
+    now, log = [NOW_S], KeptLog()
+
+    def start(limits: Limits = AUTO):
+        controller = Controller(cluster, log, lambda: None, lambda: now[0])
+
+        def tick(**wanted: object) -> dict[str, str]:
+            now[0] += 10
+            tasks = [
+                JobTask(f"c/{name}", None if slots is None else want(slots, name, now[0]), lambda: limits)
+                for name, slots in wanted.items()
+            ]
+            found = {job: action.reason for job, action in controller.control_jobs(tasks).items()}
+            return {job.removeprefix("c/"): reason for job, reason in found.items()}
+
+        return tick
+
+    start()(a=None, b=None, c=None, d=None)
+    return cluster, start
+
+
+def want(slots: object, name: str, now_s: float) -> Intention:
+    return Intention({"v": slots}, Origin.PLAN, f"{name}-{slots}", "load rises", now_s + 3600)  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("is_asked_about_both", [False, True])
+def test_free_slots_that_a_request_in_flight_will_take_are_not_free(world, is_restarted, is_asked_about_both) -> None:
+    cluster, start = world
+    tick = start()
+    assert tick(a=10)["a"] == "plan"  # 8 of the 12 free slots; they run later
+    tick = start() if is_restarted else tick
+    both = {"a": 10} if is_asked_about_both else {}
+    assert tick(**both, b=7)["b"] == "no_free_slots"
+    assert tick(**both, b=6)["b"] == "plan"
+    assert tick(**both, c=3)["c"] == "no_free_slots"
+    cluster.fill("c/a")
+    assert tick(a=10, c=3)["c"] == "no_free_slots"  # b's are still on their way
+    cluster.fill()
+    assert cluster.sent == [("c/a", 10), ("c/b", 6)]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_the_budget_counts_what_was_asked_for(world, is_restarted) -> None:
+    cluster, start = world
+    limits = replace(AUTO, cluster_slots_max=12.0)
+    tick = start(limits)
+    assert tick(a=4)["a"] == "plan"
+    tick = start(limits) if is_restarted else tick
+    assert tick(b=5)["b"] == "exceeds_budget"
+    assert tick(b=4)["b"] == "plan"
+    assert tick(c=3)["c"] == "exceeds_budget"
+    assert sum(cluster.asked.values()) == 12
+
+
+def test_slots_of_a_job_that_restarts_are_its_own(world) -> None:
+    cluster, start = world
+    tick = start()
+    assert tick(a=10)["a"] == "plan"
+    cluster.fill("c/a")
+    tick(a=10)
+    cluster.running["c/a"] = 0  # it fails; the cluster shows its ten slots as free
+    assert tick(a=10, b=8)["b"] == "no_free_slots"
+    cluster.running["c/a"] = 10
+    assert tick(a=10, b=6)["b"] == "plan"
+
+
+def test_what_somebody_else_asked_for_is_taken_as_well(world) -> None:
+    cluster, start = world
+    cluster.asked["c/a"] = 10  # a person
+    assert start()(a=None, b=8)["b"] == "no_free_slots"
+
+
+def test_a_fall_in_flight_frees_nothing_yet(world) -> None:
+    cluster, start = world
+    cluster.total = 9
+    tick = start()
+    assert tick(a=1)["a"] == "plan"
+    assert tick(a=1, b=4)["b"] == "no_free_slots"
+    cluster.fill()
+    assert tick(a=1, b=4)["b"] == "plan"
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_so_many_jobs_of_a_cluster_are_rescaled_at_once(world, is_restarted) -> None:
+    cluster, start = world
+    limits = replace(AUTO, concurrent_rescales=2)
+    tick = start(limits)
+    assert tick(a=3)["a"] == "plan"
+    tick = start(limits) if is_restarted else tick
+    assert tick(b=3, c=3, d=3) == {"b": "plan", "c": "concurrent_rescales", "d": "concurrent_rescales"}
+    assert tick(a=3, c=3)["c"] == "concurrent_rescales"
+    cluster.fill("c/a")
+    assert tick(a=3, c=3) == {"a": "runs_as_requested", "c": "concurrent_rescales"}
+    assert tick(c=3, d=3) == {"c": "plan", "d": "concurrent_rescales"}
+    assert [job for job, _ in cluster.sent] == ["c/a", "c/b", "c/c"]
+
+
+def test_rescales_that_nobody_has_counted_are_too_many() -> None:
+    case = Case(NOW_S, None, ObservedJob("j", "RUNNING", {}, {}), JobHistory(), replace(AUTO, concurrent_rescales=3))
+    assert check_pace(case).reason == "concurrent_rescales"
+    assert check_pace(replace(case, observed=replace(case.observed, cluster_rescales=2))) is None
+    assert check_pace(replace(case, limits=AUTO)) is None
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, 0, -3, 2.5, "4", None, True, 2**40])
+def test_an_intention_that_is_none_harms_its_own_job_alone(world, odd) -> None:
+    cluster, start = world
+    tick = start()
+    assert tick(a=4, b=odd if odd is not None else "", c=4) == {"a": "plan", "b": "unusable_intention", "c": "plan"}
+    cluster.fill()
+    assert tick(a=odd if odd is not None else "", c=4) == {"a": "runs_as_requested", "c": "runs_as_requested"}
+    assert [job for job, _ in cluster.sent] == ["c/a", "c/c"]
+
+
+def test_whole_numbers_of_any_kind_are_parallelisms(world) -> None:
+    cluster, start = world
+    assert start()(a=np.int64(4), b=4.0) == {"a": "plan", "b": "plan"}
+    assert cluster.sent == [("c/a", 4), ("c/b", 4)]
+
+
+def test_a_job_that_cannot_be_decided_on_keeps_no_other_from_its_turn(world, monkeypatch) -> None:
+    cluster, start = world
+    decide = control_job.reconcile
+
+    def fail(case):
+        if case.observed.job_id == "id of c/b":
+            raise ZeroDivisionError
+        return decide(case)
+
+    monkeypatch.setattr(control_job, "reconcile", fail)
+    assert start()(a=4, b=4, c=4) == {"a": "plan", "b": "not_decided", "c": "plan"}
+    assert [job for job, _ in cluster.sent] == ["c/a", "c/c"]

@@ -1,0 +1,219 @@
+"""Settings that change while the controller runs: what tightens counts at once, what loosens when it has stood."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from controller.limits_of_job import open_limits
+from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
+from models.control.state import Mode
+
+NOW_S = datetime(2026, 11, 20, 18, tzinfo=UTC).timestamp()
+STRICT = """
+[limits]
+mode = "auto"
+slots_max = 20
+rescales_per_day = 4
+[limits.blackouts.evening]
+cron = "0 0 * * *"
+duration_s = 86000
+[limits.jobs."live/orders"]
+is_held = true
+[clusters.live]
+rest_url = "http://j:8081"
+slots_max = 8
+slots_total = 40
+limits.mode = "dry-run"
+"""
+LOOSE = '[limits]\nmode = "auto"\n[clusters.live]\nrest_url = "http://j:8081"\n'
+
+
+class Watched:
+    """An installation's limits by the time of a clock."""
+
+    def __init__(self, path) -> None:
+        self.path, self.now_s = path, NOW_S
+        settings = check_settings({"paths": {"lake": str(path.parent / "lake"), "raw": str(path.parent / "raw")}})
+        self.reader = open_limits(settings, lambda: self.now_s, load_settings)
+
+    def write(self, text: str) -> None:
+        self.path.write_text(text)
+        os.utime(self.path, (self.now_s, self.now_s))
+
+    def limits(self, after_s: float = 0.0, cluster: str = "live"):
+        self.now_s += after_s
+        return self.reader.read_limits(cluster, "orders", {"source": "v1"})
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    (tmp_path / "lake").mkdir()
+    path = tmp_path / "settings.toml"
+    monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(path))
+    path.write_text(STRICT)
+    os.utime(path, (NOW_S - 100, NOW_S - 100))
+    return Watched(path)
+
+
+def strictness(found) -> tuple[object, ...]:
+    return (
+        found.mode,
+        found.slots_max,
+        found.rescales_per_day,
+        found.cluster_slots_max,
+        found.is_held,
+        found.in_blackout,
+    )
+
+
+STRICT_FOUND = (Mode.DRY_RUN, 8, 4, 40, True, True)
+LOOSE_FOUND = (Mode.AUTO, 64, float("inf"), float("inf"), False, False)
+
+
+def test_what_loosens_counts_when_the_file_has_stood_for_a_minute(watched) -> None:
+    assert strictness(watched.limits()) == STRICT_FOUND
+    watched.write(LOOSE)
+    assert watched.limits(0).settings_changed
+    assert watched.limits(1.9).settings_changed
+    for _ in range(5):
+        assert strictness(watched.limits(11)) == STRICT_FOUND
+    assert strictness(watched.limits(4)) == LOOSE_FOUND
+
+
+def test_what_tightens_counts_at_once(watched) -> None:
+    watched.write(LOOSE)
+    watched.limits(100)
+    assert strictness(watched.limits(100)) == LOOSE_FOUND
+    watched.write(STRICT)
+    assert watched.limits(0).mode is Mode.OFF
+    assert strictness(watched.limits(2.1)) == STRICT_FOUND
+
+
+def test_each_change_begins_the_time_anew_and_the_strictest_of_all_holds(watched) -> None:
+    watched.limits()
+    for slots in (50, 60, 40, 55):
+        watched.write(LOOSE.replace('mode = "auto"', f'mode = "auto"\nslots_max = {slots}'))
+        watched.limits()
+        found = watched.limits(50)
+        assert (found.mode, found.slots_max, found.is_held) == (Mode.DRY_RUN, 8, True)
+    assert watched.limits(11).slots_max == 55
+    watched.write("not toml [")
+    assert watched.limits(1).mode is Mode.OFF
+    assert watched.limits(500).mode is Mode.OFF
+    watched.write(LOOSE)
+    watched.limits()
+    assert watched.limits(30).slots_max == 55  # what was in force before the file was broken
+    assert watched.limits(31).slots_max == 64
+
+
+def test_a_file_written_just_before_the_start_has_to_stand_as_well(watched) -> None:
+    watched.write(LOOSE)
+    assert watched.limits(5).settings_changed
+    assert watched.limits(50).settings_changed
+    assert watched.limits(6).mode is Mode.AUTO
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5.0, 300.0])
+def test_the_time_is_a_setting_and_the_longer_one_holds(watched, seconds: float) -> None:
+    watched.write(STRICT + f"[settings]\nloosen_after_s = {seconds}\n")
+    watched.limits(100)
+    watched.limits(300)
+    watched.write(LOOSE + f"[settings]\nloosen_after_s = {seconds}\n")
+    watched.limits()
+    assert watched.limits(max(seconds, 2.1) - 0.1 if seconds > 2 else 2.1).mode is (
+        Mode.AUTO if seconds < 2 else Mode.DRY_RUN
+    )
+    assert watched.limits(0.2).mode is Mode.AUTO
+
+
+CUT = STRICT[: STRICT.index("[clusters.live]")].replace('[limits.jobs."live/orders"]\nis_held = true\n', "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[limits]\nmode = "auto"\n', LOOSE.replace("clusters.live", "clusters.prod"), CUT],
+    ids=["removed", "renamed", "cut at a line"],
+)
+def test_a_cluster_that_is_no_longer_named_is_stopped_however_long_that_is_so(watched, text: str) -> None:
+    watched.limits()
+    watched.write(text)
+    for seconds in (0, 3, 58, 3600):
+        found = watched.limits(seconds)
+        assert found.mode is Mode.OFF
+    assert "name no cluster 'live' any more" in found.mode_reason
+    watched.write(STRICT)
+    watched.limits()
+    assert watched.limits(61).mode is Mode.DRY_RUN
+
+
+def test_a_cluster_that_was_never_named_is_at_most_in_dry_run(watched) -> None:
+    watched.write(LOOSE)
+    watched.limits(100)
+    assert watched.limits(100, "from raw files").mode is Mode.DRY_RUN
+
+
+@pytest.mark.parametrize("has_namesake", [False, True])
+@pytest.mark.parametrize("is_gone_at_the_start", [False, True])
+def test_a_named_file_that_is_gone_stops_all(
+    watched, monkeypatch, tmp_path, has_namesake, is_gone_at_the_start
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    if has_namesake:
+        (elsewhere / "settings.toml").write_text(LOOSE)
+        os.utime(elsewhere / "settings.toml", (NOW_S - 100, NOW_S - 100))
+    if not is_gone_at_the_start:
+        watched.limits()
+    watched.path.unlink()
+    for seconds in (0, 3, 100, 3600):
+        found = watched.limits(seconds)
+        assert (found.mode, found.settings_changed) == (Mode.OFF, False)
+        assert "does not exist" in found.mode_reason
+    with pytest.raises(SettingsError, match="does not exist"):
+        watched.reader.load_in_force()
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+def test_an_unnamed_file_that_is_gone_stops_all(watched, monkeypatch, tmp_path, has_other) -> None:
+    monkeypatch.delenv(SETTINGS_FILE_VARIABLE)
+    monkeypatch.chdir(tmp_path)
+    file = watched.path.rename(tmp_path / "tidewise.toml")
+    if has_other:
+        monkeypatch.setattr("include.settings.loading.PROJECT", tmp_path / "project")
+        (tmp_path / "project").mkdir()
+        (tmp_path / "project" / "tidewise.toml").write_text(LOOSE)
+    assert watched.limits().mode is Mode.DRY_RUN
+    file.unlink()
+    for seconds in (0, 100, 100):
+        found = watched.limits(seconds)
+        assert (found.mode, "does not exist any more" in found.mode_reason) == (Mode.OFF, True)
+
+
+def test_of_two_pins_none_is_the_stricter_one(watched) -> None:
+    free = STRICT.replace("is_held = true", "").replace(' "dry-run"', ' "auto"').replace('cron = "0 0', 'cron = "0 23')
+    free = free.replace("86000", "60")
+    watched.write(free)
+    watched.limits(100)
+    assert watched.limits(100).mode is Mode.AUTO
+    watched.write(free.replace('[limits.jobs."live/orders"]', '[limits.jobs."live/orders"]\npin = 6'))
+    watched.limits()
+    assert watched.limits(30).settings_changed
+    found = watched.limits(31)
+    assert (found.pin_all, found.mode) == (6, Mode.AUTO)
+
+
+def test_a_tick_goes_by_what_has_stood_and_the_narrowest_band(watched) -> None:
+    watched.limits()
+    watched.write(LOOSE + "[apply]\nload_band = 5\nmax_plan_age_h = 1\n[planner]\nobserved_h = 9\n")
+    watched.limits()
+    watched.limits(30)
+    settings = watched.reader.load_in_force()
+    assert (settings.apply.load_band, settings.apply.max_plan_age_h) == (0.5, 1)
+    assert settings.planner.observed_h != 9
+    watched.limits(31)
+    settings = watched.reader.load_in_force()
+    assert (settings.apply.load_band, settings.planner.observed_h) == (5, 9)
