@@ -6,10 +6,10 @@ No Spark: a task of the ingest DAG asks every hour.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import unquote, urlsplit
 
-from include.raw_files import LocalFiles, RawFile, walk
+from include.raw_files import KAFKA_PREFIX, LocalFiles, RawFile, walk
 from include.settings import Settings
 from include.tables import FILES
 from include.utc import HOUR, Interval
@@ -30,7 +30,7 @@ def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
     if raw_root is None or lake_root is None or since >= until:
         return []
     files = [file for file in walk(LocalFiles(raw_root), Interval(since, until).hours()) if not file.is_misplaced]
-    return join_hours(missed_hours(files, read_ingested(lake_root, since)))
+    return join_hours(missed_hours(files, read_ingested(lake_root, since.date())))
 
 
 def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> set[datetime]:
@@ -40,7 +40,12 @@ def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> 
         files: of the hours that are looked at.
         ingested: name -> when the file was written that was ingested, whole milliseconds.
     """
-    return {file.hour for file in files if file.local_path is not None and _is_missed(file, ingested.get(file.name))}
+    return {file.hour for file in missed_files([file for file in files if file.local_path is not None], ingested)}
+
+
+def missed_files(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> list[RawFile]:
+    """Return the files that are newer than what was ingested of them, or were never ingested."""
+    return [file for file in files if _is_missed(file, ingested.get(file.name))]
 
 
 def _is_missed(file: RawFile, ingested_at: datetime | None) -> bool:
@@ -58,13 +63,29 @@ def join_hours(hours: Iterable[datetime]) -> list[Interval]:
     return joined
 
 
-def read_ingested(lake_root: str, since: datetime) -> dict[str, datetime]:
-    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` on."""
+def read_ingested(lake_root: str, since: date, until: date = date.max) -> dict[str, datetime]:
+    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` to ``until``."""
     from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 
-    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at"], since.date(), date.max)
+    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at"], since, until)
     names, times = (rows.column(name).to_pylist() for name in ("source_file", "modified_at"))
     return {name: at for name, at in zip(names, times, strict=True) if at}
+
+
+def read_ingested_hours(settings: Settings, cluster: str, hours: Interval) -> set[datetime]:
+    """Return the hours of whose raw files ``ops.files`` has lines; Kafka's offsets apart, and only of a local lake."""
+    lake_root = local_path(settings.paths.lake)
+    if lake_root is None:
+        return set()
+    from include.lake_table import LakeTable, is_in
+
+    columns = ["source_file", "lines", "date", "hour"]
+    rows = LakeTable(lake_root, FILES).read(columns, hours.start.date(), hours.end.date(), is_in("cluster", [cluster]))
+    return {
+        datetime.combine(row["date"], time(row["hour"]), UTC)
+        for row in rows.to_pylist()
+        if row["lines"] != 0 and not row["source_file"].rpartition("/")[2].startswith(KAFKA_PREFIX)
+    }
 
 
 def local_path(root: str) -> str | None:
