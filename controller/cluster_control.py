@@ -17,6 +17,7 @@ from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure
 from controller.observed_once import ObservedOnce
 from controller.rescale_outcomes import RescaleOutcome
+from controller.step_reviews import StepReviews
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import Action, OutcomeCheck
@@ -63,6 +64,7 @@ class ClusterControl:
         late_after_s: records that wait for longer are late.
         is_rehearsal: whether nothing may be sent, whatever the mode.
         express: returns an intention in the terms of what the actuator observes.
+        review: what installed reviews make of a step.
         outcomes: rescales that were judged and are not written yet.
     """
 
@@ -75,6 +77,7 @@ class ClusterControl:
     late_after_s: float
     is_rehearsal: bool = False
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
+    review: StepReviews = field(default_factory=StepReviews)
     outcomes: list[RescaleOutcome] = field(default_factory=list)
     _before: dict[str, tuple[str, Measurements]] = field(default_factory=dict)
     _has_lease: bool = False
@@ -123,7 +126,8 @@ class ClusterControl:
 
     def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-        return Controller(observed, self.log, self.lease.check, self.clock, self.express).control_jobs(tasks)
+        made = Controller(observed, self.log, self.lease.check, self.clock, self.express, self.review)
+        return made.control_jobs(tasks)
 
     def release(self) -> None:
         """Give the lease back, so that the next controller need not wait for its end."""

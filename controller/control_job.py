@@ -7,7 +7,7 @@ arrived is found in what Flink says it was asked for, never in the log alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -20,6 +20,8 @@ from models.control.state import Intention, JobHistory, ObservedJob, Parallelism
 log = logging.getLogger(__name__)
 
 NOT_JUDGED = OutcomeCheck()
+Review = Callable[[str, Case, Mapping[str, str]], Case]
+"""(``cluster/job``, case, vertex id -> operator) -> the case with its step as it may be sent."""
 _LATEST_SHARE = 0.5  # of the time until its deadline: a request that waited longer to be sent could not be followed
 
 
@@ -92,6 +94,7 @@ class Controller:
         check_lease: raises :class:`LeaseLostError` unless this controller may write.
         clock: epoch seconds.
         express: returns an intention in the terms of what the actuator observes.
+        review: returns a case with its step as installed reviews leave it.
     """
 
     actuator: Actuator
@@ -99,6 +102,7 @@ class Controller:
     check_lease: Callable[[], None]
     clock: Callable[[], float]
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
+    review: Review = lambda _job, case, _operators: case
 
     def control_job(
         self,
@@ -160,6 +164,7 @@ class Controller:
                 actions[task.job] = why
                 continue
             case = replace(case, observed=reserve_slots(case.observed, taken))
+            case = self.review(task.job, case, task.provenance.operators)
             action = reconcile(case)
             entry = LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)
             if entry.sends and action.request is not None:
@@ -223,6 +228,7 @@ class Controller:
         if case is None:
             return f"{why.reason}: {why.detail}"
         case = replace(case, observed=_keep_reserved(case.observed, entry.case.observed))
+        case = self.review(task.job, case, task.provenance.operators)
         if case.now_s - request.sent_at_s > _LATEST_SHARE * (request.deadline_s - request.sent_at_s):
             return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
         again = reconcile(case)

@@ -16,6 +16,7 @@ from controller.memory_store import MemoryStore
 from controller.plan_tables import PlanTables
 from controller.recent_files import polls_kept
 from controller.recorded_actuator import RecordedActuator
+from controller.step_reviews import load_reviews
 from controller.tick import Readers, Ticker
 from include.settings import Settings
 from models.live.poll_history import PollHistory
@@ -51,6 +52,7 @@ def build_ticker(
     )
     readers = Readers(PlanTables(lake), KeptMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
     table = open_control_log(lake)
+    reviews = load_reviews()
     ticker: list[Ticker] = []
 
     def control(name: str) -> ClusterControl:
@@ -73,6 +75,7 @@ def build_ticker(
             late_after_s=settings.planner.costs.late_after_s,
             is_rehearsal=is_rehearsal or settings.cluster(name).actuator == "none",
             express=choose_terms(settings, name),
+            review=reviews,
         )
 
     ticker.append(Ticker(load, history, readers, {name: control(name) for name in clusters}, clock))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import unquote, urlsplit
 
-from include.raw_files import KAFKA_PREFIX, LocalFiles, RawFile, walk
+from include.raw_files import LocalFiles, RawFile, walk
 from include.settings import Settings
 from include.tables import FILES
 from include.utc import HOUR, Interval
@@ -72,8 +72,17 @@ def read_ingested(lake_root: str, since: date, until: date = date.max) -> dict[s
     return {name: at for name, at in zip(names, times, strict=True) if at}
 
 
-def read_ingested_hours(settings: Settings, cluster: str, hours: Interval) -> set[datetime]:
-    """Return the hours of whose raw files ``ops.files`` has lines; Kafka's offsets apart, and only of a local lake."""
+def read_ingested_hours(
+    settings: Settings, cluster: str, hours: Interval, passed_over: tuple[str, ...]
+) -> set[datetime]:
+    """Return the hours of whose raw files ``ops.files`` has lines; only of a lake on a file system of this machine.
+
+    Args:
+        settings: of the project.
+        cluster: its name.
+        hours: that are looked at.
+        passed_over: files whose name begins with one of these do not count.
+    """
     lake_root = local_path(settings.paths.lake)
     if lake_root is None:
         return set()
@@ -84,7 +93,7 @@ def read_ingested_hours(settings: Settings, cluster: str, hours: Interval) -> se
     return {
         datetime.combine(row["date"], time(row["hour"]), UTC)
         for row in rows.to_pylist()
-        if row["lines"] != 0 and not row["source_file"].rpartition("/")[2].startswith(KAFKA_PREFIX)
+        if row["lines"] != 0 and not row["source_file"].rpartition("/")[2].startswith(passed_over)
     }
 
 

@@ -172,6 +172,7 @@ def test_hours_that_were_ingested_from_files_that_are_gone_are_left_alone_unless
             ("c", "kafka-1.jsonl.gz", 40, START.hour + 1),
             ("other", "rest-1.jsonl.gz", 40, START.hour + 1),
             ("c", "empty.jsonl.gz", 0, START.hour + 1),
+            ("c", "prometheus-1.jsonl.gz", 40, START.hour + 2),  # deleted, to be read again
         ]
     ]
     table = pa.Table.from_pylist(rows).set_column(4, "hour", pa.array([row["hour"] for row in rows], pa.int32()))

@@ -186,7 +186,9 @@ def backfill_cluster(
     cluster = settings.clusters[name]
     source = PrometheusSource.of(name, cluster)
     made = Backfilled()
-    ingested = frozenset[datetime]() if is_forced else read_ingested_hours(settings, name, hours)
+    # What a server told may be asked of it again: ingestion refuses what has become less.
+    passed_over = (KAFKA_PREFIX, FILE_PREFIX)
+    ingested = set[datetime]() if is_forced else read_ingested_hours(settings, name, hours, passed_over)
     try:
         pause_s = _QUERIES / cluster.prometheus.requests_per_s
         for done in backfill(source, name, Path(settings.paths.raw), hours, ingested=ingested, pause_s=pause_s):
