@@ -1,6 +1,7 @@
 package io.tidewise.load;
 
 import java.util.Map;
+import org.apache.flink.api.common.functions.RuntimeContext;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.ParameterTool;
@@ -11,6 +12,10 @@ final class FlinkApi {
 
     static Map<String, String> readArguments(String[] args) {
         return ParameterTool.fromArgs(args).toMap();
+    }
+
+    static int parallelismOf(RuntimeContext context) {
+        return context.getTaskInfo().getNumberOfParallelSubtasks();
     }
 
     static <T> void discard(DataStream<T> stream, String name) {

@@ -3,7 +3,10 @@ package io.tidewise.load;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.locks.LockSupport;
-import org.apache.flink.api.common.functions.MapFunction;
+import org.apache.flink.api.common.functions.RichMapFunction;
+import org.apache.flink.runtime.state.FunctionInitializationContext;
+import org.apache.flink.runtime.state.FunctionSnapshotContext;
+import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
 
 /**
  * The costly operator: burns processor time per record and may wait as for a lookup in another system.
@@ -11,18 +14,29 @@ import org.apache.flink.api.common.functions.MapFunction;
  * <p>The cost is measured as processor time of the thread, not as wall time, so that subtasks that compete for cores
  * slow each other down as real work does.
  */
-final class Enrich implements MapFunction<Order, Order> {
+final class Enrich extends RichMapFunction<Order, Order> implements CheckpointedFunction {
     private static final long serialVersionUID = 1L;
     private static final int ROUNDS_PER_CHECK = 200;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private final long costNs;
     private final long waitNs;
+    private final Behaviour behaviour;
 
-    Enrich(long costUs, long waitUs) {
+    Enrich(long costUs, long waitUs, Behaviour behaviour) {
         this.costNs = costUs * 1000;
         this.waitNs = waitUs * 1000;
+        this.behaviour = behaviour;
     }
+
+    // Not in open(), whose argument is another one from Flink 1.19 on.
+    @Override
+    public void initializeState(FunctionInitializationContext context) throws Exception {
+        behaviour.atStart(FlinkApi.parallelismOf(getRuntimeContext()));
+    }
+
+    @Override
+    public void snapshotState(FunctionSnapshotContext context) {}
 
     @Override
     public Order map(Order order) {
