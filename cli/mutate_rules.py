@@ -79,14 +79,15 @@ class ChangedSource(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def run_tests(tests: Sequence[str], changed: Break | None) -> int:
-    """Run tests in this process, with a changed file; returns pytest's exit code."""
+    """Run files of tests one after the other in this process, with a changed file; returns the first code but 0."""
     import pytest
 
     if changed is not None:
         module = changed.file.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, ChangedSource(module, PROJECT / changed.file, changed.source))
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "-m", "not long"]
-    return int(pytest.main([*options, *tests]))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not long"]
+    codes = (int(pytest.main([*options, test])) for test in tests)
+    return next((code for code in codes if code), 0)
 
 
 def start_child(tests: Sequence[str], changed: Break | None, longest_s: float) -> int:

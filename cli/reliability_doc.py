@@ -20,7 +20,11 @@ from include.settings import PROJECT
 PAGE, CASES = PROJECT / "docs" / "reliability.md", PROJECT / "docs" / "reliability_cases.toml"
 TESTS = PROJECT / "tests"
 BEGIN, END = "<!-- cases: written by `make docs` -->", "<!-- end of cases -->"
-TITLES = {"apply_review": "Applying, training and collecting", "ingest_review": "Input"}
+TITLES = {
+    "apply_review": "Applying, training and collecting",
+    "ingest_review": "Input",
+    "harm": "Harm to jobs and data",
+}
 
 
 def read_cases() -> dict[str, str]:

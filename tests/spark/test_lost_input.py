@@ -86,12 +86,13 @@ def long(*values: object) -> object:
     return pytest.param(*values, marks=pytest.mark.long)
 
 
+@pytest.mark.covers("harm input-gone", "harm input-less")
 @pytest.mark.parametrize(
     ("harm", "named"),
     [
-        (empty_root, "6 raw files from which rows"),
-        (remove_late, "cluster=c5m/date=2026-11-20/hour=11/late.jsonl.gz"),
-        (replace_with_less, "5 of 41 lines are left"),
+        (empty_root, "4 raw files from which rows"),
+        long(remove_late, "cluster=c5m/date=2026-11-20/hour=11/late.jsonl.gz"),
+        long(replace_with_less, "5 of 41 lines are left"),
         long(remove_all, "is not among the files"),
         long(remove_cluster, "cluster=other/date=2026-11-20/hour=10/a.jsonl.gz"),
         long(cut_short, "empty_file"),
@@ -130,6 +131,7 @@ def test_a_forced_run_keeps_what_the_files_that_are_left_say(
     assert lake.read(FILES).where("cluster = 'other'").count() == 0
 
 
+@pytest.mark.covers("harm worker-without-files")
 def test_a_worker_that_lacks_the_folder_has_not_read_empty_files(
     spark: SparkSession, settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

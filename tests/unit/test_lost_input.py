@@ -16,6 +16,7 @@ KNOWN = KnownFile("c/a.jsonl.gz", 40, START)
 THERE = RawFile(KNOWN.name, "c", START, 100)
 
 
+@pytest.mark.covers("harm input-gone", "harm input-less")
 @pytest.mark.parametrize(
     ("known", "listed", "read", "why"),
     [

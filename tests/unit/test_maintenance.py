@@ -243,6 +243,7 @@ def put_raw(root: Path, cluster: str = "eu", hour: int = 0) -> Path:
     return file
 
 
+@pytest.mark.covers("harm upkeep-unknown")
 def test_raw_days_with_files_that_no_table_knows_stay_and_are_named(tmp_path: Path) -> None:
     settings = lake_settings(tmp_path, raw_days=100)
     known, late = put_raw(tmp_path), put_raw(tmp_path, hour=7)
@@ -262,6 +263,7 @@ def test_raw_days_with_files_that_no_table_knows_stay_and_are_named(tmp_path: Pa
     assert not known.exists()
 
 
+@pytest.mark.covers("harm upkeep-link")
 def test_no_raw_file_behind_a_link_is_removed(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / f"date={OLD}" / "hour=00"
     elsewhere.mkdir(parents=True)
@@ -277,6 +279,7 @@ def test_no_raw_file_behind_a_link_is_removed(tmp_path: Path) -> None:
     assert within.exists()
 
 
+@pytest.mark.covers("harm upkeep-link")
 def test_no_file_of_a_table_behind_a_link_is_removed(tmp_path: Path, memories: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

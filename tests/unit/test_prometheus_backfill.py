@@ -160,6 +160,7 @@ def test_live_collecting_writes_nothing_of_a_partial_or_empty_answer(tmp_path):
     assert {line["job_id"] for line in lines_of(tmp_path)[0]} >= {JOB}
 
 
+@pytest.mark.covers("harm input-less")
 def test_hours_that_were_ingested_from_files_that_are_gone_are_left_alone_unless_forced(tmp_path, monkeypatch, capsys):
     """What a server still has of them would replace, once ingested, what the lake has."""
     lake = tmp_path / "lake"

@@ -133,6 +133,7 @@ class Odd:
         raise RuntimeError("odd")
 
 
+@pytest.mark.covers("harm review-fails", "harm review-raises")
 @pytest.mark.parametrize(
     ("review", "why"),
     [
@@ -202,6 +203,7 @@ def test_limits_bound_what_a_review_has_let_pass() -> None:
     assert action.request.target == {"a": 3, "b": 3}
 
 
+@pytest.mark.covers("harm review-fails")
 def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> None:
     now_s, calls = [0.0], []
 
@@ -308,6 +310,7 @@ def test_the_worked_example_of_the_docs_is_found_asked_and_written_down(site: Pa
     assert (row["reason"], row["detail"]) == ("vetoed", "review trading_hours: the books are closed at night")
 
 
+@pytest.mark.covers("harm review-fails")
 @pytest.mark.parametrize(
     ("source", "entries", "why"),
     [
