@@ -99,7 +99,8 @@ def describe_lost(lost: Mapping[KnownFile, str], raw_root: str, replaced: Interv
     shown = "; ".join(f"{file.name}: {why}" for file, why in ordered[:_SHOWN])
     more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
     return (
-        f"{len(lost)} raw files from which rows of {format_utc(replaced.start)} to {format_utc(replaced.end)} come are "
-        f"gone or hold less{span}; nothing was replaced. See that {raw_root} is mounted here and on every worker, or "
-        f"leave these hours out; to keep only what the files that are left say, --force. {shown}{more}"
+        f"{len(lost)} raw files of which the lake has rows are gone or hold less{span}; nothing of "
+        f"{format_utc(replaced.start)} to {format_utc(replaced.end)} was replaced. See that {raw_root} is mounted here "
+        f"and on every worker, or leave these hours out; to keep only what the files that are left say, --force. "
+        f"{shown}{more}"
     )

@@ -110,7 +110,8 @@ FRAMES = (
     Node("known_files", lost_input.find_known, ("tables", "interval", "hours", "read_now")),
     Node("listed_files", lost_input.list_needed, ("tables", "settings", "hours", "own_files", "known_files")),
     Node("lost", find_lost, ("known_files", "listed_files", "read_now")),
-    Node("checked", lost_input.refuse_lost, ("settings", "hours", "is_forced", "lost")),
+    Node("gone", lost_input.find_gone_folder, ("tables", "settings", "interval", "own_files")),
+    Node("checked", lost_input.refuse_lost, ("settings", "hours", "is_forced", "lost", "gone")),
     # -> bronze
     Node("events", marked_rows.select_events, ("rows", "repeated", "hours")),
     Node("known", keep(marked_rows.find_known_vertices), ("tables", "rows", "hours")),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from include.lost_input import KnownFile, LostInputError, ReadFile, describe_lost
@@ -22,6 +22,9 @@ from spark_jobs.ingest.hours import hours_where, read_hours
 from spark_jobs.ingest.raw_input import list_files_around
 from spark_jobs.lake import Lake
 
+Lost = Mapping[KnownFile, str]
+"""File from which less comes now than before -> why."""
+DAY = timedelta(days=1)
 log = logging.getLogger(__name__)
 
 
@@ -60,10 +63,14 @@ def find_known(lake: Lake, interval: Interval, hours: Interval, read: Mapping[st
     for row in rows.collect():
         name = row["source_file"]
         if row["date"] is not None:  # of ops.files, which tells more
-            known[name] = KnownFile(name, row["lines"], datetime.combine(row["date"], time(row["hour"]), UTC))
+            known[name] = _known_file(row)
         else:
             known.setdefault(name, KnownFile(name))
     return list(known.values())
+
+
+def _known_file(row: Row) -> KnownFile:
+    return KnownFile(row["source_file"], row["lines"], datetime.combine(row["date"], time(row["hour"]), UTC))
 
 
 def list_needed(
@@ -74,15 +81,30 @@ def list_needed(
     return own_files if all(file.name in own for file in known) else list_files_around(lake, settings, hours)
 
 
-def refuse_lost(settings: Settings, hours: Interval, is_forced: bool, lost: Mapping[KnownFile, str]) -> None:
+def find_gone_folder(lake: Lake, settings: Settings, interval: Interval, own_files: list[RawFile]) -> Lost:
+    """Return the files of the day before, where neither they nor any file of the run are there: nobody mounted them.
+
+    An hour in which nothing was collected has no files; the day before it has, for as long as raw files are kept.
+    """
+    if any(not file.is_misplaced for file in own_files):
+        return {}
+    day = Interval(interval.start - DAY, interval.start)
+    rows = lake.read(FILES).where(hours_where(day)).where("lines > 0").select("source_file", "lines", "date", "hour")
+    known = [_known_file(row) for row in rows.collect()]
+    if not known or list_files_around(lake, settings, day):
+        return {}
+    return dict.fromkeys(known, "is not there, nor is any other of this day")
+
+
+def refuse_lost(settings: Settings, hours: Interval, is_forced: bool, lost: Lost, gone: Lost) -> None:
     """Refuse to replace rows by nothing; where the run is forced, what is gone is only told.
 
     Raises:
         LostInputError: files from which rows come are gone or hold less, or a worker lacks one.
     """
-    if not lost:
+    if not lost and not gone:
         return
-    message = describe_lost(lost, settings.paths.raw, hours)
+    message = describe_lost({**gone, **lost}, settings.paths.raw, hours)
     if not is_forced:
         raise LostInputError(message)
     log.warning("forced: %s", message)

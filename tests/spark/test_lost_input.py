@@ -90,7 +90,7 @@ def long(*values: object) -> object:
 @pytest.mark.parametrize(
     ("harm", "named"),
     [
-        (empty_root, "4 raw files from which rows"),
+        (empty_root, "4 raw files of which the lake has rows"),
         long(remove_late, "cluster=c5m/date=2026-11-20/hour=11/late.jsonl.gz"),
         long(replace_with_less, "5 of 41 lines are left"),
         long(remove_all, "is not among the files"),
@@ -115,6 +115,21 @@ def test_rows_whose_files_are_gone_are_kept(
         shutil.copytree(kept, raw)
 
 
+def test_a_new_hour_of_a_folder_that_is_not_mounted_is_no_hour_without_files(
+    spark: SparkSession, world: tuple[Settings, Lake, Path, Path]
+) -> None:
+    """Later nobody would ask for it once it is older than `ingest.missed_hours_days`."""
+    settings, lake, raw, kept = world
+    empty_root(raw)
+    try:
+        with pytest.raises(LostInputError, match="nor is any other of this day"):
+            run(spark, settings, START + 5 * HOUR)
+    finally:
+        shutil.copytree(kept, raw, dirs_exist_ok=True)
+    run(spark, settings, START + 5 * HOUR)  # nothing was collected in it
+    assert lake.read(FILES).count() == 6
+
+
 def test_a_forced_run_keeps_what_the_files_that_are_left_say(
     spark: SparkSession, world: tuple[Settings, Lake, Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -125,7 +140,7 @@ def test_a_forced_run_keeps_what_the_files_that_are_left_say(
         run(spark, settings, hours=2, is_forced=True)
     finally:
         shutil.copytree(kept, raw, dirs_exist_ok=True)
-    assert "forced: 3 raw files from which rows" in caplog.text
+    assert "forced: 3 raw files of which the lake has rows" in caplog.text
     assert lake.read(OBSERVATIONS).where("cluster = 'other'").count() == 0
     assert lake.read(OBSERVATIONS).where("cluster = 'c5m'").count() == before > 0
     assert lake.read(FILES).where("cluster = 'other'").count() == 0

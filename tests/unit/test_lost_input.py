@@ -43,7 +43,10 @@ def test_what_is_gone_is_found(known: KnownFile, listed: list[RawFile], read: di
 def test_the_message_says_what_is_gone_and_what_to_do_before_it_is_cut() -> None:
     lost = {KnownFile(f"cluster=c/{'x' * 90}{number}.jsonl.gz", 40, START): "is gone" for number in range(5)}
     said = describe_lost(lost, "/mnt/raw", Interval(START, START + HOUR))
-    assert said.startswith("5 raw files from which rows of 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z come")
+    assert said.startswith(
+        "5 raw files of which the lake has rows are gone or hold less (hours 2026-11-20T10:00:00Z to"
+    )
+    assert "of 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z nothing was replaced" in said
     assert said.endswith("and 2 more")
     assert "/mnt/raw is mounted here and on every worker" in said[:450]
     assert "--force" in said[:450]
