@@ -46,7 +46,7 @@ def test_the_message_says_what_is_gone_and_what_to_do_before_it_is_cut() -> None
     assert said.startswith(
         "5 raw files of which the lake has rows are gone or hold less (hours 2026-11-20T10:00:00Z to"
     )
-    assert "of 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z nothing was replaced" in said
+    assert "nothing of 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z was replaced" in said
     assert said.endswith("and 2 more")
     assert "/mnt/raw is mounted here and on every worker" in said[:450]
     assert "--force" in said[:450]
