@@ -5,11 +5,12 @@ No Spark: a task of the ingest DAG asks every hour.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import unquote, urlsplit
 
-from include.raw_files import LocalFiles, RawFile, walk
+from include.raw_files import UNREADABLE, LocalFiles, RawFile, walk
 from include.settings import Settings
 from include.tables import FILES
 from include.utc import HOUR, Interval
@@ -29,7 +30,10 @@ def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
     since = until - timedelta(days=settings.ingest.missed_hours_days)
     if raw_root is None or lake_root is None or since >= until:
         return []
-    files = [file for file in walk(LocalFiles(raw_root), Interval(since, until).hours()) if not file.is_misplaced]
+    found = walk(LocalFiles(raw_root), Interval(since, until).hours())
+    files = [
+        file for file in found if not file.is_misplaced and file.local_path and os.access(file.local_path, os.R_OK)
+    ]
     return join_hours(missed_hours(files, read_ingested(lake_root, since.date())))
 
 
@@ -40,7 +44,7 @@ def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> 
         files: of the hours that are looked at.
         ingested: name -> when the file was written that was ingested, whole milliseconds.
     """
-    return {file.hour for file in missed_files([file for file in files if file.local_path is not None], ingested)}
+    return {file.hour for file in missed_files(files, ingested)}
 
 
 def missed_files(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> list[RawFile]:
@@ -64,12 +68,15 @@ def join_hours(hours: Iterable[datetime]) -> list[Interval]:
 
 
 def read_ingested(lake_root: str, since: date, until: date = date.max) -> dict[str, datetime]:
-    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` to ``until``."""
+    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` to ``until``.
+
+    A file that could not be read is none of them: it may be readable later, as it is.
+    """
     from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 
-    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at"], since, until)
-    names, times = (rows.column(name).to_pylist() for name in ("source_file", "modified_at"))
-    return {name: at for name, at in zip(names, times, strict=True) if at}
+    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at", "reason"], since, until).to_pylist()
+    read = [row for row in rows if row["modified_at"] and row["reason"] != UNREADABLE]
+    return {row["source_file"]: row["modified_at"] for row in read}
 
 
 def read_ingested_hours(

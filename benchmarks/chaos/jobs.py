@@ -115,7 +115,7 @@ class Jobs:
 
     @contextmanager
     def behaving(self, job: str, **what: object) -> Iterator[None]:
-        """Let a job do something wrong: ``fail_at_parallelism``, ``fail_snapshots`` or ``snapshot_ms``."""
+        """Let a job do something wrong: ``fail_at_parallelism`` or ``snapshot_ms``."""
         file = self._behaviour_file(job)
         with replace_atomically(file) as temporary:
             temporary.write_text("".join(f"{key}={str(value).lower()}\n" for key, value in what.items()))
@@ -123,6 +123,19 @@ class Jobs:
             yield
         finally:
             file.unlink()
+
+    @contextmanager
+    def breaking_checkpoints(self, job: str) -> Iterator[None]:
+        """Let a job's checkpoints fail: a file stands in the place of their folder."""
+        folder = self._cluster.work_dir / "checkpoints" / self.ids[job]
+        aside = folder.with_name(f"{folder.name}.aside")
+        folder.rename(aside)
+        folder.touch()
+        try:
+            yield
+        finally:
+            folder.unlink()
+            aside.rename(folder)
 
     def begin_savepoint(self, job: str) -> str:
         """Ask for a savepoint as a person does; returns the id of the request."""
@@ -135,6 +148,11 @@ class Jobs:
         found: dict[str, Any] = self.client.transport.get_json(job_path(self.ids[job], f"savepoints/{request_id}"))
         cause = (found.get("operation") or {}).get("failure-cause") or {}
         return str(found["status"]["id"]), str(cause.get("class", "unknown cause")) if cause else ""
+
+    def shows_savepoint(self, job: str) -> bool:
+        """Whether Flink lists a savepoint of a job as in progress."""
+        history = self.client.checkpoints(self.ids[job])["history"]
+        return any(one["is_savepoint"] and one["status"] == "IN_PROGRESS" for one in history)
 
     def checkpoint_counts(self, job: str) -> dict[str, int]:
         """Return how many checkpoints were completed, have failed and are in progress."""

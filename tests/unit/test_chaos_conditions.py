@@ -203,6 +203,16 @@ def test_ticks_go_on_when_the_folder_of_the_leases_is_removed(tmp_path: Path) ->
 def test_a_job_is_told_what_to_do_wrong_by_a_file(tmp_path: Path) -> None:
     jobs = Jobs(SimpleNamespace(work_dir=tmp_path))  # type: ignore[arg-type]
     file = tmp_path / "behaviour-clicks.properties"
-    with jobs.behaving("clicks", fail_at_parallelism=3, fail_snapshots=True):
-        assert file.read_text() == "fail_at_parallelism=3\nfail_snapshots=true\n"
+    with jobs.behaving("clicks", fail_at_parallelism=3, snapshot_ms=500):
+        assert file.read_text() == "fail_at_parallelism=3\nsnapshot_ms=500\n"
     assert not file.exists()
+
+
+def test_checkpoints_fail_while_a_file_stands_in_the_place_of_their_folder(tmp_path: Path) -> None:
+    jobs = Jobs(SimpleNamespace(work_dir=tmp_path))  # type: ignore[arg-type]
+    jobs.ids["clicks"] = "f" * 32
+    folder = tmp_path / "checkpoints" / ("f" * 32)
+    (folder / "chk-7").mkdir(parents=True)
+    with jobs.breaking_checkpoints("clicks"), pytest.raises(NotADirectoryError):
+        (folder / "chk-8").mkdir()
+    assert (folder / "chk-7").is_dir()

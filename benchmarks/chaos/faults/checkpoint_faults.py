@@ -21,7 +21,7 @@ def take_savepoint_before(scene: Scene) -> Iterator[None]:
     world, jobs = scene.world, scene.world.jobs
     with jobs.behaving(scene.job, snapshot_ms=_SNAPSHOT_MS):
         savepoint = jobs.begin_savepoint(scene.job)
-        wait_until(lambda: jobs.checkpoint_counts(scene.job)["in_progress"] > 0, _RUNS_S, "the savepoint has begun")
+        wait_until(lambda: jobs.shows_savepoint(scene.job), _RUNS_S, "the savepoint has begun", every_s=0.1)
         with world.silence(scene.job, 0.0, "a savepoint is in progress"):
             yield
             scene.hit()
@@ -71,9 +71,10 @@ def fail_checkpoints(scene: Scene) -> Iterator[None]:
     world, jobs = scene.world, scene.world.jobs
     scene.parallelism = max(1, jobs.requested(scene.job)[ENRICH] - 1) if _is_large(scene) else scene.parallelism
     is_fall = _is_large(scene)
-    with jobs.behaving(scene.job, fail_snapshots=True):
+    within_s = _RUNS_S + world.conditions.checkpoint_every_s
+    wait_until(lambda: jobs.checkpoint_counts(scene.job)["completed"] > 0, within_s, "a checkpoint is completed")
+    with jobs.breaking_checkpoints(scene.job):
         failed = jobs.checkpoint_counts(scene.job)["failed"]
-        within_s = _RUNS_S + world.conditions.checkpoint_every_s
         wait_until(lambda: jobs.checkpoint_counts(scene.job)["failed"] > failed, within_s, "a checkpoint has failed")
         since_s = time.time()
         yield

@@ -10,7 +10,7 @@ import java.util.Properties;
 
 /**
  * What a job is to do wrong, from a file that may change while it runs: fail where enrich has a parallelism
- * (fail_at_parallelism), fail each snapshot (fail_snapshots=true), take long for a snapshot (snapshot_ms).
+ * (fail_at_parallelism), or take long for a snapshot (snapshot_ms).
  *
  * <p>Without a file, and while it is not there, a job does nothing wrong.
  */
@@ -30,9 +30,6 @@ final class Behaviour implements Serializable {
     }
 
     void atSnapshot() throws IOException, InterruptedException {
-        if (Boolean.parseBoolean(read().getProperty("fail_snapshots"))) {
-            throw new IOException("this job takes no snapshots");
-        }
         Thread.sleep(Math.max(0, number("snapshot_ms")));
     }
 
