@@ -118,7 +118,7 @@ FRAMES = (
     Node("marked", marked_rows.mark_rows, ("rows", "known", "repeated")),
     Node("metrics", marked_rows.select_metrics, ("marked", "hours")),
     # -> what the replies about jobs say
-    Node("rescale_hours", silver.choose_rescale_hours, ("settings", "hours")),
+    Node("rescale_hours", silver.choose_rescale_hours, ("tables", "settings", "hours")),
     Node("earlier_events", silver.read_earlier_events, ("tables", "rescale_hours", "hours")),
     Node("replies", keep(silver.type_replies), ("earlier_events", "events")),
     Node("plans", job_replies.select_plans, ("replies",)),
