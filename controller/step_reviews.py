@@ -30,6 +30,7 @@ GROUP = "tidewise.step_review"
 """Group of the entry points."""
 TIMEOUT_S = 1.0
 """A review has so long for one step; it computes, and asks nobody."""
+LOAD_TIMEOUT_S = 30.0
 PAUSE_S = 60.0
 """After one that took too long it vetoes without being asked: a tick with many jobs must not wait for each."""
 
@@ -52,29 +53,40 @@ class NamedReview:
     timeout_s: float = TIMEOUT_S
     monotonic: Callable[[], float] = time.monotonic
     _paused_until_s: float = field(default=float("-inf"), init=False)
+    _late: threading.Thread | None = field(default=None, init=False)
 
     def ask(self, step: Step, situation: Situation) -> tuple[object, str]:
         """Return what the review says, and why it says nothing (empty: it does)."""
         review = self.review
         if review is None:
             return None, self.problem
-        if self.monotonic() < self._paused_until_s:
+        if self.monotonic() < self._paused_until_s or (self._late is not None and self._late.is_alive()):
             return None, f"took longer than {self.timeout_s:g} s lately"
-        answers: SimpleQueue[tuple[object, str]] = SimpleQueue()
-
-        def call() -> None:
-            try:
-                answers.put((review(step, situation), ""))
-            except BaseException as error:  # whatever it raises, the controller goes on
-                answers.put((None, f"raised {type(error).__name__}: {error}"))
-
-        # A thread cannot be ended: it must not keep the process from its end, nor this one from its answer.
-        threading.Thread(target=call, name=f"review {self.name}", daemon=True).start()
-        try:
-            return answers.get(timeout=self.timeout_s)
-        except Empty:
+        said, problem, self._late = call_within(lambda: review(step, situation), self.timeout_s)
+        if self._late is not None:
             self._paused_until_s = self.monotonic() + PAUSE_S
-            return None, f"took longer than {self.timeout_s:g} s"
+        return said, problem
+
+
+def call_within(function: Callable[[], object], timeout_s: float) -> tuple[object, str, threading.Thread | None]:
+    """Return what a function returns, why it returns nothing (empty: it does), and its thread if that goes on.
+
+    A thread cannot be ended: it keeps neither the process from its end nor the caller from an answer.
+    """
+    answers: SimpleQueue[tuple[object, str]] = SimpleQueue()
+
+    def call() -> None:
+        try:
+            answers.put((function(), ""))
+        except BaseException as error:  # whatever it raises, the controller goes on
+            answers.put((None, f"raised {type(error).__name__}: {error}"))
+
+    thread = threading.Thread(target=call, name="step review", daemon=True)
+    thread.start()
+    try:
+        return *answers.get(timeout=timeout_s), None
+    except Empty:
+        return None, f"took longer than {timeout_s:g} s", thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +112,8 @@ class StepReviews:
         names = name_vertices({**asked, **wanted.parallelism}, operators)
         for one in self.reviews:  # each gets its own: what it does to them must not reach the next
             step = describe_step(job, wanted, case.observed, names)
-            said, problem = one.ask(step, describe_situation(case, names))
             try:
+                said, problem = one.ask(step, describe_situation(case, names))
                 wanted = (
                     fail(one.name, problem, wanted) if problem else take_review(one.name, said, wanted, asked, names)
                 )
@@ -118,7 +130,12 @@ def load_reviews(found: Iterable[EntryPoint] | None = None) -> StepReviews:
     Args:
         found: their entry points; those of the group when None.
     """
-    points = sorted(entry_points(group=GROUP) if found is None else found, key=lambda one: (one.name, one.value))
+    try:
+        points = sorted(entry_points(group=GROUP) if found is None else found, key=lambda one: (one.name, one.value))
+    except Exception as error:  # a distribution beside this one may be damaged
+        log.exception("the reviews that are installed cannot be listed: every step is vetoed")
+        problem = f"what is installed cannot be listed: {type(error).__name__}: {error}"
+        return StepReviews((NamedReview(GROUP, None, problem),))
     reviews = tuple(_load(point) for point in points)
     if reviews:
         log.info("steps are reviewed by %s", ", ".join(one.name for one in reviews))
@@ -126,11 +143,9 @@ def load_reviews(found: Iterable[EntryPoint] | None = None) -> StepReviews:
 
 
 def _load(point: EntryPoint) -> NamedReview:
-    try:
-        review = point.load()
-    except (Exception, SystemExit) as error:  # a module may even end the process as it is imported
-        log.exception("review %s (%s) cannot be loaded: it vetoes every step", point.name, point.value)
-        return NamedReview(point.name, None, f"cannot be loaded: {type(error).__name__}: {error}")
-    if not callable(review):
-        return NamedReview(point.name, None, f"{point.value} is no function")
-    return NamedReview(point.name, review)
+    review, problem, _ = call_within(point.load, LOAD_TIMEOUT_S)
+    if not problem and callable(review):
+        return NamedReview(point.name, review)
+    problem = f"cannot be loaded: {problem}" if problem else f"{point.value} is no function"
+    log.error("review %s (%s) %s: it vetoes every step", point.name, point.value, problem)
+    return NamedReview(point.name, None, problem)

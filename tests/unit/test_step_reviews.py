@@ -13,6 +13,7 @@ import pytest
 from control_entries import NOW_S, TWO, plain_case
 from deltalake import DeltaTable
 
+from controller import step_reviews
 from controller.control_job import Controller, JobTask
 from controller.control_log import Provenance
 from controller.delta_log import DeltaControlLog, open_control_log
@@ -26,7 +27,7 @@ from models.control.state import Intention, Mode, ObservedJob, Origin
 from models.control.step_review import Review, Situation, Step, let_pass, lower, veto
 
 NAMES = {"a": "Source: orders", "b": "enrich"}
-JOB = "live/orders"
+JOB, BROKEN = "live/orders", "broken = team_rules:review"
 CASE = plain_case()
 
 
@@ -209,7 +210,7 @@ def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> 
 
     def sleep(*_: object) -> Review:
         calls.append(1)
-        time.sleep(0.3)
+        time.sleep(0.4)
         return let_pass()
 
     slow = NamedReview("slow", sleep, timeout_s=0.05, monotonic=lambda: now_s[0])
@@ -219,6 +220,9 @@ def test_a_review_that_takes_too_long_vetoes_and_is_left_alone_for_a_while() -> 
         assert (action.reason, action.detail[:32]) == ("review_failed", "review slow: took longer than 0.")
     assert len(calls) == 1
     now_s[0] = PAUSE_S + 1
+    assert reconcile(reviews(JOB, CASE, NAMES)).reason == "review_failed"
+    assert len(calls) == 1  # the first call has not come to an end
+    time.sleep(0.4)
     reviews(JOB, CASE, NAMES)
     assert len(calls) == 2
 
@@ -314,10 +318,12 @@ def test_the_worked_example_of_the_docs_is_found_asked_and_written_down(site: Pa
 @pytest.mark.parametrize(
     ("source", "entries", "why"),
     [
-        ("import a_module_that_nobody_has", "broken = team_rules:review", "cannot be loaded: ModuleNotFoundError"),
-        ("raise SystemExit(3)", "broken = team_rules:review", "cannot be loaded: SystemExit: 3"),
-        ("x = 1", "broken = team_rules:review", "cannot be loaded: AttributeError"),
-        ("review = 'yes'", "broken = team_rules:review", "team_rules:review is no function"),
+        ("import a_module_that_nobody_has", BROKEN, "cannot be loaded: raised ModuleNotFoundError"),
+        ("raise SystemExit(3)", BROKEN, "cannot be loaded: raised SystemExit: 3"),
+        ("x = 1", BROKEN, "cannot be loaded: raised AttributeError"),
+        ("review = 'yes'", BROKEN, "team_rules:review is no function"),
+        ("review = 1", "broken = ::", "cannot be loaded: raised"),
+        ("review = 1", "broken", ""),
     ],
 )
 def test_a_rule_that_cannot_be_loaded_vetoes_every_step(
@@ -327,8 +333,19 @@ def test_a_rule_that_cannot_be_loaded_vetoes_every_step(
     flink = Flink()
     row = control(tmp_path / "lake", flink, NOW_S)[-1]
     assert (row["reason"], flink.sent) == ("review_failed", [])
-    assert row["detail"].startswith("review broken: ")
-    assert why in row["detail"]
+    assert row["detail"].startswith("review broken: " if why else "review tidewise.step_review: ")
+    assert (why or "cannot be listed") in row["detail"]
+
+
+def test_a_rule_whose_import_does_not_end_vetoes_every_step(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(site, "import time\ntime.sleep(2.0)", "sleepy = team_rules:review")
+    monkeypatch.setattr(step_reviews, "LOAD_TIMEOUT_S", 0.1)
+    flink = Flink()
+    row = control(tmp_path / "lake", flink, NOW_S)[-1]
+    assert (row["reason"], flink.sent) == ("review_failed", [])
+    assert row["detail"] == "review sleepy: cannot be loaded: took longer than 0.1 s"
 
 
 def test_a_rule_that_changes_its_mind_before_the_request_leaves_withdraws_it(site: Path, tmp_path: Path) -> None:
