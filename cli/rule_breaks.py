@@ -38,7 +38,7 @@ class Break:
 
 def list_breaks(file: str, source: str) -> list[Break]:
     """Return every change to a file, in the order of its lines."""
-    made = {}
+    made: dict[str, Break] = {}
     for node, kind, new in _changes(ast.parse(source)):
         what = " ".join((ast.get_source_segment(source, node) or "").split())
         changed = _put(source, node, new)
