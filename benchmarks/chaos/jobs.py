@@ -26,7 +26,8 @@ _LOADS = {
     "clicks": LoadOptions("clicks", low_per_s=100, high_per_s=400, compression=480, cost_us=10, wait_us=200),
     "billing": LoadOptions("billing", low_per_s=100, high_per_s=300, compression=720, cost_us=10, wait_us=200),
 }
-OPTIONS = {job: replace(load, form=Form.COUNTED) for job, load in _LOADS.items()}
+# Few customers, so that records come to the sink soon.
+OPTIONS = {job: replace(load, form=Form.COUNTED, customers=100) for job, load in _LOADS.items()}
 
 
 @dataclass(frozen=True, slots=True)
