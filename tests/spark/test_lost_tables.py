@@ -37,8 +37,9 @@ def test_hours_whose_bronze_rows_were_removed_are_not_made_anew(
     spark: SparkSession, settings: Settings, lake: Lake
 ) -> None:
     midnight = fleet.AS_OF.replace(hour=0, minute=0)
-    hours = Interval(midnight + 5 * HOUR, midnight + 6 * HOUR)
+    hours = Interval(midnight + 2 * HOUR, midnight + 3 * HOUR)
     allowance = settings.ingest.late_allowance_h
+    assert allowance == 2
     assert choose_rescale_hours(lake, settings, hours).start == hours.start - allowance * HOUR
     short = settings.model_copy(update={"retention": Retention(bronze_days=30)})
     assert choose_rescale_hours(lake, short, hours) == hours
