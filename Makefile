@@ -133,6 +133,10 @@ test-long: setup  ## 100,000 transitions of the controller, kills at random mome
 check: setup  ## the fast part, before a commit: lint, types, layers, unit
 	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
 
+.PHONY: mutate-rules
+mutate-rules: setup  ## each rule of the controller removed and inverted: which ones no unit test misses
+	@nice -n 10 $(PY) -m cli.mutate_rules $(ARGS)
+
 .PHONY: mutate
 mutate: setup  ## mutation score of the pure modules; ARGS="--module reconcile --sample 0" for one in full
 	@nice -n 10 $(PY) -m cli.mutate $(ARGS)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +31,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--cluster", help="only this one (default: every cluster with [clusters.<name>.prometheus] url)"
     )
+    parser.add_argument("--force", action="store_true", help="also hours that were ingested from files that are gone")
     return parser.parse_args(argv)
 
 
@@ -71,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
         hours = requested_hours(options.start, options.end, datetime.fromtimestamp(time.time(), options.start.tzinfo))
         clusters = chosen_clusters(settings, options.cluster)
         require_writable(Path(settings.paths.raw), "paths.raw")
-        return _show(settings, clusters, hours)
+        return _show(settings, clusters, hours, is_forced=options.force)
     except UsageError as error:
         print(f"backfill: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -86,19 +88,25 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def _show(settings: Settings, clusters: Sequence[str], hours: Interval) -> int:
+def _show(settings: Settings, clusters: Sequence[str], hours: Interval, *, is_forced: bool) -> int:
     total = int((hours.end - hours.start) / timedelta(hours=1))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         for name in clusters:
             bar = progress.add_task(f"{name}, hours", total=total)
-            made = backfill_cluster(settings, name, hours, lambda bar=bar: progress.advance(bar))  # type: ignore[misc]
+            advance = partial(progress.advance, bar)
+            made = backfill_cluster(settings, name, hours, advance, is_forced=is_forced)
             counts = made.counts
             print(
                 f"backfill: {name}: {counts['written']} hours written ({counts['records']} lines), "
                 f"{counts['there']} there already, {counts['collected']} left as collected, "
                 f"{counts['empty']} without a sample"
             )
+            if counts["ingested"]:
+                print(
+                    f"backfill: {name}: {counts['ingested']} hours are left as ingested, although their raw files are "
+                    "gone: what the server has would replace what the lake has (--force fills them as well)"
+                )
             if made.empty:
                 print(f"backfill: {name_empty(name, made.empty)}")
     start, end = format_utc(hours.start), format_utc(hours.end)

@@ -66,6 +66,8 @@ def main(argv: Sequence[str]) -> int:
     console.print(upkeep_table(found, applies=options.apply))
     for folder in found.raw_days:
         console.print(f"raw files: {folder}", soft_wrap=True, highlight=False, markup=False)
+    for folder, why in found.kept_days.items():
+        console.print(f"raw files that stay: {folder}: {why}", soft_wrap=True, highlight=False, markup=False)
     for table, why in found.failures.items():
         print(f"maintain: {table}: {why}; run it again", file=sys.stderr)
     return 1 if found.failures else 0

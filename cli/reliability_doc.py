@@ -24,6 +24,7 @@ TITLES = {
     "apply_review": "Applying, training and collecting",
     "ingest_review": "Input",
     "flink_waits": "What Flink does and waits for",
+    "harm": "Harm to jobs and data",
 }
 
 

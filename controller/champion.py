@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from models.bundle import BundleError, FleetBundle
 from models.job_models import JobModels
 
 _SQLITE = "sqlite:///"
+# A tick waits for the answer, and its leases end: by default MLflow's client tries for minutes.
+_LIMITS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
 log = logging.getLogger(__name__)
 
 
@@ -30,6 +33,8 @@ class ChampionReader:
         """Read the champion if it is another one than the one in use."""
         if not _has_database(self._settings.tracking_uri):
             return  # nothing was ever trained
+        for name, value in _LIMITS.items():
+            os.environ.setdefault(name, value)
         import mlflow  # takes seconds, which a controller without work need not spend
         from mlflow.exceptions import MlflowException
 

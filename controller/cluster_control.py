@@ -18,6 +18,7 @@ from controller.limits_of_job import LimitsReader, LimitsSnapshot
 from controller.measure_outcome import measure
 from controller.observed_once import ObservedOnce
 from controller.rescale_outcomes import RescaleOutcome, judged_request
+from controller.step_reviews import StepReviews
 from controller.wired_settings import explain_change
 from include.settings import Settings
 from models.control.failing_rescale import FAILS
@@ -67,6 +68,7 @@ class ClusterControl:
         late_after_s: records that wait for longer are late.
         is_rehearsal: whether nothing may be sent, whatever the mode.
         express: returns an intention in the terms of what the actuator observes.
+        review: what installed reviews make of a step.
         outcomes: rescales that were judged and are not written yet.
         made_with: settings that the parts were made with; None: they never change.
     """
@@ -80,6 +82,7 @@ class ClusterControl:
     late_after_s: float
     is_rehearsal: bool = False
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
+    review: StepReviews = field(default_factory=StepReviews)
     outcomes: list[RescaleOutcome] = field(default_factory=list)
     made_with: Settings | None = None
     _before: dict[str, tuple[str, Measurements]] = field(default_factory=dict)
@@ -134,7 +137,9 @@ class ClusterControl:
     def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
         lease = self.lease
-        made = Controller(observed, self.log, lease.check, self.clock, self.express, may_send=lease.may_send)
+        made = Controller(
+            observed, self.log, lease.check, self.clock, self.express, review=self.review, may_send=lease.may_send
+        )
         return made.control_jobs(tasks)
 
     def _keep_log(self) -> None:

@@ -7,7 +7,7 @@ arrived is found in what Flink says it was asked for, never in the log alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 NOT_JUDGED = OutcomeCheck()
 _LATEST_SHARE = 0.5  # of apply.confirm_timeout_s: a request that waited longer to be sent could not be followed
+Review = Callable[[str, Case, Mapping[str, str]], Case]
+"""(``cluster/job``, case, vertex id -> operator) -> the case with its step as it may be sent."""
 
 
 class RequestRefusedError(Exception):
@@ -106,6 +108,7 @@ class Controller:
         clock: epoch seconds.
         express: returns an intention in the terms of what the actuator observes.
         may_send: whether a request may still leave after the last call of ``check_lease``.
+        review: returns a case with its step as installed reviews leave it.
     """
 
     actuator: Actuator
@@ -114,6 +117,7 @@ class Controller:
     clock: Callable[[], float]
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
     may_send: Callable[[], bool] = lambda: True
+    review: Review = lambda _job, case, _operators: case
 
     def control_job(
         self,
@@ -208,6 +212,7 @@ class Controller:
         return self._observe(task, history)
 
     def _decide_on(self, task: JobTask, case: Case) -> LogEntry:
+        case = self.review(task.job, case, task.provenance.operators)
         case, action = decide(self.actuator, task.job, case, self._is_news(task, case))
         return _form_entry(task, case, action)
 
@@ -275,6 +280,7 @@ class Controller:
         if case is None:
             return f"{why.reason}: {why.detail}"
         case = replace(case, observed=_keep_reserved(replace(case.observed, readiness=ready), entry.case.observed))
+        case = self.review(task.job, case, task.provenance.operators)
         if case.now_s - request.sent_at_s > _LATEST_SHARE * case.limits.confirm_timeout_s:
             return f"decided {case.now_s - request.sent_at_s:.0f} s ago"
         again = reconcile(case)

@@ -17,6 +17,7 @@ from controller.memory_store import MemoryStore
 from controller.plan_tables import PlanTables
 from controller.recent_files import polls_kept
 from controller.recorded_actuator import RecordedActuator
+from controller.step_reviews import load_reviews
 from controller.tick import Readers, Ticker
 from include.settings import Settings
 from models.live.poll_history import PollHistory
@@ -53,6 +54,7 @@ def build_ticker(
     readers = Readers(PlanTables(lake), KeptMemories(MemoryStore(lake)), ChampionReader(settings.mlflow))
     table = open_control_log(lake)
     limits = open_limits(settings, clock, load)
+    reviews = load_reviews()
     ticker: list[Ticker] = []
 
     def control(name: str) -> ClusterControl:
@@ -76,6 +78,7 @@ def build_ticker(
             is_rehearsal=is_rehearsal or settings.cluster(name).actuator == "none",
             express=choose_terms(settings, name),
             made_with=settings,
+            review=reviews,
         )
 
     def load_in_force() -> Settings:

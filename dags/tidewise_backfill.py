@@ -1,7 +1,8 @@
 """Fill past hours from Prometheus: samples of the server that scraped a cluster -> raw files -> bronze and silver.
 
 **Feeds** training with history from before collecting began, and hours in which collecting was down. Hours that hold
-raw files are left alone, so a run that was ended is continued by the next and a second one changes nothing.
+raw files are left alone, so a run that was ended is continued by the next and a second one changes nothing; so are
+hours that were ingested from raw files which are gone since (`force` fills them as well).
 
 **Schedule**: none. Trigger it with `{"start": "2026-10-01T00:00:00Z", "end": "2026-11-01T00:00:00Z"}`, and `cluster` to
 limit it to one; the same as `make backfill`, and ingestion of the range afterwards.
@@ -29,7 +30,8 @@ def backfill_raw(params: dict[str, Any] | None = None) -> dict[str, int]:
 
     given = params or {}
     hours = requested_interval(given, None, None)
-    return backfill_clusters(anchor_paths(load_settings()), hours, given.get("cluster"))
+    is_forced = bool(given.get("force"))
+    return backfill_clusters(anchor_paths(load_settings()), hours, given.get("cluster"), is_forced=is_forced)
 
 
 @dag(

@@ -13,6 +13,10 @@ outage, or because files came late) are found and ingested after the run's own h
 hour. A trigger with `{"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}` ingests the whole range in one
 Spark application, which is much faster. Neither makes plans.
 
+**Input that is gone**: a run that would replace rows whose raw files are gone, as after `retention.raw_days` or where
+the folder is not mounted, is refused and names them; `{"force": true}` beside start and end replaces them by what is
+left.
+
 **New jobs**: after a scheduled run, jobs that no training has seen yet have one triggered, and a plan after it
 (`training.first_windows`, `training.retrain_after_h`).
 """

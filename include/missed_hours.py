@@ -5,11 +5,12 @@ No Spark: a task of the ingest DAG asks every hour.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import unquote, urlsplit
 
-from include.raw_files import LocalFiles, RawFile, walk
+from include.raw_files import UNREADABLE, LocalFiles, RawFile, walk
 from include.settings import Settings
 from include.tables import FILES
 from include.utc import HOUR, Interval
@@ -29,8 +30,11 @@ def find_missed_hours(settings: Settings, until: datetime) -> list[Interval]:
     since = until - timedelta(days=settings.ingest.missed_hours_days)
     if raw_root is None or lake_root is None or since >= until:
         return []
-    files = [file for file in walk(LocalFiles(raw_root), Interval(since, until).hours()) if not file.is_misplaced]
-    return join_hours(missed_hours(files, read_ingested(lake_root, since)))
+    found = walk(LocalFiles(raw_root), Interval(since, until).hours())
+    files = [
+        file for file in found if not file.is_misplaced and file.local_path and os.access(file.local_path, os.R_OK)
+    ]
+    return join_hours(missed_hours(files, read_ingested(lake_root, since.date())))
 
 
 def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> set[datetime]:
@@ -40,7 +44,12 @@ def missed_hours(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> 
         files: of the hours that are looked at.
         ingested: name -> when the file was written that was ingested, whole milliseconds.
     """
-    return {file.hour for file in files if file.local_path is not None and _is_missed(file, ingested.get(file.name))}
+    return {file.hour for file in missed_files(files, ingested)}
+
+
+def missed_files(files: Iterable[RawFile], ingested: Mapping[str, datetime]) -> list[RawFile]:
+    """Return the files that are newer than what was ingested of them, or were never ingested."""
+    return [file for file in files if _is_missed(file, ingested.get(file.name))]
 
 
 def _is_missed(file: RawFile, ingested_at: datetime | None) -> bool:
@@ -58,13 +67,41 @@ def join_hours(hours: Iterable[datetime]) -> list[Interval]:
     return joined
 
 
-def read_ingested(lake_root: str, since: datetime) -> dict[str, datetime]:
-    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` on."""
+def read_ingested(lake_root: str, since: date, until: date = date.max) -> dict[str, datetime]:
+    """Return name -> modification time of the files in ``ops.files`` of the days from ``since`` to ``until``.
+
+    A file that could not be read is none of them: it may be readable later, as it is.
+    """
     from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 
-    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at"], since.date(), date.max)
-    names, times = (rows.column(name).to_pylist() for name in ("source_file", "modified_at"))
-    return {name: at for name, at in zip(names, times, strict=True) if at}
+    rows = LakeTable(lake_root, FILES).read(["source_file", "modified_at", "reason"], since, until).to_pylist()
+    read = [row for row in rows if row["modified_at"] and row["reason"] != UNREADABLE]
+    return {row["source_file"]: row["modified_at"] for row in read}
+
+
+def read_ingested_hours(
+    settings: Settings, cluster: str, hours: Interval, passed_over: tuple[str, ...]
+) -> set[datetime]:
+    """Return the hours of whose raw files ``ops.files`` has lines; only of a lake on a file system of this machine.
+
+    Args:
+        settings: of the project.
+        cluster: its name.
+        hours: that are looked at.
+        passed_over: files whose name begins with one of these do not count.
+    """
+    lake_root = local_path(settings.paths.lake)
+    if lake_root is None:
+        return set()
+    from include.lake_table import LakeTable, is_in
+
+    columns = ["source_file", "lines", "date", "hour"]
+    rows = LakeTable(lake_root, FILES).read(columns, hours.start.date(), hours.end.date(), is_in("cluster", [cluster]))
+    return {
+        datetime.combine(row["date"], time(row["hour"]), UTC)
+        for row in rows.to_pylist()
+        if row["lines"] != 0 and not row["source_file"].rpartition("/")[2].startswith(passed_over)
+    }
 
 
 def local_path(root: str) -> str | None:

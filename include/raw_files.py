@@ -27,6 +27,8 @@ MISPLACED, EMPTY, TOO_LARGE = "misplaced_file", "empty_file", "file_too_large"
 UNREADABLE, UNREADABLE_FOLDER, CORRUPT = "unreadable_file", "unreadable_folder", "corrupt_file"
 FILE_FAULTS = frozenset({MISPLACED, EMPTY, TOO_LARGE, UNREADABLE, UNREADABLE_FOLDER, CORRUPT})
 """The reasons in ops.quarantine of files and folders."""
+KAFKA_PREFIX = "kafka-"
+"""Of files with the offsets of topics, which come beside a cluster's samples from whatever source."""
 HISTORY_MANIFEST = "history.manifest.json"
 PASSED_OVER = frozenset({HISTORY_MANIFEST, "README.md"})
 """What commands and people put beside raw files, and is none."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -37,6 +37,7 @@ class StageRequest:
         as_of: the time as of which the stage reads the data; nothing later is used. The only "now" it knows.
         start, end: for ingestion, the interval to replace; for advice, the days to appraise; None elsewhere.
         job: for profiling, the one job to profile, as ``cluster/job``; None for every job whose policy uses a profile.
+        is_forced: whether rows whose input is gone may be replaced by what is left.
     """
 
     stage: Stage
@@ -44,6 +45,7 @@ class StageRequest:
     start: datetime | None = None
     end: datetime | None = None
     job: str | None = None
+    is_forced: bool = False
 
     @property
     def interval(self) -> Interval:
@@ -61,6 +63,8 @@ class StageRequest:
         argv = [str(self.stage), "--as-of", format_utc(self.as_of)]
         if self.start is not None and self.end is not None:
             argv += ["--start", format_utc(self.start), "--end", format_utc(self.end)]
+        if self.is_forced:
+            argv.append("--force")
         return [*argv, f"--job={self.job}"] if self.job else argv
 
 
@@ -80,5 +84,14 @@ def parse_requests(argv: Sequence[str]) -> tuple[StageRequest, ...]:
     parser.add_argument("--start", type=parse_utc, help="first full hour to ingest")
     parser.add_argument("--end", type=parse_utc, help="end of the interval to ingest, exclusive")
     parser.add_argument("--job", help="cluster/job to profile; empty: every job whose policy uses a profile")
+    parser.add_argument(
+        "--force",
+        nargs="?",
+        choices=["yes", "no"],
+        const="yes",
+        default="no",
+        help="replace rows whose input is gone by what is left",
+    )
     found = parser.parse_args(argv)
-    return tuple(StageRequest(stage, found.as_of, found.start, found.end, found.job or None) for stage in found.stages)
+    request = StageRequest(Stage.INGEST, found.as_of, found.start, found.end, found.job or None, found.force == "yes")
+    return tuple(replace(request, stage=stage) for stage in found.stages)

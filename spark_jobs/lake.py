@@ -12,6 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from include.lost_input import LostInputError
 from include.tables import Table
 
 CREATED_WITHIN_S = 10
@@ -108,6 +109,18 @@ class Lake:
         self.ensure(table)
         writer = rows.select(*table.columns).write.format("delta").mode("overwrite")
         writer.option("mergeSchema", "true").option("replaceWhere", where).save(self.path(table))
+
+    def require_empty(self, table: Table, where: str) -> None:
+        """Refuse to replace a slice by nothing, for which there may be no input any more.
+
+        Raises:
+            LostInputError: the slice has rows.
+        """
+        if not self.read(table).where(where).isEmpty():
+            raise LostInputError(
+                f"{table.name} has rows where {where}, and from the tables as they are now there would be none: "
+                f"nothing was replaced; see that {self.root} is the lake that was meant, and whole"
+            )
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """``make chaos``: faults on a real Flink cluster under the controller, and how each of them ended.
 
-Two TaskManagers, three jobs under changing load, mode auto. About half a minute for each fault.
+Two TaskManagers, three jobs under changing load that share their slots, mode auto. About half a minute for each fault.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from rich.console import Console
 from benchmarks.chaos import report
 from benchmarks.chaos.catalogue import CATALOGUE, draw_faults, find_faults
 from benchmarks.chaos.run import run
-from cli.arguments import EXIT_USAGE, CommandParser, UsageError, require_writable, whole_number
+from benchmarks.chaos.run_settings import Conditions
+from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
 from cli.progress import ProgressLog
 from include.flink.faults import FlinkError
 
@@ -27,6 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = CommandParser(prog="chaos", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--faults", type=whole_number(1, 1000), default=60, help="how many (default: 60)")
     parser.add_argument("--seed", type=whole_number(0), default=1, help="of the faults and their moments (default: 1)")
+    parser.add_argument(
+        "--checkpoint-every-s", type=number(1, 3600), default=10.0, help="interval of checkpoints, s (default: 10)"
+    )
     parser.add_argument("--only", action="append", metavar="NAME", help="this fault; may be given several times")
     parser.add_argument("--list", action="store_true", help="list the faults by name, and end")
     parser.add_argument("--out", type=Path, default=Path("out/chaos"), help="for the table (default: out/chaos)")
@@ -35,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     if options.list:
         for fault in CATALOGUE:
-            console.print(f"{fault.group:10}  {fault.name}", highlight=False)
+            expected = " or ".join(fault.expected)
+            console.print(f"{fault.group:10}  {fault.name:52}  {expected}", highlight=False, soft_wrap=True)
         return 0
     try:
         faults = find_faults(options.only) if options.only else draw_faults(options.faults, random.Random(options.seed))
@@ -48,8 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     work = Path(tempfile.mkdtemp(prefix="run-", dir=options.out))
     progress = ProgressLog(console, {})
+    console.print(f"written before the run: {report.write_expected(faults, options.out)}", highlight=False)
     try:
-        result = run(work, faults, options.seed, progress.say)
+        result = run(work, faults, options.seed, progress.say, Conditions(options.checkpoint_every_s))
     except FlinkError as error:
         print(f"chaos: {error}", file=sys.stderr)
         return 1

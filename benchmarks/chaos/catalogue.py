@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.chaos.faults import controller_faults, flink_faults, machine_faults, person_faults, wire_faults
+from benchmarks.chaos.faults import (
+    checkpoint_faults,
+    controller_faults,
+    flink_faults,
+    machine_faults,
+    person_faults,
+    settings_faults,
+    wire_faults,
+)
 from benchmarks.chaos.scene import Fault
 
 CATALOGUE: tuple[Fault, ...] = (
@@ -12,6 +20,8 @@ CATALOGUE: tuple[Fault, ...] = (
     *flink_faults.FAULTS,
     *wire_faults.FAULTS,
     *person_faults.FAULTS,
+    *checkpoint_faults.FAULTS,
+    *settings_faults.FAULTS,
     *machine_faults.FAULTS,
 )
 

@@ -9,7 +9,7 @@ from benchmarks.chaos.jobs import PersonChange
 from benchmarks.chaos.log_rows import LogRow
 from benchmarks.chaos.proxy import Put
 from benchmarks.chaos.run_settings import CONFIRM_S, HOLD_S
-from benchmarks.chaos.world import Span
+from benchmarks.chaos.world import Span, Wrong
 
 _RACES_S = 1.0  # what left before a person's change may arrive just after it: Flink has no conditional request
 
@@ -24,6 +24,8 @@ class Record:
         names: job id -> job.
         changes: of persons.
         silences: in which nothing may be sent.
+        wrongs: what faults have seen.
+        confirm_s: how long a request has until it is given up.
     """
 
     puts: Sequence[Put]
@@ -31,6 +33,8 @@ class Record:
     names: Mapping[str, str]
     changes: Sequence[PersonChange]
     silences: Sequence[Span]
+    wrongs: Sequence[Wrong] = ()
+    confirm_s: float = CONFIRM_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ def find_violations(record: Record) -> list[Violation]:
         *_find_sent_in_silence(record),
         *_undone_changes(record, matched),
         *_several_writers(record, matched),
+        *(Violation(one.invariant, one.at_s, one.detail) for one in record.wrongs),
     ]
     return sorted(found, key=lambda one: one.at_s)
 
@@ -93,7 +98,7 @@ def _several_in_flight(record: Record, matched: Sequence[LogRow | None]) -> Iter
         if before is None:
             continue
         on_its_way = before[0].answered_s is None or before[0].answered_s > put.received_s
-        if on_its_way and put.received_s - before[0].received_s < CONFIRM_S:
+        if on_its_way and put.received_s - before[0].received_s < record.confirm_s:
             yield Violation("one request in flight per job", put.received_s, f"two PUTs: {_describe(record, put)}")
         elif before[1] is not None and row is not None and not _is_ended(record, before[1], row):
             yield Violation("one request in flight per job", put.received_s, f"not ended: {_describe(record, put)}")
@@ -111,7 +116,7 @@ def _find_sent_in_silence(record: Record) -> Iterator[Violation]:
         job = record.names.get(put.job_id)
         for span in record.silences:
             if span.job in {None, job} and span.since_s < put.received_s < span.until_s:
-                yield Violation("nothing is sent while held or off", put.received_s, _describe(record, put))
+                yield Violation(f"nothing is sent while {span.why}", put.received_s, _describe(record, put))
 
 
 def _undone_changes(record: Record, matched: Sequence[LogRow | None]) -> Iterator[Violation]:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import LocalCluster
-from cli.local_flink.load import LoadOptions, submit_load
+from cli.local_flink.load import Form, LoadOptions, submit_load
+from include.atomic_write import replace_atomically
 from include.flink.client import FlinkClient, FlinkError
-from include.flink.endpoints import TERMINAL_STATES, running_parallelism
+from include.flink.endpoints import TERMINAL_STATES, job_path, running_parallelism
 
 REACTIVE = "orders"  # without plans: the reactive part of the controller follows its load
 PLANNED = ("clicks", "billing")
 _STARTS_S = 120.0
 
 # Waiting costs no processor: one subtask of `enrich` does some 2,000 records a second.
-OPTIONS = {
+_LOADS = {
     REACTIVE: LoadOptions(REACTIVE, low_per_s=300, high_per_s=2600, compression=480, cost_us=10, wait_us=400),
     "clicks": LoadOptions("clicks", low_per_s=100, high_per_s=400, compression=480, cost_us=10, wait_us=200),
     "billing": LoadOptions("billing", low_per_s=100, high_per_s=300, compression=720, cost_us=10, wait_us=200),
 }
+# Few customers, so that records come to the sink soon.
+OPTIONS = {job: replace(load, form=Form.COUNTED, customers=100) for job, load in _LOADS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,10 @@ class Jobs:
         """Flink's own address."""
         return self._cluster.client
 
-    def submit(self, job: str, parallelism: int = 1) -> None:
+    def submit(self, job: str, parallelism: int = 1, *, checkpoints: bool = True) -> None:
         """Submit a job and wait until it runs."""
-        options = replace(OPTIONS[job], parallelism=parallelism)
+        behaviour = self._behaviour_file(job)
+        options = replace(OPTIONS[job], parallelism=parallelism, checkpoints=checkpoints, behaviour=behaviour)
         job_id = submit_load(self.client, self._cluster.work_dir, options)
         self.ids[job], self.all_ids[job_id] = job_id, options
         wait_until(lambda: self.running(job), _STARTS_S, f"{job} runs")
@@ -92,3 +99,65 @@ class Jobs:
         bounds = {**before, **{vertices[name]: count for name, count in target.items()}}
         self.client.put_resource_requirements(self.ids[job], bounds)
         self.changes.append(PersonChange(job, bounds, time.time(), bounds != before))
+
+    def change_lower(self, job: str, lower: int) -> None:
+        """Set the lower bound of each vertex as a person does, and leave the upper bounds as they are."""
+        path = job_path(self.ids[job], "resource-requirements")
+        bounds = self.client.resource_requirements(self.ids[job])
+        for one in bounds.values():
+            one["parallelism"]["lowerBound"] = min(lower, one["parallelism"]["upperBound"])
+        self.client.transport.send_json("PUT", path, json=bounds)
+        self.changes.append(PersonChange(job, self.client.upper_bounds(self.ids[job]), time.time(), True))
+
+    def lower_bounds(self, job: str) -> dict[str, int]:
+        """Return vertex id -> lower bound in force."""
+        bounds = self.client.resource_requirements(self.ids[job])
+        return {vertex: int(one["parallelism"]["lowerBound"]) for vertex, one in bounds.items()}
+
+    @contextmanager
+    def behaving(self, job: str, **what: object) -> Iterator[None]:
+        """Let a job do something wrong: ``fail_at_parallelism`` or ``snapshot_ms``."""
+        file = self._behaviour_file(job)
+        with replace_atomically(file) as temporary:
+            temporary.write_text("".join(f"{key}={str(value).lower()}\n" for key, value in what.items()))
+        try:
+            yield
+        finally:
+            file.unlink()
+
+    @contextmanager
+    def breaking_checkpoints(self, job: str) -> Iterator[None]:
+        """Let a job's checkpoints fail: a file stands in the place of their folder."""
+        folder = self._cluster.work_dir / "checkpoints" / self.ids[job]
+        aside = folder.with_name(f"{folder.name}.aside")
+        folder.rename(aside)
+        folder.touch()
+        try:
+            yield
+        finally:
+            folder.unlink()
+            aside.rename(folder)
+
+    def begin_savepoint(self, job: str) -> str:
+        """Ask for a savepoint as a person does; returns the id of the request."""
+        body = {"target-directory": (self._cluster.work_dir / "savepoints").as_uri(), "cancel-job": False}
+        path = job_path(self.ids[job], "savepoints")
+        return str(self.client.transport.send_json("POST", path, json=body)["request-id"])
+
+    def savepoint_state(self, job: str, request_id: str) -> tuple[str, str]:
+        """Return ``IN_PROGRESS`` or ``COMPLETED``, and why it failed (empty: it did not)."""
+        found: dict[str, Any] = self.client.transport.get_json(job_path(self.ids[job], f"savepoints/{request_id}"))
+        cause = (found.get("operation") or {}).get("failure-cause") or {}
+        return str(found["status"]["id"]), str(cause.get("class", "unknown cause")) if cause else ""
+
+    def shows_savepoint(self, job: str) -> bool:
+        """Whether Flink lists a savepoint of a job as in progress."""
+        history = self.client.checkpoints(self.ids[job])["history"]
+        return any(one["is_savepoint"] and one["status"] == "IN_PROGRESS" for one in history)
+
+    def checkpoint_counts(self, job: str) -> dict[str, int]:
+        """Return how many checkpoints were completed, have failed and are in progress."""
+        return {name: int(count) for name, count in self.client.checkpoints(self.ids[job])["counts"].items()}
+
+    def _behaviour_file(self, job: str) -> Path:
+        return self._cluster.work_dir / f"behaviour-{job}.properties"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from benchmarks.chaos.checkpoint_watch import CheckpointTrail
@@ -21,7 +22,15 @@ _IN_A_ROW, _ADDS_UP_S, _CHECKPOINT_S = 3, 120.0, 60.0
 
 def find_losses(world: World) -> list[str]:
     """Return what points to lost records, one sentence each."""
-    return [*find_wrong_restores(world.checkpoints.trails), *_no_checkpoints(world), *_wrong_counts(world.jobs)]
+    with ThreadPoolExecutor() as pool:  # each waits
+        waiting = [pool.submit(list, looked(world)) for looked in (_no_checkpoints, _wrong_counts, _no_snapshots)]
+        found = [sentence for one in waiting for sentence in one.result()]
+    emit_every = {job_id: options.emit_every for job_id, options in world.jobs.all_ids.items()}
+    return [
+        *find_wrong_restores(world.checkpoints.trails),
+        *world.snapshots.find_differences(emit_every),
+        *found,
+    ]
 
 
 def find_wrong_restores(trails: Mapping[str, CheckpointTrail]) -> Iterator[str]:
@@ -46,14 +55,14 @@ def _no_checkpoints(world: World) -> Iterator[str]:
     for job, job_id in world.jobs.ids.items():
         trail = world.checkpoints.trails[job_id]
         try:
-            _wait_for_checkpoint(trail)
+            _wait_for_checkpoint(trail, _CHECKPOINT_S + 2 * world.conditions.checkpoint_every_s)
         except NotReachedError:
             yield f"{job}: no checkpoint is completed any more"
 
 
-def _wait_for_checkpoint(trail: CheckpointTrail) -> None:
+def _wait_for_checkpoint(trail: CheckpointTrail, within_s: float) -> None:
     before = trail.completed
-    wait_until(lambda: trail.completed > before, _CHECKPOINT_S, "a checkpoint")
+    wait_until(lambda: trail.completed > before, within_s, "a checkpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +74,24 @@ class Counts:
     counted: float
 
 
-def _wrong_counts(jobs: Jobs) -> Iterator[str]:
+def _no_snapshots(world: World) -> Iterator[str]:
+    """Yield jobs of whose checkpoints no counts can be read any more."""
+    within_s = _CHECKPOINT_S + 3 * world.conditions.checkpoint_every_s
+    before = {job_id: max(world.snapshots.seen.get(job_id, {0: None})) for job_id in world.jobs.ids.values()}
+    for job, job_id in world.jobs.ids.items():
+
+        def is_read(job_id: str = job_id) -> bool:
+            return max(world.snapshots.seen.get(job_id, {0: None})) > before[job_id]
+
+        try:
+            wait_until(is_read, within_s, "counts of a checkpoint")
+        except NotReachedError:
+            yield f"{job}: the counts of no checkpoint could be read within {within_s:.0f} s"
+
+
+def _wrong_counts(world: World) -> Iterator[str]:
     """Yield jobs whose records do not add up; a job has to do so in several polls in a row."""
+    jobs = world.jobs
     for job in jobs.ids:
         seen: list[Counts | None] = []
         in_a_row = 0

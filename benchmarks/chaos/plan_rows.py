@@ -10,8 +10,6 @@ from benchmarks.chaos.run_settings import CLUSTER, PLANNED_BY
 from include.lake_table import LakeTable, date_of, timestamp_of
 from include.tables import PLANS
 
-VALID_S = 150.0
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -24,7 +22,7 @@ class Step:
 
 
 def plan_step(
-    lake: str, job: tuple[str, str], before: Mapping[str, int], target: Mapping[str, int], now_s: float
+    lake: str, job: tuple[str, str], before: Mapping[str, int], target: Mapping[str, int], span_s: tuple[float, float]
 ) -> Step:
     """Write a plan whose only step is due now.
 
@@ -33,9 +31,10 @@ def plan_step(
         job: its name, and Flink's id.
         before: what the job was asked for.
         target: what it should run at.
-        now_s: epoch seconds by the clock of the controller.
+        span_s: from when until when the step counts, epoch seconds by the clock of the controller.
     """
-    step = Step(uuid.uuid4().hex[:16], job[0], dict(target), now_s + VALID_S)
+    now_s = span_s[0]
+    step = Step(uuid.uuid4().hex[:16], job[0], dict(target), span_s[1])
     now = timestamp_of(now_s)
     row = {
         "as_of": now,

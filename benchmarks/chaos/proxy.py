@@ -119,6 +119,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._for_puts: dict[str, Trouble] = {}
         self._for_replies: tuple[Trouble, float, random.Random] | None = None
+        self._for_paths: dict[re.Pattern[str], Trouble] = {}
         self._hits = 0
         self._delay_s = 0.0
 
@@ -148,6 +149,16 @@ class Proxy:
             self._for_replies = None
 
     @contextmanager
+    def troubling_paths(self, pattern: str, trouble: Trouble) -> Iterator[None]:
+        """Interfere with every GET whose path, without its query, is of a form."""
+        form = re.compile(pattern)
+        self._for_paths[form] = trouble
+        try:
+            yield
+        finally:
+            del self._for_paths[form]
+
+    @contextmanager
     def delaying(self, seconds: float) -> Iterator[None]:
         """Answer every GET so much later."""
         self._delay_s = seconds
@@ -164,7 +175,7 @@ class Proxy:
             exchange.put = self._note(asked[1], exchange.body)
         elif exchange.method == "GET":
             time.sleep(self._delay_s)
-        trouble = self._choose(asked[1] if asked is not None else None)
+        trouble = self._choose(asked[1] if asked is not None else None, exchange)
         if exchange.put is not None and trouble is not hand_on:
             exchange.put.trouble = trouble.__name__
         try:
@@ -175,10 +186,14 @@ class Proxy:
             if exchange.put is not None:
                 exchange.put.answered_s = time.time()
 
-    def _choose(self, job_id: str | None) -> Trouble:
+    def _choose(self, job_id: str | None, exchange: Exchange) -> Trouble:
+        path = exchange.path.partition("?")[0]
+        of_path = [one for form, one in list(self._for_paths.items()) if form.fullmatch(path)]
         with self._lock:
             if job_id is not None:
                 found = self._for_puts.pop(job_id, hand_on)
+            elif of_path and exchange.method == "GET":
+                found = of_path[0]
             else:
                 troubled = self._for_replies
                 found = troubled[0] if troubled is not None and troubled[2].random() < troubled[1] else hand_on

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.chaos.run import Injected, Result
+from benchmarks.chaos.scene import Fault
 
-_COLUMNS = ("#", "befalls", "fault", "job", "outcome", "s", "note")
+_COLUMNS = ("#", "befalls", "fault", "job", "expected", "outcome", "s", "note")
 
 
 def show(result: Result, console: Console) -> None:
@@ -30,6 +32,7 @@ def summarise(result: Result) -> list[str]:
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     found = [
         f"{len(result.injected)} of {result.asked} faults in {result.seconds / 60:.1f} min: {counted}",
+        f"{sum(one.is_expected for one in result.injected)} ended as was expected before the run",
         f"{result.puts} requests came to the proxy; the reactive part wanted {result.reactive} of them",
     ]
     found += [f"VIOLATED: {one.invariant}: {one.detail}" for one in result.violations]
@@ -37,8 +40,22 @@ def summarise(result: Result) -> list[str]:
     if not result.violations:
         found.append("no invariant was violated")
     if not result.losses:
-        found.append("every restart restored the newest checkpoint; records due, emitted and counted add up")
+        found.append(
+            "every restart restored the newest checkpoint; records due, emitted and counted add up, and of each job in "
+            "one checkpoint what was emitted is what the sink has got and the state holds"
+        )
     return found
+
+
+def write_expected(faults: Sequence[Fault], folder: Path) -> Path:
+    """Write down how each fault may end, before the run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["| # | befalls | fault | may end |", "|---|---|---|---|"]
+    for number, fault in enumerate(faults, 1):
+        lines.append(f"| {number} | {fault.group} | {fault.name} | {' or '.join(fault.expected)} |")
+    path = folder / "expected.md"
+    path.write_text("# How each fault may end\n\n" + "\n".join(lines) + "\n")
+    return path
 
 
 def write(result: Result, folder: Path) -> list[Path]:
@@ -55,7 +72,8 @@ def write(result: Result, folder: Path) -> list[Path]:
 
 def _cells(one: Injected) -> list[str]:
     note = "; ".join(filter(None, [one.note, f"attempt {one.attempts}" if one.attempts > 1 else ""]))
-    return [str(one.number), one.fault.group, one.fault.name, one.job, str(one.outcome), f"{one.seconds:.0f}", note]
+    expected, outcome = " or ".join(one.fault.expected), str(one.outcome) if one.is_expected else f"{one.outcome} (!)"
+    return [str(one.number), one.fault.group, one.fault.name, one.job, expected, outcome, f"{one.seconds:.0f}", note]
 
 
 def _plain(result: Result) -> dict[str, object]:
@@ -71,6 +89,8 @@ def _plain(result: Result) -> dict[str, object]:
                 "group": one.fault.group,
                 "name": one.fault.name,
                 "job": one.job,
+                "expected": list(one.fault.expected),
+                "is_expected": one.is_expected,
                 "verdict": one.outcome.verdict,
                 "reason": one.outcome.reason,
                 "seconds": round(one.seconds, 1),

@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks.chaos.invariants import Record, Violation, find_violations
 from benchmarks.chaos.losses import find_losses
 from benchmarks.chaos.outcome import NOT_TOUCHED, Outcome
+from benchmarks.chaos.run_settings import LONG, Conditions
 from benchmarks.chaos.scene import Fault, Scene
 from benchmarks.chaos.world import World, open_world
 from benchmarks.waiting import NotReachedError
@@ -43,6 +44,11 @@ class Injected:
     began_s: float
     note: str = ""
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether it ended as was written down before the run."""
+        return self.fault.expects(self.outcome)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -67,11 +73,13 @@ class Result:
     @property
     def is_good(self) -> bool:
         """Whether every fault ended as it may, and nothing happened that must not."""
-        are_all = len(self.injected) == self.asked and all(one.outcome.is_good for one in self.injected)
+        are_all = len(self.injected) == self.asked and all(one.is_expected for one in self.injected)
         return are_all and not self.violations and not self.losses
 
 
-def run(out: Path, faults: Sequence[Fault], seed: int, say: Callable[[str], None]) -> Result:
+def run(
+    out: Path, faults: Sequence[Fault], seed: int, say: Callable[[str], None], conditions: Conditions = LONG
+) -> Result:
     """Inject faults on a cluster of its own.
 
     Args:
@@ -79,11 +87,12 @@ def run(out: Path, faults: Sequence[Fault], seed: int, say: Callable[[str], None
         faults: in their order.
         seed: of everything random in them.
         say: prints a line.
+        conditions: checkpoints and slots.
     """
     began = time.monotonic()
     injected: list[Injected] = []
     say("starting Flink with three jobs, and a controller")
-    with open_world(out) as world:
+    with open_world(out, conditions) as world:
         left, turn = deque(faults), 0
         while left and turn < 2 * len(faults):
             turn += 1
@@ -132,10 +141,19 @@ def describe(one: Injected) -> str:
     """Return a line about a fault."""
     retried = f", attempt {one.attempts}" if one.attempts > 1 else ""
     note = f" ({one.note})" if one.note else ""
-    return f"{one.fault.name}, {one.job}: {one.outcome} in {one.seconds:.0f} s{retried}{note}"
+    other = "" if one.is_expected else f", expected {' or '.join(one.fault.expected)}"
+    return f"{one.fault.name}, {one.job}: {one.outcome}{other} in {one.seconds:.0f} s{retried}{note}"
 
 
 def take_record(world: World) -> Record:
     """Return what the run left so far."""
     names = {job_id: options.job_name for job_id, options in world.jobs.all_ids.items()}
-    return Record(list(world.proxy.puts), world.log.read(), names, world.jobs.changes, world.silences)
+    return Record(
+        list(world.proxy.puts),
+        world.log.read(),
+        names,
+        world.jobs.changes,
+        world.silences,
+        world.wrongs,
+        world.conditions.confirm_s,
+    )

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from benchmarks.chaos.log_rows import LogRow
 from benchmarks.chaos.outcome import NOT_TOUCHED, PASSES_TICKS, Outcome, judge
 from benchmarks.chaos.plan_rows import Step
-from benchmarks.chaos.world import World
+from benchmarks.chaos.world import World, Wrong
 from benchmarks.waiting import NotReachedError, wait_until
 
-_RECORDED_S, _SETTLES_S = 90.0, 240.0
+_RECORDED_S = 90.0
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class Scene:
         parallelism: that is going to be planned.
         step: once it is planned.
         is_hit: whether the fault met a step that had not ended.
-        over_at: number of the lease when the fault was over.
+        over_at: ticks that had been made when the fault was over.
         after: what is undone when the outcome is known.
         notes: for the table.
     """
@@ -42,6 +43,7 @@ class Scene:
     over_at: int = 0
     after: ExitStack = field(default_factory=ExitStack)
     notes: list[str] = field(default_factory=list)
+    _last: tuple[int, int] = (0, 0)
 
     @property
     def job_id(self) -> str:
@@ -86,18 +88,24 @@ class Scene:
         """Return how it has ended; None while it has not."""
         world = self.world
         rows = world.log.of_job(self.job, self.began_s)
-        ticks = world.lease_number - max([self.over_at, *(row.lease_number for row in rows[-1:])])
+        if len(rows) != self._last[0]:
+            self._last = len(rows), world.ticks
+        ticks = world.ticks - max(self.over_at, self._last[1])
         found = judge(rows, self._step_id, self.target, lambda: world.observe(self.job), ticks)
         return NOT_TOUCHED if found is None and self._is_past(rows, ticks) else found
 
     def settle(self) -> Outcome:
         """Wait for the end, now that the fault is over."""
-        self.over_at = self.world.lease_number
+        self.over_at = self.world.ticks
         try:
-            return wait_until(self.outcome, _SETTLES_S, f"{self.job} is settled", 0.25)
+            return wait_until(self.outcome, self.world.conditions.settles_s, f"{self.job} is settled", 0.25)
         except NotReachedError:
             rows = self.world.log.of_job(self.job, self.began_s)
             return Outcome("unsettled", rows[-1].reason if rows else "no decision")
+
+    def accuse(self, invariant: str, detail: str) -> None:
+        """Note what must never happen."""
+        self.world.wrongs.append(Wrong(invariant, time.time(), f"{self.job}: {detail}"))
 
     def _is_past(self, rows: Sequence[LogRow], ticks: int) -> bool:
         """Whether the step's validity has passed, by the controller's clock, without anything sent for it."""
@@ -114,10 +122,25 @@ Inject = Callable[[Scene], AbstractContextManager[None]]
 """Prepares a fault, lets the step be planned at its ``yield``, and then does what it does."""
 
 
+CONFIRMED, HELD, REFUSED = ("confirmed*",), ("held*",), ("refused*",)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A kind of fault."""
+    """A kind of fault.
+
+    Attributes:
+        name, group: for the table.
+        inject: does it.
+        expected: how it may end, as ``verdict`` or ``verdict: reason`` with ``*`` for any text; several where chance
+            decides. It is printed before a run.
+    """
 
     name: str
     group: str
     inject: Inject
+    expected: tuple[str, ...] = CONFIRMED
+
+    def expects(self, outcome: Outcome) -> bool:
+        """Whether the fault may end so."""
+        return any(fnmatchcase(str(outcome), pattern) for pattern in self.expected)

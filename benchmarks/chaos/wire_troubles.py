@@ -8,6 +8,7 @@ from benchmarks.chaos.proxy import Exchange, Reply, Trouble
 
 _HTML = Reply(200, b"<html><title>Please log in</title><body>session expired</body></html>", "text/html")
 _ERROR = Reply(500, b'{"errors":["Internal server error."]}')
+_BUSY = Reply(503, b'{"errors":["Service temporarily unavailable."]}')
 _GARBAGE = Reply(200, bytes(range(256)) * 4, "application/octet-stream")
 _REDIRECT = Reply(302, b"")
 _ACCEPTED = Reply(200, b"{}")
@@ -21,6 +22,11 @@ def drop(exchange: Exchange) -> None:
 def reply_500(exchange: Exchange) -> None:
     """Reply that the server has failed; Flink hears nothing."""
     exchange.answer(_ERROR)
+
+
+def reply_503(exchange: Exchange) -> None:
+    """Reply that nobody can answer now; Flink hears nothing."""
+    exchange.answer(_BUSY)
 
 
 def reply_html(exchange: Exchange) -> None:

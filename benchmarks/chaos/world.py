@@ -19,12 +19,13 @@ from benchmarks.chaos.log_rows import LogRows
 from benchmarks.chaos.outcome import JobState
 from benchmarks.chaos.plan_rows import Step, plan_step
 from benchmarks.chaos.proxy import Proxy, serving
-from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX, RunSettings
+from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX, Conditions, RunSettings
+from benchmarks.chaos.snapshot_counts import SnapshotWatch
 from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import ENRICH
 
-SLOTS, TASK_MANAGERS = 5, 2
+TASK_MANAGERS = 2
 _LEASE_S = 60.0  # a controller that was killed is followed by the next after its lease and both margins
 STARTS_S = 90.0
 _POLL_EVERY_S = 1.0
@@ -32,11 +33,21 @@ _POLL_EVERY_S = 1.0
 
 @dataclass(slots=True)
 class Span:
-    """A stretch of time in which nothing may be sent to a job (None: to any), epoch seconds."""
+    """A stretch of time in which nothing may be sent to a job (None: to any), epoch seconds, and why."""
 
     job: str | None
     since_s: float
     until_s: float
+    why: str = "held or off"
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Something that a fault has seen and must never happen."""
+
+    invariant: str
+    at_s: float
+    detail: str
 
 
 @dataclass(slots=True)
@@ -45,7 +56,9 @@ class World:
 
     Attributes:
         main: the controller that is meant to run.
+        conditions: of the run.
         silences: stretches of time in which nothing may be sent.
+        wrongs: what faults have seen that must never happen.
         ahead_s: by how much the clock of the controllers is ahead.
     """
 
@@ -57,9 +70,13 @@ class World:
     controllers: Controllers
     log: LogRows
     checkpoints: CheckpointWatch
+    snapshots: SnapshotWatch
     main: subprocess.Popen[bytes]
+    conditions: Conditions
     silences: list[Span] = field(default_factory=list)
+    wrongs: list[Wrong] = field(default_factory=list)
     ahead_s: float = 0.0
+    _known_terms: tuple[int, int] = (0, 0)
 
     @property
     def lake(self) -> Path:
@@ -67,9 +84,13 @@ class World:
         return self.out / "lake"
 
     @property
-    def lease_number(self) -> int:
-        """Number of the newest term of the lease: each tick of the controller that has it takes the next."""
-        return max((int(path.stem) for path in self._terms()), default=0)
+    def ticks(self) -> int:
+        """How many ticks controllers have made: each takes the next term of the lease, also after it was removed."""
+        newest = max((int(path.stem) for path in self._terms()), default=0)
+        passed, last = self._known_terms
+        passed = passed + newest if newest < last else passed + newest - last
+        self._known_terms = passed, newest
+        return passed
 
     @property
     def lease_owner(self) -> int:
@@ -89,21 +110,24 @@ class World:
         before = self.jobs.requested(job)
         target = {**before, ENRICH: parallelism}
         now_s = time.time() + self.ahead_s
-        return plan_step(str(self.lake), (job, self.jobs.ids[job]), before, target, now_s)
+        span_s = now_s, now_s + self.conditions.valid_s
+        return plan_step(str(self.lake), (job, self.jobs.ids[job]), before, target, span_s)
 
     def choose_job(self, rng: random.Random) -> str:
         """Return a job that follows plans, runs as it should, and is not held."""
-        return wait_until(lambda: self._ready_job(rng), 180, "a job is ready for the next fault", every_s=0.3)
+        within_s = 180 + 2 * self.conditions.wait_s
+        return wait_until(lambda: self._ready_job(rng), within_s, "a job is ready for the next fault", every_s=0.3)
 
     def choose_parallelism(self, job: str, rng: random.Random) -> int:
-        """Return another parallelism than that which the job was asked for."""
-        now = self.jobs.requested(job)[ENRICH]
-        return rng.choice([count for count in range(1, PARALLELISM_MAX + 1) if count != now])
+        """Return another parallelism than that which the job was asked for, one that is not blocked."""
+        now, blocked = self.jobs.requested(job)[ENRICH], self._blocked(job)
+        others = [count for count in range(1, PARALLELISM_MAX + 1) if count != now]
+        return rng.choice([count for count in others if count not in blocked] or others)
 
     def wait_for_ticks(self, count: int = 2, within_s: float = STARTS_S) -> None:
         """Wait until controllers have made some ticks."""
-        since = self.lease_number
-        wait_until(lambda: self.lease_number >= since + count, within_s + _LEASE_S, f"{count} ticks of a controller")
+        since = self.ticks
+        wait_until(lambda: self.ticks >= since + count, within_s + _LEASE_S, f"{count} ticks of a controller")
 
     def restore(self) -> None:
         """Make sure that exactly one controller runs, by the right clock, and makes ticks."""
@@ -116,9 +140,9 @@ class World:
             self.wait_for_ticks(1)
 
     @contextmanager
-    def silence(self, job: str | None, grace_s: float = 1.5) -> Iterator[None]:
+    def silence(self, job: str | None, grace_s: float = 1.5, why: str = "held or off") -> Iterator[None]:
         """Note that nothing may be sent from now on (after what may be on its way) until the end of the block."""
-        span = Span(job, time.time() + grace_s, float("inf"))
+        span = Span(job, time.time() + grace_s, float("inf"), why)
         self.silences.append(span)
         try:
             yield
@@ -138,25 +162,39 @@ class World:
         state = self.observe(job)
         return bool(state.running) and state.running == state.requested
 
+    def _blocked(self, job: str) -> set[int]:
+        """Return the parallelism of the costly operator in targets that the controller does not try again."""
+        rows = self.log.of_job(job)
+        names = self.jobs.names(job)
+        found = [one["parallelism"] for one in rows[-1].history.get("blocked", ())] if rows else []
+        return {count for target in found for vertex, count in target.items() if names.get(vertex) == ENRICH}
+
     def _terms(self) -> list[Path]:
         return list((self.lake / "ops" / "leases" / f"cluster={CLUSTER}").glob("*.json"))
 
 
 @contextmanager
-def open_world(out: Path) -> Iterator[World]:
+def open_world(out: Path, conditions: Conditions) -> Iterator[World]:
     """Start everything: Flink with three jobs, the proxy, and a controller that has seen the jobs."""
     out.mkdir(parents=True, exist_ok=True)
-    options = ClusterOptions(slots=SLOTS, task_managers=TASK_MANAGERS)
+    options = ClusterOptions(
+        slots=conditions.slots,
+        task_managers=TASK_MANAGERS,
+        checkpoint_every_s=conditions.checkpoint_every_s,
+        settings={"execution.checkpointing.tolerable-failed-checkpoints": "100000"},
+    )
     with LocalCluster(out / "flink", options) as cluster, serving(cluster.rest_url) as proxy:
         jobs = Jobs(cluster)
-        settings = RunSettings(out, proxy.url, list(PLANNED))
+        settings = RunSettings(out, proxy.url, list(PLANNED), conditions)
         controllers = Controllers(settings.environment, out / "controllers.log", out / "clock_ahead_s")
         try:
             main = controllers.start()
             jobs.submit_all()
             log = LogRows(out / "lake")
-            with watching(jobs) as checkpoints:
-                world = World(out, cluster, proxy, jobs, settings, controllers, log, checkpoints, main)
+            with watching(jobs) as (checkpoints, snapshots):
+                world = World(
+                    *(out, cluster, proxy, jobs, settings, controllers, log, checkpoints, snapshots, main, conditions)
+                )
                 wait_until(lambda: all(log.of_job(job) for job in PLANNED), 120, "the controller has seen the jobs")
                 yield world
         finally:
@@ -164,19 +202,20 @@ def open_world(out: Path) -> Iterator[World]:
 
 
 @contextmanager
-def watching(jobs: Jobs) -> Iterator[CheckpointWatch]:
-    """Poll the checkpoints of the jobs until the end of the block."""
-    watch, ended = CheckpointWatch(jobs.client), threading.Event()
+def watching(jobs: Jobs) -> Iterator[tuple[CheckpointWatch, SnapshotWatch]]:
+    """Poll the checkpoints of the jobs, and the counts in them, until the end of the block."""
+    watch, counts, ended = CheckpointWatch(jobs.client), SnapshotWatch(jobs.client), threading.Event()
 
     def run() -> None:
         while not ended.wait(_POLL_EVERY_S):
             for job_id in list(jobs.ids.values()):
                 watch.poll(job_id)
+                counts.poll(job_id)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
-        yield watch
+        yield watch, counts
     finally:
         ended.set()
         thread.join()

@@ -16,13 +16,15 @@ SOURCE, ENRICH, AGGREGATE, SINK = "Source: orders", "enrich", "aggregate", "sink
 # Those of the other forms: chains as Flink joins them by default.
 CHAINED = f"{SOURCE} -> keep -> {ENRICH} -> {SINK}"
 ROUTED = f"{SOURCE} -> keep -> route"
+COUNTED_SINK = f"received -> {SINK}"
 ENRICHED, EXPRESS = f"{ENRICH} -> {SINK}", f"express -> express {SINK}"
 
 
 class Form(StrEnum):
-    """What the load job is made of: four vertices in a row, all in one vertex, or a source with a side output."""
+    """What the load job is made of: four vertices in a row (counted: the sink's counts), one, or with a side output."""
 
     PLAIN = "plain"
+    COUNTED = "counted"
     CHAINED = "chained"
     SIDE_OUTPUTS = "side-outputs"
 
@@ -47,6 +49,8 @@ class LoadOptions:
         express_one_in: of the kept orders, one in so many goes over the side output.
         counts_in: whether the source counts numRecordsIn, as Kafka's does.
         fails_above: parallelism of ``enrich`` above which the job fails.
+        checkpoints: whether checkpoints are taken, at the interval of the cluster.
+        behaviour: file that says what the job is to do wrong (``flink_job/README.md``); None: nothing.
     """
 
     job_name: str = "orders"
@@ -66,6 +70,8 @@ class LoadOptions:
     express_one_in: int = 10
     counts_in: bool = False
     fails_above: int = 1_000_000
+    checkpoints: bool = True
+    behaviour: Path | None = None
 
     def arguments(self, trace: Path) -> list[str]:
         """Return the program arguments of ``io.tidewise.load.LoadJob``."""
@@ -86,6 +92,8 @@ class LoadOptions:
             "express-one-in": self.express_one_in,
             "counts": "in" if self.counts_in else "out",
             "fails-above": self.fails_above,
+            "checkpoints": "on" if self.checkpoints else "off",
+            **({} if self.behaviour is None else {"behaviour": self.behaviour}),
         }
         return [part for key, value in values.items() for part in (f"--{key}", str(value))]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from include.maintenance.raw_upkeep import old_raw_days, remove_raw_days
+from include.maintenance.raw_upkeep import find_old_days, remove_raw_days
 from include.maintenance.table_upkeep import Upkeep, keep_up
+from include.missed_hours import read_ingested
 from include.settings import Settings
 from include.tables import CONTROLLED, TABLES
 
@@ -25,11 +26,13 @@ class LakeUpkeep:
     Attributes:
         tables: of every table that exists and could be kept up.
         raw_days: folders of raw files.
+        kept_days: folders of raw files that are old and stay, and why.
         failures: table -> why its upkeep failed; the others went on.
     """
 
     tables: Sequence[Upkeep]
     raw_days: Sequence[Path]
+    kept_days: dict[Path, str]
     failures: dict[str, str]
 
 
@@ -48,7 +51,14 @@ def keep_up_lake(settings: Settings, now: datetime, *, applies: bool) -> LakeUpk
             continue
         log.info("tidewise: upkeep %s%s", done, "" if applies else " (nothing was changed)")
         made.append(done)
-    raw_days = old_raw_days(Path(settings.paths.raw), settings.retention.raw_days, now)
+    raw = find_old_days(
+        Path(settings.paths.raw),
+        settings.retention.raw_days,
+        now,
+        lambda day: read_ingested(settings.paths.lake, day, day),
+    )
+    for folder, why in raw.kept.items():
+        log.warning("tidewise: %s is older than retention.raw_days and stays: %s", folder, why)
     if applies:
-        remove_raw_days(raw_days)
-    return LakeUpkeep(made, raw_days, failures)
+        remove_raw_days(raw.old)
+    return LakeUpkeep(made, raw.old, raw.kept, failures)

@@ -10,6 +10,7 @@ from include.stages import Stage
 from include.tables import (
     CONTROL_LOG,
     CONTROLLER_MEMORY,
+    FILES,
     POLICY_MEMORY,
     QUALITY,
     QUARANTINE,
@@ -20,6 +21,7 @@ from include.tables import (
 # Written at every evaluation, and of use until the next few.
 TICK_TABLES = frozenset({POLICY_MEMORY.name, CONTROLLER_MEMORY.name})
 LOG_TABLES = frozenset({QUARANTINE.name, QUALITY.name, CONTROL_LOG.name, RESCALE_OUTCOMES.name})
+_FILES_LONGER_DAYS = 30  # than raw files: their removal may be late
 # Profiles are expensive and few: a policy reads them however old they are.
 _KEPT_ROWS = {POLICY_MEMORY.name: f"stage <> '{Stage.PROFILE}'"}
 
@@ -43,6 +45,9 @@ def days_of(table: Table, retention: Retention) -> int | None:
         return retention.tick_days
     if table.name in LOG_TABLES:
         return retention.log_days
+    if table.name == FILES.name and retention.log_days is not None and retention.raw_days is not None:
+        # It tells which raw files were ingested, without which none is removed.
+        return max(retention.log_days, retention.raw_days + _FILES_LONGER_DAYS)
     layer = table.name.split(".")[0]
     return {"bronze": retention.bronze_days, "silver": retention.silver_days, "gold": retention.gold_days}.get(
         layer, retention.log_days

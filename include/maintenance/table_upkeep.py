@@ -8,19 +8,28 @@ and a commit that loses against another is tried again on what is there then.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import TypeVar
 
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from include.maintenance.retention_rules import old_rows
+from include.missed_hours import local_path
 from include.settings import Retention
 from include.tables import Table
 
 Result = TypeVar("Result")
+
+
+class LinkInTableError(RuntimeError):
+    """Files that no version needs are not removed: the table's folder holds a link, and they may lie behind it."""
+
+
 TRIES = 3
 SMALL_FILES = 2
 """A partition with so many files or more is merged."""
@@ -66,6 +75,9 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
         retention: the settings.
         now: the time from which days are counted.
         applies: whether anything is changed.
+
+    Raises:
+        LinkInTableError: after all but the removal of files was done.
     """
     delta = DeltaTable(path)
     files = _list_files(delta)
@@ -78,6 +90,8 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
     if applies and merged:
         filters = [("date", "<", closed.isoformat())] if "date" in table.partition_by else None
         _retry(path, lambda fresh: fresh.optimize.compact(partition_filters=filters))
+    if link := _find_link(path):
+        raise LinkInTableError(f"{link} is a link: what no version needs is removed once it is gone")
     hours = retention.time_travel_days * 24
     removed = DeltaTable(path).vacuum(retention_hours=hours, dry_run=not applies, full=True)
     return Upkeep(
@@ -90,6 +104,18 @@ def keep_up(path: str, table: Table, retention: Retention, now: datetime, *, app
         merged,
         len(removed),
     )
+
+
+def _find_link(path: str) -> str:
+    """Return a link below a table's folder, which Delta would follow; empty without one, or on an object store."""
+    root = local_path(path)
+    if root is None:
+        return ""
+    for folder, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            if Path(folder, name).is_symlink():
+                return str(Path(folder, name))
+    return ""
 
 
 def _list_files(delta: DeltaTable) -> list[_File]:

@@ -48,6 +48,11 @@ DRY_RUN_PARAM = Param(False, description="only log what would be done", type="bo
 INTERVAL_PARAMS = {
     "start": _timestamp("first full hour to ingest (ISO 8601, UTC); default: the data interval"),
     "end": _timestamp("end of the hours to ingest, exclusive"),
+    "force": Param(
+        False,
+        description="replace rows whose raw files are gone by what is left of them; else such a run is refused",
+        type="boolean",
+    ),
 }
 MACROS = {
     "start_of": requested_start,
@@ -57,6 +62,7 @@ MACROS = {
 }
 
 _INTERVAL = "params, data_interval_start | default(none), data_interval_end | default(none)"
+_FORCE = "--force={{ 'yes' if params.force else 'no' }}"
 AS_OF = "{{ as_of_of(params, data_interval_end | default(none), dag_run) }}"
 
 
@@ -133,7 +139,7 @@ def _arguments(stages: Sequence[Stage]) -> list[str]:
     names = [str(stage) for stage in stages]
     if Stage.INGEST in stages:
         start, end = f"{{{{ start_of({_INTERVAL}) }}}}", f"{{{{ end_of({_INTERVAL}) }}}}"
-        return [*names, "--as-of", end, "--start", start, "--end", end]
+        return [*names, "--as-of", end, "--start", start, "--end", end, _FORCE]
     if Stage.PROFILE in stages:
         return [*names, "--as-of", AS_OF, "--job={{ params.job or '' }}"]
     return [*names, "--as-of", AS_OF]

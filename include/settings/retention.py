@@ -10,7 +10,9 @@ from include.settings.section import Days, Section
 class Retention(Section):
     """How long rows are kept; unset: for ever. Raw files and bronze are what everything else can be made of again."""
 
-    raw_days: Days | None = Field(None, description="days of raw files; unset: they are kept")
+    raw_days: Days | None = Field(
+        None, description="days of raw files, which stay until they are ingested; unset: they are kept"
+    )
     bronze_days: Days | None = Field(None, description="days of bronze tables; unset: they are kept")
     silver_days: Days | None = Field(
         730, description="days of silver tables; at least what training, forecasts and backtests read"

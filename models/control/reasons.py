@@ -41,6 +41,7 @@ REASONS: Final = frozenset(
         # the intention
         *("unusable_intention", "not_decided"),
         *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),
+        *("vetoed", "review_failed"),
         # limits
         *("exceeds_slots", "exceeds_budget", "budget_unknown", "no_free_slots", "free_slots_unknown", "falls_off"),
         *("blackout", "cooldown", "rescales_per_hour", "rescales_per_day", "concurrent_rescales"),

@@ -41,7 +41,11 @@ def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataF
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Compare policies on the history of every job that the champion knows."""
+    """Compare policies on the history of every job that the champion knows.
+
+    Raises:
+        LostInputError: a comparison as of that time is there, and no table has a job any more.
+    """
     as_of = request.as_of
     bundle = champion(settings)
     if bundle is None:  # nothing is known of any job
@@ -51,6 +55,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     # Few bytes and much work per job: left to itself, Spark would put all jobs into one task.
     partitioned = subjects(lake, frame, as_of).repartition(TASKS_PER_CORE * spark.sparkContext.defaultParallelism, *JOB)
     rows = partitioned.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
+    if rows.isEmpty():
+        lake.require_empty(tables.BACKTESTS, as_of_slice(as_of))
     lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), as_of_slice(as_of))
     found = rows.orderBy(*JOB, "policy").toPandas()
     compared = found[found["skipped"].isna()].drop(columns="skipped")

@@ -156,7 +156,11 @@ def score_rows(made: DataFrame, task: ForecastTask) -> DataFrame:
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Forecast every source of the history; replaces the forecasts of the same ``as_of``."""
+    """Forecast every source of the history; replaces the forecasts of the same ``as_of``.
+
+    Raises:
+        LostInputError: forecasts of that time are there, and there is no history of any source any more.
+    """
     lake = Lake(spark, settings.paths.lake)
     task = forecast_task(settings, request)
     renames = read_renames(lake, datetime.fromtimestamp(task.first_bin_s, UTC), request.as_of)
@@ -168,6 +172,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     try:
         known, where = made.where(has_forecast()), as_of_slice(request.as_of)
         version = forecast_version(made, task)  # makes the forecasts, so that the following only read them
+        if made.isEmpty():
+            lake.require_empty(tables.FORECASTS, where)
         with threads(spark) as pool:
             written = pool.submit(lake.replace, tables.FORECASTS, forecast_rows(known, task, version), where)
             scored = pool.submit(lake.replace, tables.FORECAST_SCORES, score_rows(known, task), where)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from include.lost_input import find_lost
 from include.tables import (
     BRONZE_JOB_EVENTS,
     BRONZE_METRICS,
@@ -24,7 +25,7 @@ from include.tables import (
     Table,
 )
 from include.utc import Interval
-from spark_jobs.ingest import file_counts, marked_rows, quality, quarantine, raw_input, silver
+from spark_jobs.ingest import file_counts, lost_input, marked_rows, quality, quarantine, raw_input, silver
 from spark_jobs.ingest.dependency_graph import Node
 from spark_jobs.ingest.hours import hours_where, select_hours
 from spark_jobs.job_history import job_replies
@@ -56,10 +57,10 @@ class TableSlice:
 
     @property
     def node(self) -> Node:
-        """The writing of it, once its rows are there."""
-        return Node(f"written {self.table.name}", self.write, ("tables", self.frame, self.hours))
+        """The writing of it, once its rows are there and nothing is written in the place of lost input."""
+        return Node(f"written {self.table.name}", self.write, ("tables", self.frame, self.hours, "checked"))
 
-    def write(self, lake: Lake, rows: DataFrame, hours: Interval) -> None:
+    def write(self, lake: Lake, rows: DataFrame, hours: Interval, _checked: object) -> None:
         """Replace the slice."""
         if self.core_share is not None:
             tasks = max(1, int(lake.spark.sparkContext.defaultParallelism * self.core_share))
@@ -89,7 +90,8 @@ def interval_where(interval: Interval) -> str:
     return f"interval_start = {start} AND interval_end = {end}"
 
 
-# Given: the lake, the settings, the interval. A frame that is used more than once is kept: that keeps plans short, too.
+# Given: the lake, the settings, the interval, whether the run is forced. A frame that is used more than once is kept:
+# that keeps plans short, too.
 FRAMES = (
     Node("tables", prepare_tables, ("lake",)),
     # raw files -> parsed rows. Late rows are seldom: repeated keys are looked for as if there were none.
@@ -102,13 +104,21 @@ FRAMES = (
     Node("late_rows", raw_input.parse_late_rows, ("lake", "settings", "interval", "hours")),
     Node("rows", raw_input.add_late_rows, ("own_rows", "late_rows")),
     Node("repeated", raw_input.add_late_repeated_keys, ("own_repeated", "rows", "late_rows")),
+    # Before any table is replaced: what its rows were made from is still there.
+    Node("read_files", select_files, ("parsed",)),
+    Node("read_now", lost_input.read_now, ("own_files", "read_files")),
+    Node("known_files", lost_input.find_known, ("tables", "interval", "hours", "read_now")),
+    Node("listed_files", lost_input.list_needed, ("tables", "settings", "hours", "own_files", "known_files")),
+    Node("lost", find_lost, ("known_files", "listed_files", "read_now")),
+    Node("gone", lost_input.find_gone_folder, ("tables", "settings", "interval", "own_files")),
+    Node("checked", lost_input.refuse_lost, ("settings", "hours", "is_forced", "lost", "gone")),
     # -> bronze
     Node("events", marked_rows.select_events, ("rows", "repeated", "hours")),
     Node("known", keep(marked_rows.find_known_vertices), ("tables", "rows", "hours")),
     Node("marked", marked_rows.mark_rows, ("rows", "known", "repeated")),
     Node("metrics", marked_rows.select_metrics, ("marked", "hours")),
     # -> what the replies about jobs say
-    Node("rescale_hours", silver.choose_rescale_hours, ("settings", "hours")),
+    Node("rescale_hours", silver.choose_rescale_hours, ("tables", "settings", "hours")),
     Node("earlier_events", silver.read_earlier_events, ("tables", "rescale_hours", "hours")),
     Node("replies", keep(silver.type_replies), ("earlier_events", "events")),
     Node("plans", job_replies.select_plans, ("replies",)),
@@ -139,7 +149,6 @@ FRAMES = (
     Node("operator_keys", select_hours, ("all_operator_keys", "hours")),
     # -> quarantine and quality, of the interval's own directories
     Node("own_marked", marked_rows.select_own_rows, ("marked", "interval")),
-    Node("read_files", select_files, ("parsed",)),
     Node("files", keep(file_counts.count_files), ("lake", "own_files", "read_files", "own_marked")),
     Node("quarantine", keep(marked_rows.collect_quarantine), ("lake", "own_files", "own_marked", "files")),
     Node("refusals", quarantine.name_refusals, ("quarantine",)),

@@ -79,6 +79,12 @@ def _ahead(settings: Settings) -> timedelta:
     return timedelta(hours=1 if settings.ingest.max_clock_skew_s else 0)
 
 
+def list_files_around(lake: Lake, settings: Settings, hours: Interval) -> list[RawFile]:
+    """Return the raw files of all directories that may hold rows of these hours."""
+    end = hours.end + timedelta(hours=settings.ingest.late_allowance_h)
+    return list_files(lake.spark, settings.paths.raw, hour_range(hours.start - _ahead(settings), end))
+
+
 def _read_files(
     lake: Lake, settings: Settings, start: datetime, end: datetime, observed: tuple[datetime | None, datetime | None]
 ) -> RawContents:

@@ -5,7 +5,7 @@ Of the hours that are written, the rows of bronze are at hand; of the hours befo
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -30,9 +30,18 @@ from spark_jobs.job_history.topic_sources import TopicSources
 from spark_jobs.lake import Lake
 
 
-def choose_rescale_hours(settings: Settings, hours: Interval) -> Interval:
-    """Return the hours whose rescales are written: a catch-up may end hours after its stop."""
-    return Interval(hours.start - timedelta(hours=settings.ingest.late_allowance_h), hours.end)
+def choose_rescale_hours(lake: Lake, settings: Settings, hours: Interval) -> Interval:
+    """Return the hours whose rescales are written: a catch-up may end hours after its stop.
+
+    What bronze does not have any more (``retention.bronze_days``) is not made anew from nothing.
+    """
+    start = hours.start - timedelta(hours=settings.ingest.late_allowance_h)
+    if settings.retention.bronze_days is None:
+        return Interval(start, hours.end)
+    row = lake.read(BRONZE_JOB_EVENTS).agg(F.min("date").alias("first")).first()
+    first = None if row is None else row["first"]
+    kept_from = hours.start if first is None else datetime.combine(first, time(), UTC) + LOOKBACK
+    return Interval(min(max(start, kept_from), hours.start), hours.end)
 
 
 def read_earlier_events(lake: Lake, rescale_hours: Interval, hours: Interval) -> DataFrame:

@@ -1,7 +1,8 @@
 """The ingestion stage: raw files -> bronze, quarantine and quality, then silver.
 
-Every table is replaced over exact hours, so a run can be repeated, or killed anywhere and run again, with the same
-tables.  Lines are parsed once and kept; each table is written from them.
+Every table is replaced over exact hours, once it is sure that what its rows were made from is still there; so a run
+can be repeated, or killed anywhere and run again, with the same tables.  Lines are parsed once and kept; each table is
+written from them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,17 @@ _COUNTED = (
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Ingest one interval; returns its counts."""
-    given = {"lake": Lake(spark, settings.paths.lake), "settings": settings, "interval": request.interval}
+    """Ingest one interval; returns its counts.
+
+    Raises:
+        LostInputError: raw files from which rows of these hours come are gone, and the run is not forced.
+    """
+    given = {
+        "lake": Lake(spark, settings.paths.lake),
+        "settings": settings,
+        "interval": request.interval,
+        "is_forced": request.is_forced,
+    }
     with planned_once(spark), threads(spark) as pool:
         made = run_graph([*FRAMES, *(slice_.node for slice_ in TABLES)], given, pool)
     for refusal in made["refusals"]:

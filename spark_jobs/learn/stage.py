@@ -24,7 +24,11 @@ from spark_jobs.model_store import champion
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Let every policy that learns by night learn from the history before ``request.as_of``."""
+    """Let every policy that learns by night learn from the history before ``request.as_of``.
+
+    Raises:
+        LostInputError: what was learnt as of that time is there, and no table has a job any more.
+    """
     options, as_of = settings.planner, request.as_of
     learners = names_where(learns_nightly=True)
     bundle = champion(settings) if learners & options.policies_in_use else None
@@ -37,6 +41,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     task = LearnTask(settings, as_of, spark.sparkContext.broadcast(bundle))
     made = states.groupBy(*JOB).cogroup(windows.groupBy(*JOB)).applyInPandas(make_learner(task), ROW_SCHEMA)  # type: ignore[arg-type]
     rows = made.localCheckpoint()
+    if rows.isEmpty():
+        lake.require_empty(tables.POLICY_MEMORY, own_memories(Stage.LEARN, as_of))
     lake.replace(tables.POLICY_MEMORY, memory_rows(rows, Stage.LEARN, as_of), own_memories(Stage.LEARN, as_of))
     found = Counter(row["refusal"] for row in rows.select("refusal").collect())
     refused = {str(name): count for name, count in sorted(found.items(), key=str) if name}

@@ -46,12 +46,18 @@ def plan_rows(plans: DataFrame, as_of: datetime) -> list[dict[str, Any]]:
 
 
 def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[str, object]:
-    """Plan all jobs as of ``request.as_of``; the same input gives the same rows."""
+    """Plan all jobs as of ``request.as_of``; the same input gives the same rows.
+
+    Raises:
+        LostInputError: a plan of that time is there, and no table has a job any more.
+    """
     lake, as_of = Lake(spark, settings.paths.lake), request.as_of
     with ThreadPoolExecutor() as pool:
         loading = pool.submit(champion, settings)
         versions = current_versions(lake)
     made = make(lake, settings, as_of, loading.result(), versions)
+    if made.rows.isEmpty():
+        lake.require_empty(tables.PLANS, as_of_slice(as_of))
     if any_observes(settings.planner):
         lake.replace(tables.POLICY_MEMORY, memory_rows(made.rows, Stage.PLAN, as_of), own_memories(Stage.PLAN, as_of))
     lake.replace(tables.PLANS, made.plans, as_of_slice(as_of))

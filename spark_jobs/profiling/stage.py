@@ -100,6 +100,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         ValueError: the settings name an unknown adapter or policy, the job was not observed or its policy uses
             no profile.
         NoChampionError: there are no models yet.
+        LostInputError: profiles as of that time are there, and no table has a job any more.
     """
     options, as_of = settings.planner, request.as_of
     adapter(settings.profiling.adapter)
@@ -115,6 +116,8 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     if request.job and not found:
         raise ValueError(f'job "{request.job}" was not seen in the two days before {format_utc(as_of)}')
     one = only(request.job)
+    if not found:
+        lake.require_empty(tables.PROFILES, as_of_slice(as_of))
     measured = profile_rows(rows, settings, as_of, bundle.model_version)
     lake.replace(tables.PROFILES, measured, as_of_slice(as_of) + one)
     lake.replace(

@@ -61,6 +61,14 @@ def test_explicit_hours_win_over_the_interval(dags):
     assert (request.start, request.end) == (datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 8, tzinfo=UTC))
 
 
+@pytest.mark.parametrize("dag_id", ["tidewise_ingest", "tidewise_backfill"])
+def test_lost_input_is_replaced_only_where_that_is_asked_for(dags, dag_id):
+    hours = {"start": "2026-11-01T00:00:00Z", "end": "2026-11-08T00:00:00Z"}
+    assert not rendered(dags, dag_id, "ingest", params=hours).is_forced
+    assert not rendered(dags, dag_id, "ingest", params=hours | {"force": False}).is_forced
+    assert rendered(dags, dag_id, "ingest", params=hours | {"force": True}).is_forced
+
+
 def test_a_trigger_without_interval_or_hours_says_what_to_pass(dags):
     with pytest.raises(IntervalError, match="start and end"):
         rendered(dags, "tidewise_ingest", "ingest", run=Run("manual"))

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.chaos.catalogue import find_faults
 from benchmarks.chaos.report import summarise, write
 from benchmarks.chaos.run import describe, run
+from benchmarks.chaos.run_settings import SHORT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 LOST_REPLY, PERSON = "request handed on, its reply lost", "a person's rise"
@@ -22,11 +23,11 @@ MORE_FAULTS += ["settings file invalid for a while", "disk full for a while"]
 def check(faults: list[str], tmp_path: Path) -> None:
     """Each fault ends confirmed, rolled back, held or refused by name."""
     said: list[str] = []
-    result = run(tmp_path / "run", find_faults(faults), 1, said.append)
+    result = run(tmp_path / "run", find_faults(faults), 1, said.append, SHORT)
     ended = "\n".join([*said, *summarise(result)])
     assert result.losses == [], ended
     assert result.violations == [], ended
-    assert [one.fault.name for one in result.injected if one.outcome.is_good] == faults, ended
+    assert [one.fault.name for one in result.injected if one.is_expected] == faults, ended
     verdicts = {one.fault.name: one.outcome.verdict for one in result.injected}
     told = "\n".join(describe(one) for one in result.injected)
     assert verdicts.get(LOST_REPLY, "confirmed") == "confirmed", told

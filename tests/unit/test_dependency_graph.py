@@ -68,8 +68,8 @@ def test_the_frames_of_ingestion_fit_together_and_every_table_is_written():
     names = [node.name for node in nodes]
     assert len(set(names)) == len(names)
     noted = [Node(node.name, lambda *needs, own=node.name: (own, len(needs)), node.needs) for node in nodes]
-    made = run(*noted, lake="lake", settings="settings", interval="interval")
-    assert made.keys() == {*names, "lake", "settings", "interval"}
+    made = run(*noted, lake="lake", settings="settings", interval="interval", is_forced=False)
+    assert made.keys() == {*names, "lake", "settings", "interval", "is_forced"}
     assert sorted(table_slice.table.name for table_slice in TABLES) == sorted(table.name for table in INGESTED)
     for node in nodes:
         signature(node.make).bind(*node.needs)  # as many as the function takes

@@ -25,6 +25,7 @@ from include.settings.tree import SettingsError
 from include.tables import (
     BRONZE_METRICS,
     CONTROLLER_MEMORY,
+    FILES,
     MODEL_VERSIONS,
     OBSERVATIONS,
     PLANS,
@@ -209,6 +210,7 @@ def test_raw_days_go_only_when_asked_for_and_nothing_else_does(tmp_path: Path) -
         (raw / name / "hour=00").mkdir(parents=True)
         (raw / name / "hour=00" / "a.jsonl.gz").write_bytes(b"x")
     (raw / "date=2001-01-01").symlink_to(raw / "notes")
+    ingest(tmp_path, raw / f"date={OLD}" / "hour=00" / "a.jsonl.gz")
     keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
     assert len(list(raw.iterdir())) == 6
     shown = keep_up_lake(lake_settings(tmp_path, raw_days=100), NOW, applies=False)
@@ -219,6 +221,81 @@ def test_raw_days_go_only_when_asked_for_and_nothing_else_does(tmp_path: Path) -
         [f"date={PAST}", "date=2020-13-45", "date=old", "notes", "date=2001-01-01"]
     )
     assert (raw / "notes" / "hour=00" / "a.jsonl.gz").exists()
+
+
+def ingest(root: Path, file: Path) -> None:
+    """Write what ingestion writes of a raw file to ops.files."""
+    day = date.fromisoformat(file.parts[-3].removeprefix("date="))
+    at = datetime.fromtimestamp(int(file.stat().st_mtime * 1000) / 1000, UTC)
+    row = {"source_file": str(file.relative_to(root / "raw")), "modified_at": at, "date": day, "hour": 0}
+    write_deltalake(
+        root / "lake" / FILES.relative_path,
+        pa.Table.from_pylist([row]),
+        mode="append",
+        partition_by=list(FILES.partition_by),
+    )
+
+
+def put_raw(root: Path, cluster: str = "eu", hour: int = 0) -> Path:
+    file = root / "raw" / f"cluster={cluster}" / f"date={OLD}" / f"hour={hour:02}" / "a.jsonl.gz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"x")
+    return file
+
+
+@pytest.mark.covers("harm upkeep-unknown")
+def test_raw_days_with_files_that_no_table_knows_stay_and_are_named(tmp_path: Path) -> None:
+    settings = lake_settings(tmp_path, raw_days=100)
+    known, late = put_raw(tmp_path), put_raw(tmp_path, hour=7)
+    unknown = keep_up_lake(settings, NOW, applies=True).kept_days
+    assert unknown == {
+        known.parents[1]: f"2 files were not ingested as they are, {known.relative_to(tmp_path / 'raw')} for one"
+    }
+    ingest(tmp_path, known)
+    ingest(tmp_path, late)
+    was = late.stat().st_mtime
+    os.utime(late, (was + 60, was + 60))  # it was written again
+    assert keep_up_lake(settings, NOW, applies=True).raw_days == []
+    assert known.exists()
+    os.utime(late, (was, was))
+    done = keep_up_lake(settings, NOW, applies=True)
+    assert (done.raw_days, done.kept_days) == ([known.parents[1]], {})
+    assert not known.exists()
+
+
+@pytest.mark.covers("harm upkeep-link")
+def test_no_raw_file_behind_a_link_is_removed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / f"date={OLD}" / "hour=00"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "a.jsonl.gz").write_bytes(b"x")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "cluster=linked").symlink_to(tmp_path / "elsewhere")
+    within = put_raw(tmp_path)
+    (within.parents[1] / "hour=01").symlink_to(elsewhere)
+    ingest(tmp_path, within)
+    done = keep_up_lake(lake_settings(tmp_path, raw_days=100), NOW, applies=True)
+    assert (done.raw_days, list(done.kept_days)) == ([], [within.parents[1]])
+    assert (elsewhere / "a.jsonl.gz").exists()
+    assert within.exists()
+
+
+@pytest.mark.covers("harm upkeep-link")
+def test_no_file_of_a_table_behind_a_link_is_removed(tmp_path: Path, memories: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "of somebody.parquet").write_bytes(b"x")
+    (memories / "backup").symlink_to(elsewhere)
+    age(elsewhere, 400)
+    found = keep_up_lake(lake_settings(tmp_path), NOW, applies=True)
+    assert list(found.failures) == [CONTROLLER_MEMORY.name]
+    assert (elsewhere / "of somebody.parquet").exists()
+    assert days(memories) == {PAST: 6, TODAY: 4}  # old rows went nevertheless
+
+
+def test_what_tells_which_raw_files_were_ingested_is_kept_longer_than_they_are() -> None:
+    assert days_of(FILES, Retention(raw_days=2000, log_days=100)) == 2030
+    assert days_of(FILES, Retention(raw_days=None, log_days=100)) == 100
+    assert days_of(FILES, Retention(raw_days=2000, log_days=None)) is None
 
 
 def test_make_maintain_shows_and_changes_only_when_it_is_told_to(

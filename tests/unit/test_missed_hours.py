@@ -33,12 +33,13 @@ def put(settings: Settings, hours_before: int, name: str = "a.jsonl.gz", cluster
     return path
 
 
-def ingest(settings: Settings, *paths: Path) -> None:
+def ingest(settings: Settings, *paths: Path, reason: str | None = None) -> None:
     """Write what ingestion writes of files to ops.files."""
     names = [str(path.relative_to(settings.paths.raw)) for path in paths]
     times = [datetime.fromtimestamp(int(path.stat().st_mtime * 1000) / 1000, UTC) for path in paths]
     dates = [datetime.fromisoformat(path.parts[-3].removeprefix("date=")).date() for path in paths]
-    table = pa.table({"source_file": names, "modified_at": pa.array(times, pa.timestamp("us", "UTC")), "date": dates})
+    columns = {"source_file": names, "modified_at": pa.array(times, pa.timestamp("us", "UTC")), "date": dates}
+    table = pa.table(columns | {"reason": pa.array([reason] * len(names), pa.string())})
     write_deltalake(f"{settings.paths.lake}/ops/files", table, mode="append", partition_by=["date"])
 
 
@@ -68,6 +69,14 @@ def test_a_file_that_was_written_again_is_missed(settings: Settings) -> None:
     assert find_missed_hours(settings, UNTIL) == []
     os.utime(path, (1_700_000_001, 1_700_000_001))
     assert find_missed_hours(settings, UNTIL) == [interval(3, 2)]
+
+
+def test_a_file_that_could_not_be_read_is_missed_until_it_can(settings: Settings) -> None:
+    """Its permissions were put right since, or a worker has the folder now: it was not written again."""
+    read, unread = put(settings, 3), put(settings, 6)
+    ingest(settings, read)
+    ingest(settings, unread, reason="unreadable_file")
+    assert find_missed_hours(settings, UNTIL) == [interval(6, 5)]
 
 
 def test_before_the_first_ingestion_all_hours_within_the_bound_are_missed(settings: Settings) -> None:

@@ -7,7 +7,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pretended_prometheus import JOB, MAP, SOURCE, T0, World, pretended_prometheus
 
 from cli import backfill as command
@@ -16,6 +18,7 @@ from include.metric_sources.collection import CollectionError, collect_for
 from include.metric_sources.prometheus import client as prometheus_client
 from include.settings import Cluster, Paths, Settings
 from include.settings.sources import Prometheus
+from include.tables import FILES
 
 HOUR = timedelta(hours=1)
 START = datetime.fromtimestamp(T0, UTC)
@@ -26,12 +29,12 @@ def soon(monkeypatch):
     monkeypatch.setattr(prometheus_client, "_PARTIAL_PAUSE_S", 0.0)
 
 
-def fill(url: str, raw: Path, monkeypatch, hours: int = 3) -> int:
+def fill(url: str, raw: Path, monkeypatch, *arguments: str, hours: int = 3) -> int:
     monkeypatch.setenv("TIDEWISE__PATHS__RAW", str(raw))
     monkeypatch.setenv("TIDEWISE__CLUSTERS__c__PROMETHEUS__URL", url)
     monkeypatch.setenv("TIDEWISE__CLUSTERS__c__PROMETHEUS__REQUESTS_PER_S", "1000")
     stamps = [f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in (START, START + hours * HOUR)]
-    return command.main(["--from", stamps[0], "--to", stamps[1]])
+    return command.main(["--from", stamps[0], "--to", stamps[1], *arguments])
 
 
 def lines_of(raw: Path) -> dict[int, list[dict]]:
@@ -155,3 +158,32 @@ def test_live_collecting_writes_nothing_of_a_partial_or_empty_answer(tmp_path):
     with pretended_prometheus(World()) as url:
         assert collect(url, tmp_path, T0 + 1800.0).records > 0
     assert {line["job_id"] for line in lines_of(tmp_path)[0]} >= {JOB}
+
+
+@pytest.mark.covers("harm input-less")
+def test_hours_that_were_ingested_from_files_that_are_gone_are_left_alone_unless_forced(tmp_path, monkeypatch, capsys):
+    """What a server still has of them would replace, once ingested, what the lake has."""
+    lake = tmp_path / "lake"
+    monkeypatch.setenv("TIDEWISE__PATHS__LAKE", str(lake))
+    place = str(hour_directory(Path(), "c", START))
+    rows = [
+        {"cluster": cluster, "source_file": f"{place}/{name}", "lines": lines, "date": START.date(), "hour": hour}
+        for cluster, name, lines, hour in [
+            ("c", "rest-1.jsonl.gz", 40, START.hour),
+            ("c", "kafka-1.jsonl.gz", 40, START.hour + 1),
+            ("other", "rest-1.jsonl.gz", 40, START.hour + 1),
+            ("c", "empty.jsonl.gz", 0, START.hour + 1),
+            ("c", "prometheus-1.jsonl.gz", 40, START.hour + 2),  # deleted, to be read again
+        ]
+    ]
+    table = pa.Table.from_pylist(rows).set_column(4, "hour", pa.array([row["hour"] for row in rows], pa.int32()))
+    write_deltalake(lake / FILES.relative_path, table, partition_by=list(FILES.partition_by))
+    raw = tmp_path / "raw"
+    with pretended_prometheus(World()) as url:
+        assert fill(url, raw, monkeypatch) == 0
+        assert lines_of(raw).keys() == {1, 2}
+        printed = capsys.readouterr().out
+        assert "2 hours written" in printed
+        assert "1 hours are left as ingested" in printed
+        assert fill(url, raw, monkeypatch, "--force") == 0
+    assert lines_of(raw).keys() == {0, 1, 2}

@@ -7,12 +7,13 @@ from contextlib import contextmanager, suppress
 
 from benchmarks.chaos.run_settings import PARALLELISM_MAX
 from benchmarks.chaos.scene import Fault, Scene
-from benchmarks.chaos.world import SLOTS, TASK_MANAGERS
+from benchmarks.chaos.world import TASK_MANAGERS
 from benchmarks.waiting import NotReachedError, wait_until
 from cli.local_flink.load import ENRICH
 
 GROUP = "Flink"
 _WITHOUT_SLOTS_S, _MISSED_S = 45.0, 60.0
+_NO_ROOM = ("refused: no_free_slots", "refused: not_filled", "refused: blocked_target")
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def take_slots_before(scene: Scene) -> Iterator[None]:
     cluster, number = scene.world.cluster, scene.rng.randrange(TASK_MANAGERS)
     _want_rise(scene)
     cluster.kill_taskmanager(number)
-    left = SLOTS * (TASK_MANAGERS - 1)
+    left = scene.world.conditions.slots * (TASK_MANAGERS - 1)
     wait_until(lambda: cluster.client.overview()["slots-total"] == left, _MISSED_S, "the TaskManager is missed")
     yield
     scene.hit()
@@ -74,7 +75,8 @@ def _want_rise(scene: Scene) -> None:
 def _give_back(scene: Scene, number: int) -> None:
     """Start the TaskManager again when the controller has come to an end without it, or after a while."""
     with suppress(NotReachedError):
-        found = wait_until(scene.outcome, _WITHOUT_SLOTS_S, "an end without the slots")
+        within_s = _WITHOUT_SLOTS_S + scene.world.conditions.wait_s
+        found = wait_until(scene.outcome, within_s, "an end without the slots")
         scene.notes.append(f"without them {found}")
     scene.world.cluster.start_taskmanager(number)
 
@@ -91,9 +93,12 @@ def deploy_anew(scene: Scene) -> Iterator[None]:
 
 
 FAULTS = (
-    Fault("TaskManager killed and started again", GROUP, kill_task_manager),
-    Fault("JobManager killed, jobs submitted again", GROUP, kill_job_manager),
-    Fault("slots taken away before a step", GROUP, take_slots_before),
-    Fault("slots taken away while a request is in flight", GROUP, take_slots_meanwhile),
-    Fault("job cancelled and deployed anew", GROUP, deploy_anew),
+    Fault("TaskManager killed and started again", GROUP, kill_task_manager, ("confirmed*", "rolled back", *_NO_ROOM)),
+    Fault("JobManager killed, jobs submitted again", GROUP, kill_job_manager, ("confirmed*", "held*", "refused*")),
+    Fault("slots taken away before a step", GROUP, take_slots_before, ("confirmed*", "rolled back", *_NO_ROOM)),
+    Fault(
+        *("slots taken away while a request is in flight", GROUP, take_slots_meanwhile),
+        expected=("confirmed*", "rolled back", "held*", *_NO_ROOM),
+    ),
+    Fault("job cancelled and deployed anew", GROUP, deploy_anew, ("confirmed*", "held*", "refused*")),
 )

@@ -83,10 +83,14 @@ def _read_only(root: Path) -> Iterator[None]:
                 folder.chmod(mode)
 
 
+# A step may have expired by a clock that is ahead; what is held is held for longer by one that is behind.
+_AHEAD = ("confirmed*", "not touched", "refused: expired")
+_BEHIND = ("confirmed*", "held*", "refused*")
+
 FAULTS = (
     Fault("disk full for a while", GROUP, fill_disk),
     Fault("tables read-only for a while", GROUP, forbid_writing),
-    Fault("clock set forward by 10 minutes", GROUP, step_clock(600.0)),
-    Fault("clock set back by 10 minutes", GROUP, step_clock(-600.0)),
-    Fault("clock set forward by 2 hours", GROUP, step_clock(7200.0)),
+    Fault("clock set forward by 10 minutes", GROUP, step_clock(600.0), _AHEAD),
+    Fault("clock set back by 10 minutes", GROUP, step_clock(-600.0), _BEHIND),
+    Fault("clock set forward by 2 hours", GROUP, step_clock(7200.0), _AHEAD),
 )

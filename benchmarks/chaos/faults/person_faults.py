@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX
-from benchmarks.chaos.scene import Fault, Inject, Scene
-from cli.local_flink.load import ENRICH, SINK
+from benchmarks.chaos.scene import HELD, Fault, Inject, Scene
+from benchmarks.chaos.wire_troubles import drop, fake_acceptance
+from benchmarks.waiting import wait_until
+from cli.local_flink.load import COUNTED_SINK, ENRICH
 from include.control.holds import Hold, HoldStore
 from include.control.small_objects import object_name
 
 GROUP = "person"
+_GIVEN_UP_S = 90.0
 
 
 def change_job(kind: str) -> Inject:
-    """Return a fault: a person asks Flink for more, less or the same, at any moment."""
+    """Return a fault: a person asks Flink for more, less or the same, or of one vertex, at any moment."""
 
     @contextmanager
     def inject(scene: Scene) -> Iterator[None]:
@@ -28,12 +31,63 @@ def change_job(kind: str) -> Inject:
         if kind == "same":
             wanted = {ENRICH: now[ENRICH]}
         elif kind == "rise":
-            wanted = {ENRICH: min(now[ENRICH] + 1, PARALLELISM_MAX), SINK: min(now[SINK] + 1, PARALLELISM_MAX)}
+            wanted = {name: min(now[name] + 1, PARALLELISM_MAX) for name in (ENRICH, COUNTED_SINK)}
+        elif kind == "one vertex":
+            wanted = {COUNTED_SINK: now[COUNTED_SINK] % PARALLELISM_MAX + 1}
         else:
-            wanted = {ENRICH: max(now[ENRICH] - 1, 1), SINK: max(now[SINK] - 1, 1)}
+            wanted = {name: max(now[name] - 1, 1) for name in (ENRICH, COUNTED_SINK)}
         jobs.change(scene.job, wanted)
 
     return inject
+
+
+@contextmanager
+def revert_request(scene: Scene) -> Iterator[None]:
+    """Take back at Flink what the controller has just asked for: the old value is the person's now."""
+    jobs = scene.world.jobs
+    before = jobs.requested(scene.job)
+    yield
+    scene.wait_for_put()
+    scene.pause(0.3, 1.5)
+    scene.hit()
+    jobs.change(scene.job, before)
+
+
+@contextmanager
+def ask_for_what_was_lost(scene: Scene) -> Iterator[None]:
+    """Set by hand what the controller asked for and gave up: it stays, whoever had wanted it."""
+    world, jobs = scene.world, scene.world.jobs
+    with world.proxy.troubling_put(scene.job_id, fake_acceptance):
+        yield
+        within_s = _GIVEN_UP_S + world.conditions.wait_s
+        wait_until(lambda: _is_given_up(scene), within_s, "a request is given up", every_s=0.05)
+        with world.proxy.troubling_put(scene.job_id, drop):  # what is sent again meanwhile
+            scene.hit()
+            jobs.change(scene.job, scene.target)
+            scene.pause(2.0, 4.0)
+
+
+def _is_given_up(scene: Scene) -> bool:
+    return any(row.reason == "not_received" for row in scene.world.log.of_job(scene.job, scene.began_s))
+
+
+@contextmanager
+def set_lower_bound(scene: Scene) -> Iterator[None]:
+    """Set a lower bound by hand: it stays as it was set."""
+    jobs = scene.world.jobs
+    yield
+    scene.pause(0.0, 4.0)
+    scene.hit()
+    lower = min(jobs.requested(scene.job).values())
+    jobs.change_lower(scene.job, lower)
+    set_ = jobs.lower_bounds(scene.job)
+
+    def look_and_reset() -> None:
+        if jobs.lower_bounds(scene.job) != set_:
+            scene.accuse("a person's lower bound is not overwritten", f"{set_} is {jobs.lower_bounds(scene.job)}")
+        jobs.change_lower(scene.job, 1)
+
+    scene.after.callback(look_and_reset)
 
 
 @contextmanager
@@ -83,9 +137,14 @@ def break_settings(scene: Scene) -> Iterator[None]:
 
 
 FAULTS = (
-    Fault("a person's rise", GROUP, change_job("rise")),
-    Fault("a person's fall", GROUP, change_job("fall")),
+    # A job that is at its end already is not changed by it.
+    Fault("a person's rise", GROUP, change_job("rise"), ("held*", "confirmed*")),
+    Fault("a person's fall", GROUP, change_job("fall"), ("held*", "confirmed*")),
+    Fault("a person's change of one vertex", GROUP, change_job("one vertex"), HELD),
     Fault("a person asks for what is in force", GROUP, change_job("same")),
+    Fault("a person takes a request in flight back", GROUP, revert_request, HELD),
+    Fault("a person asks for what was given up", GROUP, ask_for_what_was_lost, ("held*", "confirmed*")),
+    Fault("a person's lower bound", GROUP, set_lower_bound, ("held*", "confirmed*")),
     Fault("hold and release", GROUP, hold),
     Fault("hold in the settings and release", GROUP, hold_in_settings),
     Fault("mode off and auto again", GROUP, switch_off),

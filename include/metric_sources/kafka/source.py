@@ -9,9 +9,8 @@ from pathlib import Path
 from include.flink.poller import Delivery, Poll, deliver
 from include.flink.raw_format import Kind, RawRecord
 from include.metric_sources.kafka.broker import Broker, KafkaUnreachable
+from include.raw_files import KAFKA_PREFIX
 from include.settings.sources import Kafka
-
-FILE_PREFIX = "kafka-"
 
 
 class KafkaSource:
@@ -53,7 +52,7 @@ class KafkaSource:
         Raises:
             OSError: the disk is full, say.
         """
-        return deliver(poll, self._cluster, raw_root, now_s, prefix=FILE_PREFIX)
+        return deliver(poll, self._cluster, raw_root, now_s, prefix=KAFKA_PREFIX)
 
     def stop(self) -> None:
         """Return at once: a poll ends by itself within its time limit."""

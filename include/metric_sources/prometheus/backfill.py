@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,8 @@ from include.flink.raw_format import Kind, RawRecord, hour_directory, write_line
 from include.metric_sources.prometheus.client import PrometheusError, PrometheusRefused
 from include.metric_sources.prometheus.known_runs import read_runs
 from include.metric_sources.prometheus.source import FILE_PREFIX, WITHOUT_SAMPLES, PrometheusSource
-from include.missed_hours import join_hours
+from include.missed_hours import join_hours, read_ingested_hours
+from include.raw_files import KAFKA_PREFIX
 from include.settings import Settings
 from include.utc import Interval, format_utc
 
@@ -37,8 +38,9 @@ class HourDone:
 
     Attributes:
         hour: its start.
-        outcome: ``written``, ``there`` (by an earlier backfill), ``collected`` (live files lie there: left alone) or
-            ``empty`` (the server has no sample of it).
+        outcome: ``written``, ``there`` (by an earlier backfill), ``collected`` (live files lie there: left alone),
+            ``ingested`` (they lay there, the lake has their rows, and they are gone: left alone, too) or ``empty`` (the
+            server has no sample of it).
         records: lines in the file written.
         path: of the file; None when none was written.
     """
@@ -55,6 +57,7 @@ def backfill(
     raw_root: Path,
     interval: Interval,
     *,
+    ingested: Collection[datetime] = frozenset(),
     pause_s: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[HourDone]:
@@ -65,6 +68,7 @@ def backfill(
         cluster: its name.
         raw_root: of the raw files.
         interval: full hours, all of them past.
+        ingested: hours of which the lake has rows.
         pause_s: after each fetch, so that the server has time for others.
         sleep: waits.
 
@@ -73,7 +77,7 @@ def backfill(
     """
     hour, most = interval.start, source.longest_hours
     while hour < interval.end:
-        outcome = find_outcome(raw_root, cluster, hour)
+        outcome = find_outcome(raw_root, cluster, hour, ingested)
         if outcome:
             yield HourDone(hour, outcome)
             hour += _HOUR
@@ -82,7 +86,7 @@ def backfill(
         while (
             hours < most
             and hour + hours * _HOUR < interval.end
-            and not find_outcome(raw_root, cluster, hour + hours * _HOUR)
+            and not find_outcome(raw_root, cluster, hour + hours * _HOUR, ingested)
         ):
             hours += 1
         try:
@@ -114,17 +118,20 @@ def file_of(raw_root: Path, cluster: str, hour: datetime) -> Path:
     return hour_directory(raw_root, cluster, hour) / f"{FILE_PREFIX}{hour:%Y%m%dT%H}.jsonl.gz"
 
 
-def find_outcome(raw_root: Path, cluster: str, hour: datetime) -> str:
-    """Return why an hour is not written: ``there``, ``collected``; empty when it is to be written.
+def find_outcome(raw_root: Path, cluster: str, hour: datetime, ingested: Collection[datetime] = frozenset()) -> str:
+    """Return why an hour is not written: ``there``, ``collected``, ``ingested``; empty when it is to be written.
 
-    Metrics of one hour from two sources would be mixed sample by sample, so an hour that holds others is left alone.
+    Metrics of one hour from two sources would be mixed sample by sample, so an hour that holds others is left alone;
+    and what a server still has would replace, once ingested, the rows of an hour whose raw files are gone.
     """
     own = file_of(raw_root, cluster, hour)
     if own.exists() and not _is_empty(own):
         return "there"
     others = hour_directory(raw_root, cluster, hour).glob("*.jsonl*")
-    is_collected = any(not path.name.startswith((".", "_", "kafka-")) and path != own for path in others)
-    return "collected" if is_collected else ""
+    is_collected = any(not path.name.startswith((".", "_", KAFKA_PREFIX)) and path != own for path in others)
+    if is_collected:
+        return "collected"
+    return "ingested" if hour in ingested else ""
 
 
 def _is_empty(path: Path) -> bool:
@@ -163,9 +170,14 @@ def name_empty(cluster: str, hours: Iterable[datetime]) -> str:
 
 
 def backfill_cluster(
-    settings: Settings, name: str, hours: Interval, on_hour: Callable[[], None] = lambda: None
+    settings: Settings,
+    name: str,
+    hours: Interval,
+    on_hour: Callable[[], None] = lambda: None,
+    *,
+    is_forced: bool = False,
 ) -> Backfilled:
-    """Write the raw files of a cluster.
+    """Write the raw files of a cluster; where it is forced, also of hours that were ingested from files that are gone.
 
     Raises:
         PrometheusError: a query was not answered; the hours before stay.
@@ -174,9 +186,12 @@ def backfill_cluster(
     cluster = settings.clusters[name]
     source = PrometheusSource.of(name, cluster)
     made = Backfilled()
+    # What a server told may be asked of it again: ingestion refuses what has become less.
+    passed_over = (KAFKA_PREFIX, FILE_PREFIX)
+    ingested = set[datetime]() if is_forced else read_ingested_hours(settings, name, hours, passed_over)
     try:
         pause_s = _QUERIES / cluster.prometheus.requests_per_s
-        for done in backfill(source, name, Path(settings.paths.raw), hours, pause_s=pause_s):
+        for done in backfill(source, name, Path(settings.paths.raw), hours, ingested=ingested, pause_s=pause_s):
             made.counts[done.outcome] += 1
             made.counts["records"] += done.records
             if done.outcome == "empty":
@@ -187,7 +202,9 @@ def backfill_cluster(
     return made
 
 
-def backfill_clusters(settings: Settings, hours: Interval, cluster: str | None = None) -> Counter[str]:
+def backfill_clusters(
+    settings: Settings, hours: Interval, cluster: str | None = None, *, is_forced: bool = False
+) -> Counter[str]:
     """Write the raw files of one cluster, or of all that have a Prometheus; returns the outcomes of all together.
 
     Raises:
@@ -201,7 +218,7 @@ def backfill_clusters(settings: Settings, hours: Interval, cluster: str | None =
         raise PrometheusError("no cluster has a Prometheus; write [clusters.<name>.prometheus] url in the settings")
     total: Counter[str] = Counter()
     for name in known if cluster is None else [cluster]:
-        made = backfill_cluster(settings, name, hours)
+        made = backfill_cluster(settings, name, hours, is_forced=is_forced)
         total += made.counts
         if made.empty:
             log.warning("%s", name_empty(name, made.empty))

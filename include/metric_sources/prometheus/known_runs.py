@@ -10,7 +10,7 @@ from typing import Any
 
 from include.flink.raw_format import Kind, hour_directory
 from include.metric_sources.prometheus.job_runs import RUNNING, KnownRun
-from include.raw_files import is_raw_name, open_raw
+from include.raw_files import KAFKA_PREFIX, is_raw_name, open_raw
 
 REACH_H = 48
 _FILES = 3  # of an hour: polls of REST are a file each, and every one tells of all jobs
@@ -39,7 +39,7 @@ def _nearest(raw_root: Path, cluster: str, hour: datetime, direction: int) -> li
         at = hour + timedelta(hours=offset if direction > 0 else -offset - 1)
         folder = hour_directory(raw_root, cluster, at.astimezone(UTC))
         files = sorted(
-            path for path in folder.glob("*") if is_raw_name(path.name) and not path.name.startswith("kafka-")
+            path for path in folder.glob("*") if is_raw_name(path.name) and not path.name.startswith(KAFKA_PREFIX)
         )
         if files:
             return files[:_FILES] if direction > 0 else files[-_FILES:]

@@ -14,6 +14,10 @@ final class FlinkApi {
         return ParameterTool.fromArgs(args).toMap();
     }
 
+    static int parallelismOf(RuntimeContext context) {
+        return context.getNumberOfParallelSubtasks();
+    }
+
     static <T> void discard(DataStream<T> stream, String name) {
         stream.addSink(new DiscardingSink<>()).name(name).uid(name);
     }

@@ -14,6 +14,10 @@ final class FlinkApi {
         return ParameterTool.fromArgs(args).toMap();
     }
 
+    static int parallelismOf(RuntimeContext context) {
+        return context.getTaskInfo().getNumberOfParallelSubtasks();
+    }
+
     static <T> void discard(DataStream<T> stream, String name) {
         stream.sinkTo(new DiscardingSink<>()).name(name).uid(name);
     }

@@ -12,10 +12,12 @@ import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
- * Orders in one of three forms.
+ * Orders in one of four forms.
  *
  * <p>plain: Source: orders, enrich, aggregate, sink, each a vertex of its own, since between any two of them records
  * are rebalanced or keyed.
+ *
+ * <p>counted: the same, and the sink's vertex counts what it gets.
  *
  * <p>chained: the same source, a filter, enrich and the sink, all of them in one vertex.
  *
@@ -25,7 +27,8 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  * <p>Arguments: --trace FILE (second,rate_per_s; read where the job is submitted, that is on the JobManager)
  * [--compression 1] [--cost-us 100] [--wait-us 0] [--customers 1000] [--emit-every 10] [--splits 12]
  * [--max-parallelism 128] [--parallelism 1] [--job-name orders-load] [--warm-up-sources 0] [--warm-up-orders 1000]
- * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out] [--fails-above 1000000].
+ * [--form plain] [--chaining on] [--keep-one-in 1] [--express-one-in 10] [--counts out] [--fails-above 1000000]
+ * [--checkpoints on] [--behaviour FILE].
  *
  * <p>With --counts in the source counts what it takes in as numRecordsIn, as Kafka's does; else nothing counts in it but
  * Flink's numRecordsOut of the source operator.
@@ -43,6 +46,9 @@ public final class LoadJob {
         String chaining = oneOf(given, "chaining", "on", "off");
         if (chaining.equals("off")) {
             env.disableOperatorChaining();
+        }
+        if (oneOf(given, "checkpoints", "on", "off").equals("off")) {
+            env.getCheckpointConfig().disableCheckpointing();
         }
         env.setParallelism(number(given, "parallelism", 1));
         env.setMaxParallelism(number(given, "max-parallelism", 128));
@@ -63,27 +69,32 @@ public final class LoadJob {
         for (int place = 0; place < number(given, "warm-up-sources", 0); place++) {
             orders = orders.union(warmUp(env, place, number(given, "warm-up-orders", 1000), customers));
         }
-        Enrich enrich = new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0), number(given, "fails-above", 1_000_000));
-        switch (oneOf(given, "form", "plain", "chained", "side-outputs")) {
+        Behaviour behaviour = new Behaviour(given.getOrDefault("behaviour", ""));
+        Enrich enrich = new Enrich(number(given, "cost-us", 100), number(given, "wait-us", 0), number(given, "fails-above", 1_000_000), behaviour);
+        Totals totals = new Totals(number(given, "emit-every", 10), behaviour);
+        switch (oneOf(given, "form", "plain", "counted", "chained", "side-outputs")) {
+            case "counted" -> FlinkApi.discard(
+                    aggregate(orders, enrich, totals).map(new Received()).name("received").uid("received"), "sink");
             case "chained" -> FlinkApi.discard(keep(orders, given).map(enrich).name("enrich").uid("enrich"), "sink");
             case "side-outputs" -> sendExpressAside(keep(orders, given), enrich, number(given, "express-one-in", 10));
-            default -> aggregate(orders, enrich, number(given, "emit-every", 10));
+            default -> FlinkApi.discard(aggregate(orders, enrich, totals), "sink");
         }
         env.execute(given.getOrDefault("job-name", "orders-load"));
     }
 
-    private static void aggregate(DataStream<Order> orders, Enrich enrich, int emitEvery) {
+    private static DataStream<Tuple3<Integer, Long, Long>> aggregate(
+            DataStream<Order> orders, Enrich enrich, Totals totals) {
         // Rebalance, never forward: a forward edge sends everything to one subtask once the two ends are scaled apart.
-        DataStream<Tuple3<Integer, Long, Long>> totals = orders.rebalance()
+        return orders.rebalance()
                 .map(enrich)
                 .name("enrich")
                 .uid("enrich")
                 .keyBy(order -> order.customer, Types.INT)
-                .process(new Totals(emitEvery))
+                .process(totals)
                 .returns(Types.TUPLE(Types.INT, Types.LONG, Types.LONG))
                 .name("aggregate")
-                .uid("aggregate");
-        FlinkApi.discard(totals.rebalance(), "sink");
+                .uid("aggregate")
+                .rebalance();
     }
 
     private static DataStream<Order> keep(DataStream<Order> orders, Map<String, String> given) {

@@ -31,6 +31,7 @@ final class OwedReader<T> implements SourceReader<T, OwedSplit> {
         return thread;
     });
 
+    private SnapshotCounts shown;
     private double dueInAll;
     private long lookedUpNs = System.nanoTime() - CLOCK_STEP_NS;
     private int cursor;
@@ -55,6 +56,7 @@ final class OwedReader<T> implements SourceReader<T, OwedSplit> {
             context.metricGroup().setPendingRecordsGauge(this::backlog);
         }
         context.metricGroup().gauge("emittedInAll", this::emittedInAll);
+        shown = new SnapshotCounts(context.metricGroup(), "emittedAtSnapshot");
     }
 
     /** Emitted since the job was submitted: it is state, so a restart goes back to what the checkpoint has. */
@@ -107,6 +109,7 @@ final class OwedReader<T> implements SourceReader<T, OwedSplit> {
 
     @Override
     public List<OwedSplit> snapshotState(long checkpointId) {
+        shown.show(checkpointId, emittedInAll());
         return shares.stream().map(OwedSplit::snapshot).toList();
     }
 

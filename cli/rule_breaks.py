@@ -1,0 +1,106 @@
+"""Each rule of a file removed and inverted, one at a time: the file's text with one condition changed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_RULES = "_RULES"
+"""A tuple of this name lists rules that are asked one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One change to a file.
+
+    Attributes:
+        file: relative to the project.
+        line: from 1.
+        kind: ``removed`` (a branch is never taken, a rule is not asked, a part of a condition is left out) or
+            ``inverted``.
+        what: the text that was changed.
+        source: the whole file after it.
+    """
+
+    file: str
+    line: int
+    kind: str
+    what: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """One line that names it."""
+        return f"{self.file}:{self.line} {self.kind}: {self.what}"
+
+
+def list_breaks(file: str, source: str) -> list[Break]:
+    """Return every change to a file, in the order of its lines."""
+    made: dict[str, Break] = {}
+    for node, kind, new in _changes(ast.parse(source)):
+        what = " ".join((ast.get_source_segment(source, node) or "").split())
+        changed = _put(source, node, new)
+        if changed != source:
+            made.setdefault(changed, Break(file, node.lineno, kind, what, changed))
+    return sorted(made.values(), key=lambda one: (one.line, one.what, one.kind))
+
+
+def read_breaks(root: Path, files: list[str]) -> list[Break]:
+    """Return the changes to some files below a root."""
+    return [one for file in files for one in list_breaks(file, (root / file).read_text(encoding="utf-8"))]
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
+    """Yield expression, kind, and what stands in its place."""
+    for node in ast.walk(tree):
+        if (isinstance(node, ast.If | ast.While) and not _is_of_the_file(node.test)) or isinstance(node, ast.IfExp):
+            yield node.test, "removed", "False"
+            yield node.test, "inverted", f"not ({ast.unparse(node.test)})"
+        elif isinstance(node, ast.comprehension):
+            for condition in node.ifs:
+                yield condition, "removed", "True"
+                yield condition, "inverted", f"(not ({ast.unparse(condition)}))"
+        elif isinstance(node, ast.BoolOp):
+            yield from _without_each(node)
+        elif isinstance(node, ast.Return) and _is_condition(node.value):
+            assert node.value is not None
+            yield node.value, "inverted", f"not ({ast.unparse(node.value)})"
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Tuple):
+            yield from _without_rules(node, node.value)
+
+
+def _without_each(node: ast.BoolOp) -> Iterator[tuple[ast.expr, str, str]]:
+    """Yield each operand replaced by what leaves the others as they are."""
+    neutral = "True" if isinstance(node.op, ast.And) else "False"
+    for operand in node.values:
+        if not isinstance(operand, ast.Dict | ast.List | ast.Tuple | ast.Constant):  # a default, no condition
+            yield operand, "removed", neutral
+
+
+def _without_rules(node: ast.Assign | ast.AnnAssign, value: ast.Tuple) -> Iterator[tuple[ast.expr, str, str]]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    if any(isinstance(target, ast.Name) and target.id == _RULES for target in targets):
+        for rule in value.elts:
+            yield rule, "removed", "(lambda case: None)"
+
+
+def _is_condition(value: ast.expr | None) -> bool:
+    is_negation = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+    return is_negation or isinstance(value, ast.Compare)
+
+
+def _is_of_the_file(test: ast.expr) -> bool:
+    """Whether a condition is about how the file is used: as a program, or by a type checker."""
+    return any(isinstance(one, ast.Name) and one.id in {"__name__", "TYPE_CHECKING"} for one in ast.walk(test))
+
+
+def _put(source: str, node: ast.expr, new: str) -> str:
+    """Return the source with an expression replaced; offsets are in bytes of UTF-8."""
+    lines = source.encode().splitlines(keepends=True)
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
+    after = lines[node.end_lineno - 1][node.end_col_offset :] + b"".join(lines[node.end_lineno :])
+    return (before + new.encode() + after).decode()
