@@ -6,7 +6,6 @@ A hold is read by every controller before each request. It needs no restart and 
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
+from cli.permission import NotAllowedError, require_role
 from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
 from include.control.small_objects import StoreUnreadableError
 from include.settings import Settings, SettingsError, load_settings
@@ -31,15 +31,17 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
 
     Raises:
         UnknownNameError: a cluster or job that nobody knows.
+        NotAllowedError: this person may not hold.
         StoreUnreadableError: nothing is on hold.
     """
+    by = require_role(settings.roles, "hold", options.by)
     scopes = options.scopes or [EVERYTHING]
     if not options.force:
         _check_scopes(scopes, settings, now_s)
     store = HoldStore(settings.paths.lake)
     until_s = None if options.hours is None else now_s + 3600 * options.hours
     for scope in scopes:
-        made = Hold(scope, " ".join(options.reason or ()), options.by or getpass.getuser(), now_s, until_s)
+        made = Hold(scope, " ".join(options.reason or ()), by, now_s, until_s)
         store.write(made)
         print(f"{describe(made)}; nothing is sent from now on")
 
@@ -49,8 +51,10 @@ def release(options: argparse.Namespace, settings: Settings, now_s: float) -> No
 
     Raises:
         UnknownNameError: there is no such hold.
+        NotAllowedError: this person may not release.
         StoreUnreadableError: some may still be there.
     """
+    require_role(settings.roles, "hold", None)
     store = HoldStore(settings.paths.lake)
     named = store.read_named(now_s)
     scopes = options.scopes or ([] if options.all else [EVERYTHING])
@@ -136,6 +140,9 @@ def main(argv: Sequence[str]) -> int:
     except UnknownNameError as error:
         print(f"{told}{error}", file=sys.stderr)
         return EXIT_USAGE
+    except NotAllowedError as error:
+        print(f"{told}{error}", file=sys.stderr)
+        return 1
     except StoreUnreadableError as error:
         instead = f"a controller that cannot read it sends nothing; for another set {HOLD_VARIABLE}=all"
         print(f"{told}{error}; {instead}", file=sys.stderr)

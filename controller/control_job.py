@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
-from models.control.history import advance_history, end_refused_request, end_unsent_request
+from controller.priorities import Claims
+from models.control.history import advance_history, end_refused_request, end_unsent_request, note_answer, note_seen
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request, reserve_slots
@@ -73,6 +74,7 @@ class JobTask:
         read_limits: called before the decision and again immediately before its request leaves.
         outcome: of its last confirmed request.
         provenance: of what is desired.
+        priority: jobs with a higher one are decided first, and get slots that are short.
     """
 
     job: str
@@ -80,6 +82,7 @@ class JobTask:
     read_limits: Callable[[], Limits]
     outcome: OutcomeCheck = NOT_JUDGED
     provenance: Provenance = NO_PROVENANCE
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +156,15 @@ class Controller:
 
     def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
-        decided, taken = [], 0
-        for task in tasks:
+        decided, taken, claims = [], 0, Claims()
+        for task in sorted(tasks, key=lambda task: -task.priority):
             case, why = self._observe(task, self.log.read_history(task.job))
             if case is None:
                 actions[task.job] = why
                 continue
-            case = replace(case, observed=reserve_slots(case.observed, taken))
+            case = replace(case, observed=reserve_slots(case.observed, taken + claims.above(task.priority)))
             action = reconcile(case)
+            claims.note(task.priority, case, action)
             entry = LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)
             if entry.sends and action.request is not None:
                 taken += max(0, _added_slots(case.observed, action.request))
@@ -205,12 +209,26 @@ class Controller:
             ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
             refused = Action(Verb.REFUSE, "refused_by_flink", str(error), request)
             return refused, self._answer(entry, f"refused: {error}", ended)
-        except RequestUnknownError as error:  # the next tick finds out what became of it
-            return entry.action, self._answer(entry, f"no reply: {error}", entry.history)
+        except RequestUnknownError as error:
+            return entry.action, self._answer(entry, f"no reply: {error}", self._look(task.job, entry.history))
         except Exception as error:  # it may have arrived or not
             log.exception("request for %s", task.job)
-            return entry.action, self._answer(entry, f"no reply: {type(error).__name__}: {error}", entry.history)
-        return entry.action, self._answer(entry, "accepted", entry.history)
+            told = f"no reply: {type(error).__name__}: {error}"
+            return entry.action, self._answer(entry, told, self._look(task.job, entry.history))
+        return entry.action, self._answer(entry, "accepted", note_answer(entry.history, self.clock()))
+
+    def _look(self, job: str, history: JobHistory) -> JobHistory:
+        """Return the history after one look at what became of a request without a reply.
+
+        At the next tick a person may have taken it back already, and then nothing would show that it had arrived.
+        """
+        try:
+            return note_seen(history, self.actuator.observe(job), self.clock())
+        except RequestUnknownError:
+            return history
+        except Exception:  # it may have arrived or not
+            log.exception("%s is not observed", job)
+            return history
 
     def _withdraw(self, entry: LogEntry, request: Request, why: str) -> tuple[Action, LogEntry]:
         """Record that nothing was sent."""

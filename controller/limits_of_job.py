@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from controller.operator_limits import limit_operators
 from controller.settings_watch import SettingsState, SettingsWatch
-from include.control.approvals import Approval, ApprovalStore
+from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.settings import ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
 from include.utc import HOUR_S
@@ -75,6 +76,10 @@ class LimitsSnapshot:
             found = replace(found, is_held=True, hold_reason="; ".join([*filter(None, [found.hold_reason]), *held]))
         return replace(found, mode=Mode.OFF, settings_changed=True) if self.state.just_changed else found
 
+    def priority_of(self, cluster: str, job: str) -> int:
+        """Return a job's priority among those of its cluster."""
+        return 0 if self.state.settings is None else self.state.settings.job_limits(cluster, job).priority
+
     def _combine(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         of_cluster, of_job = settings.cluster(cluster), settings.job_limits(cluster, job)
         at = datetime.fromtimestamp(self.now_s, UTC)
@@ -92,8 +97,9 @@ class LimitsSnapshot:
             block_s=apply.block_h * HOUR_S,
             cluster_slots_max=math.inf if budget is None else budget,
             approvals=tuple(self._approvals_of(cluster, job, vertex_ids)),
+            approval_band=settings.approval.band,
         )
-        return self._pin(combined, of_job, vertex_ids)
+        return self._pin(limit_operators(combined, of_job, vertex_ids), of_job, vertex_ids)
 
     def _approvals_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> list[StepApproval]:
         """Return what was said to the job's steps; a yes to operators that the job does not have is none."""
@@ -101,13 +107,20 @@ class LimitsSnapshot:
         found = []
         for one in self.approvals:
             names = {*one.parallelism_from, *one.parallelism_to}
-            if (one.cluster, one.job) == (cluster, job) and (not one.is_approved or names <= set(ids)):
+            counts = not one.is_approved or (names <= set(ids) and self._may_approve(one.by))
+            if (one.cluster, one.job) == (cluster, job) and counts:
                 before, target = (
                     {ids[name]: count for name, count in shown.items() if name in ids}
                     for shown in (one.parallelism_from, one.parallelism_to)
                 )
-                found.append(StepApproval(one.step_id, before, target, one.is_approved, one.at_s, one.until_s, one.by))
-        return sorted(found, key=lambda one: (one.step_id, one.at_s))
+                by = "" if one.by == NOBODY else one.by
+                times = (one.at_s, one.until_s)
+                found.append(StepApproval(one.step_id, before, target, one.is_approved, *times, by, one.approval_id))
+        return sorted(found, key=lambda one: (one.step_id, one.at_s, one.key))
+
+    def _may_approve(self, login: str) -> bool:
+        settings = self.state.settings
+        return settings is not None and settings.roles.may("approve", login)
 
     def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
         pin, until = of_job.pin, of_job.pin_until

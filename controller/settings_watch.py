@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from include.settings import Settings, settings_file
+from include.settings import Roles, Settings, settings_file
+from include.settings.file_owner import check_owner
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class SettingsWatch:
         self._stamp: object = None
         self._changed_s: float | None = None
         self._settings: Settings | None = None
+        self._roles = Roles()  # of the last settings that could be used
         self._why_unusable = "the settings were not read yet"
 
     def read(self) -> SettingsState:
@@ -62,7 +64,9 @@ class SettingsWatch:
 
     def _read_again(self) -> None:
         try:
+            check_owner(settings_file(), self._roles)  # a new file may not say anew who may change it
             self._settings, self._why_unusable = self._load(), ""
+            self._roles = self._settings.roles
         except Exception as error:  # whatever it is: nothing is sent until it is mended
             self._settings, self._why_unusable = None, f"the settings cannot be used: {error}"
             log.error("%s; nothing is sent until they can", self._why_unusable)

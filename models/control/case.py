@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,7 +78,13 @@ class Case:
 
 
 def form_request(
-    case: Case, step_id: str, target: Parallelism, settle_s: float, *, is_rollback: bool = False
+    case: Case,
+    step_id: str,
+    target: Parallelism,
+    settle_s: float,
+    *,
+    is_rollback: bool = False,
+    approvals: Iterable[str] = (),
 ) -> Request:
     """Return the request that takes a job from what it was asked for to ``target``."""
     return Request(
@@ -90,4 +97,5 @@ def form_request(
         deadline_s=case.now_s + case.limits.confirm_timeout_s,
         settle_s=settle_s,
         is_rollback=is_rollback,
+        approvals=tuple(approvals),
     )

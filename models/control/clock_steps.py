@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.control.arrivals import LATE_S
 from models.control.limits import Limits
-from models.control.state import BlockedTarget, JobHistory, Request
+from models.control.state import BlockedTarget, JobHistory, LateRequest, Request
 
 
 def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory:
@@ -21,13 +22,16 @@ def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory
             BlockedTarget(one.parallelism, min(one.until_s, now_s + limits.block_s)) for one in history.blocked
         ),
         held_until_s=min(history.held_until_s, until_s),
+        late_requests=tuple(LateRequest(one.target, min(one.until_s, now_s + LATE_S)) for one in history.late_requests),
     )
 
 
 def _bound_request(request: Request | None, now_s: float, limits: Limits) -> Request | None:
     if request is None or request.sent_at_s <= now_s:
         return request
-    return replace(request, sent_at_s=now_s, deadline_s=now_s + limits.confirm_timeout_s)
+    arrived_at_s = _at_most(request.arrived_at_s, now_s)
+    deadline_s = now_s + limits.confirm_timeout_s
+    return replace(request, sent_at_s=now_s, deadline_s=deadline_s, arrived_at_s=arrived_at_s)
 
 
 def _at_most(time_s: float | None, now_s: float) -> float | None:

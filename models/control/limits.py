@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from include.utc import HOUR_S
@@ -36,6 +36,9 @@ class Limits:
         settings_changed: whether the settings changed a moment ago, so that nothing is sent yet; the mode is off then.
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
+        approval_band: share of the slots by which a step may differ from the one that an answer was given to.
+        operator_min, operator_max: least and largest parallelism of some vertices.
+        left_alone: vertices whose bounds are never changed.
         mode_reason, blackout_reason, hold_reason: why, for a person.
     """
 
@@ -60,6 +63,10 @@ class Limits:
     settings_changed: bool = False
     cluster_slots_max: float = math.inf
     approvals: tuple[StepApproval, ...] = ()
+    approval_band: float = 0.0
+    operator_min: Parallelism = field(default_factory=dict)
+    operator_max: Parallelism = field(default_factory=dict)
+    left_alone: tuple[str, ...] = ()
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
@@ -72,13 +79,15 @@ class Limits:
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
+_OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
 
 def combine_limits(levels: Iterable[Limits]) -> Limits:
     """Return the limits that satisfy all levels (fleet, cluster, job): of each the strictest.
 
-    A pin is the last level's that has one; approvals and reasons of all levels are kept.
+    A pin is the last level's that has one; approvals and reasons of all levels are kept, and what is said of single
+    vertices.
 
     Raises:
         ValueError: no level, or the levels contradict each other (slots_min above slots_max).
@@ -88,7 +97,7 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
         raise ValueError("limits need at least one level")
     combined = known[0]
     for level in known[1:]:
-        strictest: dict[str, Any] = {field.name: _strictest(field.name, combined, level) for field in fields(Limits)}
+        strictest: dict[str, Any] = {one.name: _strictest(one.name, combined, level) for one in fields(Limits)}
         combined = replace(combined, **strictest)
     if combined.slots_min > combined.slots_max:
         raise ValueError(f"slots_min = {combined.slots_min} is above slots_max = {combined.slots_max}")
@@ -101,8 +110,15 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
         return min(one, other, key=_STRICTNESS.index)
     if name in {"pin", "pin_all"}:
         return one if other is None else other
-    if name == "approvals":
-        return (*one, *other)
+    if name in {"approvals", "left_alone"}:
+        return (*one, *(each for each in other if each not in one))
+    if name in _OF_VERTICES:
+        pick = _OF_VERTICES[name]
+        return {vertex: pick(level[vertex] for level in (one, other) if vertex in level) for vertex in {**one, **other}}
+    return _strictest_value(name, one, other)
+
+
+def _strictest_value(name: str, one: Any, other: Any) -> object:
     if name in _REASONS:
         return "; ".join(dict.fromkeys(filter(None, (one, other))))
     if name in _ANY_HOLDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from models.control.bounds import keep_as_asked
 from models.control.case import Case
 from models.control.state import Intention, ObservedJob, Origin, Parallelism
 
@@ -20,7 +21,8 @@ def fit_rise(wanted: Intention, case: Case) -> Intention:
     if wanted.origin is not Origin.REACTIVE or added <= room or room < 1:
         return wanted
     now = {**(observed.requested or {}), **observed.running}
-    part = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
+    grown = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
+    part = keep_as_asked(grown, observed, case.limits)
     if all(part[vertex] <= now.get(vertex, 0) for vertex in part):
         return wanted
     gained = observed.slots_of(part) - observed.slots

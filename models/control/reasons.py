@@ -29,7 +29,7 @@ REASONS: Final = frozenset(
         *("missing_requirement", "unknown_operator", "no_reply", "not_observed", "not_recorded"),
         # the resource of its deployment
         *("no_resource", "ambiguous_resource", "no_rights", "operator_busy", "job_ended", "not_in_place"),
-        *("upgrade_loses_map", "unreadable_resource", "autoscaler_off"),
+        *("upgrade_loses_map", "unreadable_resource", "autoscaler_off", "lower_bounds"),
         # the intention
         *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),
         # limits

@@ -6,10 +6,12 @@ import math
 from dataclasses import replace
 
 from include.utc import HOUR_S
-from models.control.bounds import bound_target
+from models.control.arrivals import find_late, has_arrived
+from models.control.bounds import bound_target, keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.limits import Limits
-from models.control.state import Mode, Request
+from models.control.lower_bounds import is_lower_changed
+from models.control.state import Mode, Parallelism, Request
 
 
 def follow_request(case: Case) -> Action | None:
@@ -18,16 +20,18 @@ def follow_request(case: Case) -> Action | None:
     if request is None:
         return None
     asked = dict(observed.requested or {})
-    has_arrived = asked == dict(request.target)
-    if has_arrived and observed.runs_at(request.target):
-        return Action(Verb.CONFIRM, "runs_as_requested", "", request)
-    if not has_arrived and asked != dict(request.before):
+    is_there = asked == dict(request.target)
+    # What Flink has had once does not go away by itself: the bounds of before are somebody's who has set them again.
+    is_changed = not is_there and (asked != dict(request.before) or has_arrived(request, observed))
+    if is_changed or is_lower_changed(case.history, observed):
         return _notice_late_request(case) or Action(
             Verb.REFUSE, "foreign_change", "somebody else changed the job while a request was in flight"
         )
+    if is_there and observed.runs_at(request.target):
+        return Action(Verb.CONFIRM, "runs_as_requested", "", request)
     if case.now_s < request.deadline_s:
         return Action(Verb.WAIT, "in_flight", "a request is in flight")
-    return _withdraw(case, request) if has_arrived else _end_lost(request)
+    return _withdraw(case, request) if is_there else _end_lost(request)
 
 
 def _end_lost(request: Request) -> Action:
@@ -44,12 +48,24 @@ def _withdraw(case: Case, request: Request) -> Action:
 
 
 def _take_back(case: Case, request: Request) -> Action:
-    target = {**request.before, **case.observed.running}
+    target = keep_as_asked(_what_was_filled(request, case.observed.running), case.observed, case.limits)
     back = form_request(case, f"{request.step_id}-withdrawn", target, request.settle_s, is_rollback=True)
     why = "Flink did not fill the request in time"
     if case.observed.is_restarting:
         why = f"the job is {case.observed.state} since the request and does not come to run: see its exceptions"
     return Action(Verb.ROLL_BACK, "not_filled", f"{why}: its bound is withdrawn", back)
+
+
+def _what_was_filled(request: Request, running: Parallelism) -> dict[str, int]:
+    """Return how far Flink has come from the bounds before a request to its target; a vertex beyond both stays.
+
+    A bound of before that was not filled either is not lowered to what runs: it was somebody's.
+    """
+    filled = dict(request.before)
+    for vertex, count in running.items():
+        ends = (request.before.get(vertex, count), request.target.get(vertex, count))
+        filled[vertex] = max(min(count, max(ends)), min(ends))
+    return filled
 
 
 def withdraw_unfilled(case: Case) -> Action | None:
@@ -64,7 +80,8 @@ def withdraw_unfilled(case: Case) -> Action | None:
 def notice_foreign_change(case: Case) -> Action | None:
     """Leave a job alone that somebody else has changed."""
     asked, history = dict(case.observed.requested or {}), case.history
-    if history.known_requested is not None and asked == dict(history.known_requested):
+    is_lower_known = not is_lower_changed(history, case.observed)
+    if history.known_requested is not None and asked == dict(history.known_requested) and is_lower_known:
         return None
     hold_h = case.limits.foreign_change_hold_s / HOUR_S
     detail = f"somebody else changed the job: it is left alone for {hold_h:g} h"
@@ -72,8 +89,8 @@ def notice_foreign_change(case: Case) -> Action | None:
 
 
 def _notice_late_request(case: Case) -> Action | None:
-    asked = dict(case.observed.requested or {})
-    if not any(asked == dict(late) for late in case.history.late_targets):
+    arrived = find_late(case.history, case.observed.requested or {}, case.now_s)
+    if arrived is None or is_lower_changed(case.history, case.observed):
         return None
     return Action(Verb.WAIT, "late_request", "a request that was given up has arrived; the job is judged afresh")
 

@@ -60,6 +60,8 @@ class ObservedJob:
             ``default_scheduler`` where it has no requirements); empty when nobody knows of one.
         obstacle_detail: one sentence for a person.
         upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
+        lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
+            by a person.
     """
 
     job_id: str | None
@@ -79,6 +81,7 @@ class ObservedJob:
     obstacle: str = ""
     obstacle_detail: str = ""
     upgrade_reason: str = ""
+    lower_bounds: Parallelism | None = None
 
     @property
     def is_restarting(self) -> bool:
@@ -154,6 +157,9 @@ class Request:
         sent_at_s, deadline_s: epoch seconds; without confirmation until the deadline it has failed.
         settle_s: see :class:`Intention`.
         is_rollback: whether it takes an earlier request back.
+        arrived_at_s: when Flink was first known to have it, since it accepted it or was seen with it; None while that
+            is not known.
+        approvals: ids of the answers that allowed it.
     """
 
     step_id: str
@@ -165,6 +171,34 @@ class Request:
     deadline_s: float
     settle_s: float = 300.0
     is_rollback: bool = False
+    arrived_at_s: float | None = None
+    approvals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LateRequest:
+    """A request of which nobody knows whether it arrived, after it was given up.
+
+    Attributes:
+        target: upper bounds that were asked for.
+        until_s: epoch seconds; it can arrive until then, once. Later the same bounds are somebody else's.
+    """
+
+    target: Parallelism
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsedApproval:
+    """A yes that has allowed its request.
+
+    Attributes:
+        approval_id: of the answer.
+        until_s: epoch seconds; it would have counted until then.
+    """
+
+    approval_id: str
+    until_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +217,7 @@ class JobHistory:
         job_id: to which all of this belongs; another id starts a new history.
         in_flight: the request without an end; at most one.
         known_requested: bounds in force that the controller asked for or has accepted as somebody else's.
-        late_targets: targets of requests that were given up: one that arrives late is no foreign change.
+        late_requests: requests that were given up and may still arrive: one that does is no foreign change.
         request_times_s: of the last day, ascending.
         last_change_at_s: last confirmed change or foreign change.
         last_good: what ran undisturbed before the last own change.
@@ -194,12 +228,14 @@ class JobHistory:
         unfilled: an own request whose bound Flink has not filled and that could not be taken back yet.
         submitted_at_s: when Flink was given the job that all of this belongs to; None when not told.
         lost: known parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
+        known_lower: lower bounds in force that are known; None: none but Flink's own, which are 1.
+        used_approvals: answers that have allowed their request; None in a log of before they were kept.
     """
 
     job_id: str | None = None
     in_flight: Request | None = None
     known_requested: Parallelism | None = None
-    late_targets: tuple[Parallelism, ...] = ()
+    late_requests: tuple[LateRequest, ...] = ()
     request_times_s: tuple[float, ...] = ()
     last_change_at_s: float | None = None
     last_good: Parallelism | None = None
@@ -211,3 +247,5 @@ class JobHistory:
     unfilled: Request | None = None
     submitted_at_s: float | None = None
     lost: Parallelism | None = None
+    known_lower: Parallelism | None = None
+    used_approvals: tuple[UsedApproval, ...] | None = None
