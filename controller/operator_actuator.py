@@ -145,8 +145,9 @@ class OperatorActuator:
         if resource.is_pending:  # the operator has not carried it out yet
             asked |= {vertex: count for vertex, count in declared.items() if vertex in asked}
         autoscaler = observed.other_autoscaler or resource.autoscaler
-        joined = replace(observed, requested=asked, declared=declared, other_autoscaler=autoscaler, lower_bounds=None)
         foreign = _find_foreign_lower(observed)
+        lower = None if observed.lower_bounds is None else {**dict.fromkeys(observed.lower_bounds, 1), **foreign}
+        joined = replace(observed, requested=asked, declared=declared, other_autoscaler=autoscaler, lower_bounds=lower)
         if foreign:
             detail = f"{resource.title}: the operator would overwrite the lower bounds that somebody has set: {foreign}"
             return hinder(joined, "lower_bounds", detail)

@@ -51,7 +51,7 @@ def remember_late(history: JobHistory, request: Request, observed: ObservedJob) 
 
 
 def find_late(history: JobHistory, asked: Parallelism, now_s: float) -> LateRequest | None:
-    """Return the given-up request that ``asked``, which Flink is asked for, may be; None where it is somebody else's."""
+    """Return the given-up request that may be behind ``asked``; None where it is somebody else's."""
     return next((one for one in history.late_requests if dict(one.target) == dict(asked) and now_s < one.until_s), None)
 
 

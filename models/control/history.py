@@ -142,8 +142,13 @@ def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
 
 
 def _accept_late_request(history: JobHistory, case: Case) -> JobHistory:
+    """Take over what a given-up request has left; one that is in flight and has not arrived is still followed."""
     arrived = find_late(history, case.observed.requested or {}, case.now_s)
-    return _accept_requested(forget_late(history, arrived, case.now_s), case)
+    history, request = forget_late(history, arrived, case.now_s), history.in_flight
+    if request is None or has_arrived(request, case.observed) or case.now_s >= request.deadline_s:
+        return _accept_requested(history, case)
+    accepted = _accept_requested(replace(history, in_flight=None), case)
+    return replace(accepted, in_flight=replace(request, before=dict(case.observed.requested or {})))
 
 
 def _follow(history: JobHistory, case: Case) -> JobHistory:

@@ -11,7 +11,17 @@ from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.reconcile import Case, OutcomeCheck, reconcile
-from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request
+from models.control.state import (
+    BlockedTarget,
+    Intention,
+    JobHistory,
+    LateRequest,
+    Mode,
+    ObservedJob,
+    Origin,
+    Request,
+    UsedApproval,
+)
 
 NOW_S = 1_795_000_000.0
 TWO, FOUR = ({"a": n, "b": n} for n in (2, 4))
@@ -44,6 +54,7 @@ def cases(draw: st.DrawFn) -> Case:
         draw(st.one_of(st.none(), st.integers(0, 40))),
         draw(st.booleans()),
         draw(st.sampled_from([None, None, None, "another"])),
+        lower_bounds=draw(st.one_of(st.none(), st.just(dict.fromkeys(vertices, 1)), counts)),
     )
     requests = st.builds(
         Request,
@@ -56,12 +67,13 @@ def cases(draw: st.DrawFn) -> Case:
         deadline_s=_times,
         settle_s=st.floats(0, 1e4),
         is_rollback=st.booleans(),
+        arrived_at_s=st.none() | _times,
     )
     history = JobHistory(
         job_id="j",
         in_flight=draw(st.one_of(st.none(), st.none(), requests)),
         known_requested=draw(st.one_of(st.none(), st.just(requested), counts)),
-        late_targets=tuple(draw(st.lists(counts, max_size=2))),
+        late_requests=tuple(draw(st.lists(st.builds(LateRequest, counts, _times), max_size=2))),
         request_times_s=tuple(draw(st.lists(_times, max_size=3))),
         last_change_at_s=draw(st.one_of(st.none(), _times)),
         last_good=draw(st.one_of(st.none(), counts)),
@@ -71,8 +83,12 @@ def cases(draw: st.DrawFn) -> Case:
         held_until_s=draw(st.sampled_from([0.0, 0.0, NOW_S + 1e5])),
         held_because=draw(_texts),
         unfilled=draw(st.one_of(st.none(), st.none(), requests)),
+        known_lower=draw(st.one_of(st.none(), st.none(), counts)),
+        used_approvals=draw(st.one_of(st.none(), st.just((UsedApproval("1", NOW_S),)))),
     )
-    answers = st.builds(StepApproval, _texts, counts, counts, st.booleans(), _times, _times, _texts)
+    answers = st.builds(
+        StepApproval, _texts, counts, counts, st.booleans(), _times, _times, _texts, st.sampled_from(["", "1", "2"])
+    )
     limits = Limits(
         mode=draw(st.sampled_from(list(Mode))),
         slots_min=draw(st.integers(1, 3)),
@@ -92,6 +108,10 @@ def cases(draw: st.DrawFn) -> Case:
         settings_changed=draw(st.sampled_from([False, False, False, True])),
         cluster_slots_max=draw(_amounts),
         approvals=tuple(draw(st.lists(answers, max_size=2))),
+        approval_band=draw(st.floats(0, 1)),
+        operator_min=draw(st.just({}) | counts),
+        operator_max=draw(st.just({}) | counts),
+        left_alone=draw(st.sampled_from([(), (), (vertices[0],)])),
         mode_reason=draw(_texts),
         hold_reason=draw(_texts),
     )
