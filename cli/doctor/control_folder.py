@@ -20,11 +20,14 @@ PART, CHECK = "lake", "who may approve"
 
 def check_control_folder(settings: Settings) -> list[Finding]:
     """Return who can write the folders of holds and answers: whoever can may approve in anybody's name."""
-    return [*_list_writers(settings), *_check_objects(settings)]
+    return [*list_writers(settings), *_check_objects(settings)]
 
 
 def _check_objects(settings: Settings) -> list[Finding]:
     """Return what lies among the answers and is none: while it does no yes counts, since it may be a no."""
+    folder = local_folder(settings.paths.lake)
+    if folder is not None and not Path(folder).is_dir():
+        return []  # nobody has answered anything yet
     try:
         unread = ApprovalStore(settings.paths.lake).find_unreadable()
     except StoreUnreadableError as problem:
@@ -35,7 +38,8 @@ def _check_objects(settings: Settings) -> list[Finding]:
     return [warning(PART, CHECK, told, f"remove them from {settings.paths.lake}/{APPROVALS}")]
 
 
-def _list_writers(settings: Settings) -> list[Finding]:
+def list_writers(settings: Settings) -> list[Finding]:
+    """Return who can write each of the folders that are there."""
     folder = local_folder(settings.paths.lake)
     if folder is None:
         told = (

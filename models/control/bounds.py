@@ -73,6 +73,7 @@ def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float, least: P
         return {vertex: min(count, max(cap, least.get(vertex, 1))) for vertex, count in wanted.items()}
 
     cap = max(wanted.values(), default=1)
+    highest = max(highest, observed.slots_of(cap_at(1)))  # what is not capped takes that anyway
     while cap > 1 and observed.slots_of(cap_at(cap)) > highest:
         cap -= 1
     return cap_at(cap)

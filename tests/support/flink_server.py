@@ -30,6 +30,7 @@ class FakeJob:
     status: dict[str, str] = field(default_factory=dict)  # of vertices that are not RUNNING
     groups: dict[str, str] = field(default_factory=dict)
     requested: dict[str, int] | None = None
+    lower: dict[str, int] = field(default_factory=dict)  # lower bounds that are not 1
     user_config: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -134,6 +135,13 @@ class FlinkServer:
     def _put_requirements(self, job: FakeJob, bounds: dict[str, Any]) -> tuple[int, object]:
         if set(bounds) != set(job.requested):
             return 400, {"errors": ["The request is incomplete, missing job vertex resource requirements."]}
+        for one, bound in bounds.items():
+            lower, upper = bound["parallelism"]["lowerBound"], bound["parallelism"]["upperBound"]
+            if lower < 1:
+                return 400, {"errors": [f"Lower bound [{lower}] of vertex {one} must be greater than zero."]}
+            if lower > upper:
+                return 400, {"errors": [f"Lower bound [{lower}] of vertex {one} is above its upper bound [{upper}]."]}
+        job.lower = {one: bound["parallelism"]["lowerBound"] for one, bound in bounds.items()}
         job.requested = {one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}
         job.parallelism = {one: job.requested[one] for one in job.parallelism}
         return 200, {}
@@ -141,7 +149,10 @@ class FlinkServer:
     def _of_job(self, job: FakeJob, leaf: list[str]) -> object:
         if leaf[:1] == ["vertices"]:
             return [{"id": name, "sum": 1.0} for name in (*VERTEX_METRICS, *SOURCE_METRICS)]
-        bounds = {one: {"parallelism": {"lowerBound": 1, "upperBound": n}} for one, n in job.requested.items()}
+        bounds = {
+            one: {"parallelism": {"lowerBound": job.lower.get(one, 1), "upperBound": n}}
+            for one, n in job.requested.items()
+        }
         known = {
             "": job.reply(),
             "plan": {"plan": job.reply()["plan"]},
@@ -206,6 +217,18 @@ def serving(server: FlinkServer, tls: ssl.SSLContext | None = None) -> Iterator[
 
 def reply_with(content: object, status: int = 200) -> Trouble:
     return lambda request: request.write_json(content, status)
+
+
+def on_put(trouble: Trouble, server: FlinkServer) -> Trouble:
+    """Return what happens to requests alone; questions are replied to."""
+
+    def act(request: Request) -> None:
+        if request.method == "PUT":
+            trouble(request)
+        else:
+            request.write_json(server._reply(request)[1])
+
+    return act
 
 
 def reply_html(request: Request) -> None:

@@ -122,7 +122,13 @@ def test_a_foreign_change_is_accepted_and_held() -> None:
         unfilled=None,
         lost=None,
     )
-    assert after("late_request", Verb.WAIT, case) == accepted
+    followed = replace(SENT, before=SIX)  # an older request has arrived; this one may still do so
+    late = replace(accepted, in_flight=followed, late_requests=(EARLIER,))
+    assert after("late_request", Verb.WAIT, case) == late
+    had = replace(case, history=replace(FULL, in_flight=replace(SENT, arrived_at_s=NOW_S - 9)))
+    assert after("late_request", Verb.WAIT, had) == replace(accepted, late_requests=(EARLIER,))
+    ended = replace(case, history=replace(FULL, in_flight=replace(SENT, deadline_s=NOW_S)))
+    assert after("late_request", Verb.WAIT, ended) == accepted
     held = replace(accepted, held_until_s=NOW_S + 3600, held_because="somebody else changed the job")
     assert after("foreign_change", case=case) == held
     longer = replace(
