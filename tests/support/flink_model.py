@@ -197,7 +197,8 @@ class FlinkModel:
     def set_lower_by_person(self, count: int) -> None:
         """Let a person set a lower bound, or take it away."""
         vertex = self.vertices[0]
-        self.lower = {vertex: min(count, self.requested[vertex])} if count > 1 else {}
+        bound = min(count, self.requested[vertex])
+        self.lower = {vertex: bound} if bound > 1 else {}
         self.note(PERSON)
 
     def fail(self) -> None:
