@@ -227,6 +227,7 @@ class FlinkActuator:
             obstacle=obstacle,
             obstacle_detail=detail,
             lower_bounds=None if requested is None else requested.lower_bounds,
+            running_since_s=None if reply.running_ms is None else reply.running_ms / 1000,
         )
 
     def _read_requested(self, job_id: str) -> Requirements | None:

@@ -31,7 +31,8 @@ class GuideActuator(OperatorActuator):
             free_slots=None if free is None else free + above,
             cluster_slots_used=None if used is None else used - above,
             other_autoscaler=None,
-            lower_bounds=None,  # the operator's autoscaler has its own
+            lower_bounds=None,  # the operator's autoscaler has its own, and restarts the job when it likes
+            running_since_s=None,
         )
         if resource.autoscaler is None:
             detail = f'mode guide: {resource.title} does not set job.autoscaler.enabled: "true"'

@@ -26,8 +26,8 @@ class Claims:
 
     def note(self, priority: int, case: Case, action: Action) -> None:
         """Take note of a decision."""
-        wanted = desired_parallelism(case)
-        if wanted is None or action.reason not in _SHORT:
+        wanted = desired_parallelism(case) if action.reason in _SHORT else None
+        if wanted is None:
             return
         missing = case.observed.slots_of(wanted.parallelism) - case.observed.slots
         self.claimed[priority] = self.claimed.get(priority, 0) + max(missing, 0)

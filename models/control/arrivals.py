@@ -32,14 +32,27 @@ def note_arrival(request: Request, observed: ObservedJob, now_s: float) -> Reque
 
 def _shows(request: Request, observed: ObservedJob) -> bool:
     """Whether an observation shows that a request has arrived, if only by what it left behind."""
-    target, before, ran = dict(request.target), request.before, request.running_before
+    target, before, ran = dict(request.target), request.before, dict(request.running_before)
     declared = observed.declared or {}
     if dict(observed.requested or {}) == target or (target and all(declared.get(one) == target[one] for one in target)):
         return True
     has_grown = any(
         count > max(before.get(vertex, count), ran.get(vertex, count)) for vertex, count in observed.running.items()
     )
-    return has_grown or (observed.runs_at(target) and dict(observed.running) != dict(ran))
+    return (
+        has_grown
+        or _has_started_anew(request, observed)
+        or (observed.runs_at(target) and dict(observed.running) != ran)
+    )
+
+
+def _has_started_anew(request: Request, observed: ObservedJob) -> bool:
+    """Whether the job has come to run again since a request: a rescale does that, there and back as well.
+
+    A failure does it too; a request of which nobody knows then counts as one that has arrived, and is not repeated.
+    """
+    before_s, now_s = request.running_since_s, observed.running_since_s
+    return before_s is not None and now_s is not None and bool(observed.running) and before_s != now_s
 
 
 def remember_late(history: JobHistory, request: Request, observed: ObservedJob) -> JobHistory:

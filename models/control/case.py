@@ -98,4 +98,5 @@ def form_request(
         settle_s=settle_s,
         is_rollback=is_rollback,
         approvals=tuple(approvals),
+        running_since_s=case.observed.running_since_s if case.observed.running else None,
     )

@@ -24,9 +24,10 @@ def follow_request(case: Case) -> Action | None:
     # What Flink has had once does not go away by itself: the bounds of before are somebody's who has set them again.
     is_changed = not is_there and (asked != dict(request.before) or has_arrived(request, observed))
     if is_changed or is_lower_changed(case.history, observed):
-        return _notice_late_request(case) or Action(
-            Verb.REFUSE, "foreign_change", "somebody else changed the job while a request was in flight"
-        )
+        is_back = asked == dict(request.before) and not is_lower_changed(case.history, observed)
+        what = "changed the job while a request was in flight"
+        told = f"somebody else {'took a request back that had arrived' if is_back else what}"
+        return _notice_late_request(case) or Action(Verb.REFUSE, "foreign_change", told)
     if is_there and observed.runs_at(request.target):
         return Action(Verb.CONFIRM, "runs_as_requested", "", request)
     if case.now_s < request.deadline_s:

@@ -62,6 +62,8 @@ class ObservedJob:
         upgrade_reason: why the job is not rescaled in place but stopped and started for a request; empty when it is.
         lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
             by a person.
+        running_since_s: when it last came to run, by Flink's clock: each rescale and each restart gives another time;
+            None when not told.
     """
 
     job_id: str | None
@@ -82,6 +84,7 @@ class ObservedJob:
     obstacle_detail: str = ""
     upgrade_reason: str = ""
     lower_bounds: Parallelism | None = None
+    running_since_s: float | None = None
 
     @property
     def is_restarting(self) -> bool:
@@ -160,6 +163,7 @@ class Request:
         arrived_at_s: when Flink was first known to have it, since it accepted it or was seen with it; None while that
             is not known.
         approvals: ids of the answers that allowed it.
+        running_since_s: since when the job had run then; None where it did not, or was not told.
     """
 
     step_id: str
@@ -173,6 +177,7 @@ class Request:
     is_rollback: bool = False
     arrived_at_s: float | None = None
     approvals: tuple[str, ...] = ()
+    running_since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

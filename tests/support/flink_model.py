@@ -68,6 +68,7 @@ class FlinkModel:
     lower: dict[str, int] = field(default_factory=dict)
     ledger: ChangeLedger = field(default_factory=ChangeLedger)
     judged: Asked | None = None
+    running_since_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.requested = dict.fromkeys(self.vertices, 2)
@@ -111,6 +112,7 @@ class FlinkModel:
             is_elastic=self.is_elastic,
             other_autoscaler=self.other_autoscaler,
             lower_bounds={vertex: self.lower.get(vertex, 1) for vertex in self.requested},
+            running_since_s=self.running_since_s,
         )
         taken = seen.slots_of(self.running)
         free = 0 if self.is_elastic else max(self.slots - taken, 0)
@@ -160,7 +162,7 @@ class FlinkModel:
 
     def _fill(self) -> None:
         """Run at what is requested, or at as much of it as there are slots."""
-        groups = GRAPHS[self.graph][0]
+        groups, ran = GRAPHS[self.graph][0], dict(self.running)
         cap = max(self.requested.values())
         while True:
             self.running = {vertex: min(count, cap) for vertex, count in self.requested.items()}
@@ -168,6 +170,7 @@ class FlinkModel:
             for vertex, count in self.running.items():
                 largest[groups[vertex]] = max(largest.get(groups[vertex], 0), count)
             if cap == 1 or sum(largest.values()) <= self.slots:
+                self.running_since_s = self.running_since_s if ran == self.running else self.now_s
                 return
             cap -= 1
 
@@ -205,6 +208,8 @@ class FlinkModel:
         self.state = "RESTARTING"
 
     def recover(self) -> None:
+        if self.state != "RUNNING":
+            self.running_since_s = self.now_s
         self.state = "RUNNING"
         self._fill()
 

@@ -31,6 +31,7 @@ class FakeJob:
     groups: dict[str, str] = field(default_factory=dict)
     requested: dict[str, int] | None = None
     lower: dict[str, int] = field(default_factory=dict)  # lower bounds that are not 1
+    running_ms: int = 1_795_000_000_000
     user_config: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -50,7 +51,7 @@ class FakeJob:
         ]
         ids = list(self.parallelism)
         nodes = [{"id": one, "inputs": [{"id": ids[place - 1]}] if place else []} for place, one in enumerate(ids)]
-        times = {"RUNNING": 1_795_000_000_000}
+        times = {"RUNNING": self.running_ms}
         listed = {"jid": self.job_id, "name": self.name, "state": self.state, "start-time": 5, "timestamps": times}
         return {**listed, "vertices": vertices, "plan": {"nodes": nodes}}
 
@@ -143,7 +144,9 @@ class FlinkServer:
                 return 400, {"errors": [f"Lower bound [{lower}] of vertex {one} is above its upper bound [{upper}]."]}
         job.lower = {one: bound["parallelism"]["lowerBound"] for one, bound in bounds.items()}
         job.requested = {one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}
-        job.parallelism = {one: job.requested[one] for one in job.parallelism}
+        running = {one: job.requested[one] for one in job.parallelism}
+        job.running_ms += 1000 * (running != job.parallelism)
+        job.parallelism = running
         return 200, {}
 
     def _of_job(self, job: FakeJob, leaf: list[str]) -> object:

@@ -56,6 +56,7 @@ def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
         cluster_slots_used=3,
         submitted_at_s=0.005,
         lower_bounds={SOURCE: 1, ENRICH: 1},
+        running_since_s=1_795_000_000.0,
     )
 
 

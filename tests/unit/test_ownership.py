@@ -64,6 +64,15 @@ def test_a_request_that_was_seen_by_what_runs_alone_has_arrived(world: Scenario)
     assert is_left_alone(world, both(4))
 
 
+def test_a_job_that_has_started_anew_may_have_been_rescaled_there_and_back(world: Scenario) -> None:
+    """It came to run again after a request without a reply: whether that had arrived nobody can tell any more."""
+    world.wanted = both(8)
+    world.meets(flink_server.close)
+    world.tick()
+    world.flink.running_ms += 40_000
+    assert is_left_alone(world, both(4))
+
+
 def test_a_request_of_which_nothing_was_seen_is_lost_and_sent_again(world: Scenario) -> None:
     world.wanted = both(8)
     world.meets(flink_server.close)
