@@ -14,7 +14,7 @@ from controller.control_job import Actuator, RequestUnknownError
 from controller.operator_actuator import OperatorActuator
 from controller.resource_directory import ResourceDirectory
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
-from include.kubernetes.overrides import OVERRIDES, read_overrides
+from include.kubernetes.overrides import OVERRIDES, OverridesError, read_overrides
 from include.settings.kubernetes import Kubernetes
 from models.control.state import ObservedJob
 
@@ -55,7 +55,10 @@ class OperatorModel(FlinkModel):
 
     @property
     def map(self) -> dict[str, int]:
-        return {one: p for one, p in read_overrides(self.configuration).items() if one in self.requested}
+        try:
+            return {one: p for one, p in read_overrides(self.configuration).items() if one in self.requested}
+        except OverridesError:
+            return {}
 
     @property
     def asked(self) -> dict[str, int]:
