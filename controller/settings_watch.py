@@ -65,8 +65,9 @@ class SettingsWatch:
     def _read_again(self) -> None:
         try:
             check_owner(settings_file(), self._roles)  # a new file may not say anew who may change it
-            self._settings, self._why_unusable = self._load(), ""
-            self._roles = self._settings.roles
+            loaded = self._load()
+            check_owner(settings_file(), loaded.roles)
+            self._settings, self._why_unusable, self._roles = loaded, "", loaded.roles
         except Exception as error:  # whatever it is: nothing is sent until it is mended
             self._settings, self._why_unusable = None, f"the settings cannot be used: {error}"
             log.error("%s; nothing is sent until they can", self._why_unusable)

@@ -6,21 +6,31 @@ import grp
 import stat
 from pathlib import Path
 
-from cli.doctor.findings import Finding, ok, warning
+from cli.doctor.findings import Finding, error, ok, warning
 from include.control.approvals import FOLDER as APPROVALS
 from include.control.approvals import ApprovalStore
 from include.control.holds import FOLDER as HOLDS
 from include.control.small_objects import StoreUnreadableError
 from include.object_store import local_folder
-from include.settings import Settings
-from include.settings.file_owner import login_of
+from include.settings import Settings, SettingsError, settings_file
+from include.settings.file_owner import check_owner, login_of
 
 PART, CHECK = "lake", "who may approve"
 
 
 def check_control_folder(settings: Settings) -> list[Finding]:
     """Return who can write the folders of holds and answers: whoever can may approve in anybody's name."""
-    return [*list_writers(settings), *_check_objects(settings)]
+    return [*list_writers(settings), *_check_objects(settings), *_check_settings_file(settings)]
+
+
+def _check_settings_file(settings: Settings) -> list[Finding]:
+    try:
+        check_owner(settings_file(), settings.roles)
+    except SettingsError as problem:
+        return [
+            error("settings", "who may change limits", f"{problem}; the controller sends nothing", "see roles.limits")
+        ]
+    return []
 
 
 def _check_objects(settings: Settings) -> list[Finding]:

@@ -1,4 +1,7 @@
-"""Who may change the settings file: its owner, where the settings name who that may be."""
+"""Who may change the settings file that a controller goes by: its owner, where the settings name who that may be.
+
+Stages read a copy of it that Spark has shipped, which belongs to whoever runs them.
+"""
 
 from __future__ import annotations
 
