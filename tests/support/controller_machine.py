@@ -118,6 +118,10 @@ class ControllerMachine(RuleBasedStateMachine):
                 except RequestRefusedError:
                     ledger.answer(sent, is_refused=True)
                     raise
+                except RequestUnknownError:
+                    if not flink.is_silent and not flink.problem:  # a look right after would tell
+                        ledger.show(flink.told, flink.tell_job().running)
+                    raise
                 finally:
                     log.spend(may_change=False)
 
@@ -171,6 +175,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert flink.other_autoscaler is None
         assert not flink.problem
         assert set(target) == set(flink.asked), "Flink wants a bound for every vertex"
+        assert all(target[vertex] >= lower for vertex, lower in flink.lower.items()), "below a person's lower bound"
         assert not list(flink.ledger.foreign(now_s, limits.foreign_change_hold_s)), "a foreign change is undone"
         assert not flink.ledger.in_flight(now_s), "two requests in flight"
         if before.in_flight is not None:  # only to take it back, after its time has passed
@@ -301,28 +306,40 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule(
         counts=COUNTS,
         manner=st.sampled_from(["accept", *MANNERS]),
-        ticks=st.integers(0, 3),
-        act=st.integers(0, 3),
+        ticks=st.sampled_from([0, 1, 1, 2, 3, 6]),
+        act=st.integers(0, 4),
         place=st.integers(0, 4),
-        hours=st.sampled_from([0.0, 0.0, 0.2, 2.1, 120.0]),
+        hours=st.sampled_from([0.0, 0.0, 0.05, 0.2, 0.4, 120.0]),
+        is_healed=st.booleans(),
     )
     def a_person_acts_on_what_a_controller_asks_for(
-        self, counts: list[int], manner: str, ticks: int, act: int, place: int, hours: float
+        self, counts: list[int], manner: str, ticks: int, act: int, place: int, hours: float, is_healed: bool
     ) -> None:
         """They ask again for what was in force before, or for what was tried some time, in flight or much later."""
+        if is_healed:
+            self._heal()
+            self._go_on(1)
+            self.flink.advance(2.1 * HOUR_S)
         self.flink.advance(130.0)
         self._want(counts, Origin.REACTIVE, "")
         self.flink.manner = manner
         self._go_on(ticks)
+        if ticks > 1:
+            self.desired = None
         self.flink.advance(hours * HOUR_S)
         if act < 2:
             self.flink.take_back_by_person()
         elif act == 2:
             self.flink.repeat_by_person(place)
-        else:
+        elif act == 3:
             self.flink.set_lower_by_person(place)
-        self._want(counts, Origin.REACTIVE, "")
-        self._go_on(4)
+        else:
+            self.jobs += 1
+            tried = [one for _, one in self.flink.sent if set(one) == set(self.flink.vertices)]
+            self.flink.redeploy(self.jobs, self.flink.graph, tried[-1] if tried else 2)
+        self._go_on(1)
+        self._want([max(one - 1, 1) for one in counts], Origin.REACTIVE, "")
+        self._go_on(3)
 
     @rule(
         event=st.sampled_from(

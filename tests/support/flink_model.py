@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from change_ledger import CONTROLLER, DEPLOYMENT, PERSON, Asked, ChangeLedger
@@ -213,9 +213,10 @@ class FlinkModel:
         self.state = "RUNNING"
         self._fill()
 
-    def redeploy(self, number: int, graph: int, parallelism: int) -> None:
+    def redeploy(self, number: int, graph: int, parallelism: int | Mapping[str, int]) -> None:
         self.job_id, self.graph = f"job-{number}", graph
-        self.requested = dict.fromkeys(self.vertices, parallelism)
+        is_one = isinstance(parallelism, int)
+        self.requested = dict.fromkeys(self.vertices, parallelism) if is_one else dict(parallelism)
         self.lower, self.finished = {}, frozenset()
         self.recover()
         self.note_deployment()

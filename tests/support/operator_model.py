@@ -177,7 +177,7 @@ class OperatorModel(FlinkModel):
         else:
             self.edit_map(counts)
 
-    def redeploy(self, number: int, graph: int, parallelism: int) -> None:
+    def redeploy(self, number: int, graph: int, parallelism: int | Mapping[str, int]) -> None:
         """Give Flink the job again: its map is lost (FLINK-38770), or a person has taken it away."""
         job_id, is_same = self.job_id, graph == self.graph and number % 2
         FlinkModel.redeploy(self, number, graph, parallelism)
