@@ -23,6 +23,14 @@ def has_arrived(request: Request, observed: ObservedJob) -> bool:
     return request.arrived_at_s is not None or _shows(request, observed)
 
 
+def may_be_there(request: Request, now_s: float) -> bool:
+    """Whether bounds that a request asked for may be its own: it has arrived, or it can only have done so lately.
+
+    Those that are first seen later, after the controller was down, say, may be somebody else's.
+    """
+    return request.arrived_at_s is not None or now_s < request.sent_at_s + LATE_S
+
+
 def note_arrival(request: Request, observed: ObservedJob, now_s: float) -> Request:
     """Return a request with the time at which it was first known to have arrived."""
     if request.arrived_at_s is not None or not _shows(request, observed):

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from include.utc import HOUR_S
-from models.control.arrivals import find_late, has_arrived
+from models.control.arrivals import find_late, has_arrived, may_be_there
 from models.control.bounds import bound_target, keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.limits import Limits
@@ -20,7 +20,7 @@ def follow_request(case: Case) -> Action | None:
     if request is None:
         return None
     asked = dict(observed.requested or {})
-    is_there = asked == dict(request.target)
+    is_there = asked == dict(request.target) and may_be_there(request, case.now_s)
     # What Flink has had once does not go away by itself: the bounds of before are somebody's who has set them again.
     is_changed = not is_there and (asked != dict(request.before) or has_arrived(request, observed))
     if is_changed or is_lower_changed(case.history, observed):

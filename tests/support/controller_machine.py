@@ -47,6 +47,16 @@ WANTED = ({"a": 7, "b": 3}, {"a": 4, "c": 3, "d": 2})
 EVENTS = ["hold", "off", "dry", "blackout", "person", "lease", "other", "deny"]
 CLUSTER_EVENTS = ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
 MANNERS = ["refuse", "lose", "late", "ignore", "half", "accept_silently"]
+# What the request meets, ticks until a person acts, what they do, and how many hours later.
+PERSONS = [
+    *((manner, 1, "takes back", 0.0) for manner in ("accept", "accept_silently", "ignore", "half", "accept_silently")),
+    *(("ignore", 2, "takes back", 0.0), ("accept", 3, "takes back", 0.05)),
+    *(("lose", 4, "repeats", hours) for hours in (0.05, 0.4, 120.0)),
+    *(("ignore", 6, "repeats", hours) for hours in (0.05, 0.4, 120.0)),
+    ("late", 8, "repeats", 0.2),
+    *((manner, 2, "sets a lower bound", 0.0) for manner in ("accept", "ignore")),
+    *((manner, 1, "deploys", 0.0) for manner in ("lose", "ignore", "accept")),
+]
 COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
 # 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
 EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "40"))
@@ -305,21 +315,19 @@ class ControllerMachine(RuleBasedStateMachine):
 
     @rule(
         counts=COUNTS,
-        manner=st.sampled_from(["accept", *MANNERS]),
-        ticks=st.sampled_from([0, 1, 1, 2, 3, 6]),
-        act=st.integers(0, 4),
+        case=st.sampled_from(PERSONS),
         place=st.integers(0, 4),
-        hours=st.sampled_from([0.0, 0.0, 0.05, 0.2, 0.4, 120.0]),
-        is_healed=st.booleans(),
+        is_healed=st.sampled_from([True, True, False]),
     )
     def a_person_acts_on_what_a_controller_asks_for(
-        self, counts: list[int], manner: str, ticks: int, act: int, place: int, hours: float, is_healed: bool
+        self, counts: list[int], case: tuple[str, int, str, float], place: int, is_healed: bool
     ) -> None:
         """They ask again for what was in force before, or for what was tried some time, in flight or much later."""
         if is_healed:
             self._heal()
             self._go_on(1)
             self.flink.advance(2.1 * HOUR_S)
+        manner, ticks, act, hours = case
         self.flink.advance(130.0)
         self._want(counts, Origin.REACTIVE, "")
         self.flink.manner = manner
@@ -327,11 +335,11 @@ class ControllerMachine(RuleBasedStateMachine):
         if ticks > 1:
             self.desired = None
         self.flink.advance(hours * HOUR_S)
-        if act < 2:
+        if act == "takes back":
             self.flink.take_back_by_person()
-        elif act == 2:
-            self.flink.repeat_by_person(place)
-        elif act == 3:
+        elif act == "repeats":
+            self.flink.repeat_by_person(place % 2)
+        elif act == "sets a lower bound":
             self.flink.set_lower_by_person(place)
         else:
             self.jobs += 1
@@ -340,6 +348,10 @@ class ControllerMachine(RuleBasedStateMachine):
         self._go_on(1)
         self._want([max(one - 1, 1) for one in counts], Origin.REACTIVE, "")
         self._go_on(3)
+        if place > 2:  # when it is not held any more
+            self.flink.advance(1.1 * HOUR_S)
+            self._want([1, 1, 1], Origin.REACTIVE, "")
+            self._go_on(2)
 
     @rule(
         event=st.sampled_from(

@@ -91,6 +91,26 @@ def test_a_part_of_a_request_that_somebody_took_back_is_a_change(world: Scenario
     assert is_left_alone(world, {SOURCE: 8, ENRICH: 4})
 
 
+def test_a_target_that_is_first_seen_long_after_its_request_may_be_a_person_s(world: Scenario) -> None:
+    """The controller was down; whether the request arrived or somebody asked for the same by hand nobody knows."""
+    world.wanted = both(8)
+    world.meets(flink_server.close)
+    world.tick()
+    world.heals()
+    world.put(both(8))
+    world.tick(HOUR_S)
+    assert "somebody else" in world.history.held_because
+    world.wanted = both(4)
+    assert world.tick().reason == "held"
+
+
+def test_a_target_that_was_seen_in_time_is_the_controller_s_however_late_it_is_looked_at(world: Scenario) -> None:
+    world.wanted = both(8)
+    world.tick()
+    world.wanted = None
+    assert world.tick(DAY_S).verb is Verb.CONFIRM
+
+
 # values that were given up
 
 
