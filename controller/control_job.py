@@ -162,7 +162,7 @@ class Controller:
             if case is None:
                 actions[task.job] = why
                 continue
-            case = replace(case, observed=reserve_slots(case.observed, taken + claims.above(task.priority)))
+            case = claims.reserve(task.priority, replace(case, observed=reserve_slots(case.observed, taken)))
             action = reconcile(case)
             claims.note(task.priority, case, action)
             entry = LogEntry(task.job, case, action, advance_history(case, action), provenance=task.provenance)

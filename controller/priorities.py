@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.control.case import Action, Case
 from models.control.checks import desired_parallelism
+from models.control.state import reserve_slots
 
 _SHORT = frozenset({"no_free_slots", "exceeds_budget"})
 
@@ -20,9 +21,13 @@ class Claims:
 
     claimed: dict[int, int] = field(default_factory=dict)
 
-    def above(self, priority: int) -> int:
-        """Return how many slots jobs of a higher priority wait for."""
-        return sum(slots for other, slots in self.claimed.items() if other > priority)
+    def reserve(self, priority: int, case: Case) -> Case:
+        """Return the case of a job that finds less, where it wants more and jobs of a higher priority wait."""
+        waited_for = sum(slots for other, slots in self.claimed.items() if other > priority)
+        wanted = desired_parallelism(case) if waited_for else None
+        if wanted is None or case.observed.slots_of(wanted.parallelism) <= case.observed.slots:
+            return case
+        return replace(case, observed=reserve_slots(case.observed, waited_for))
 
     def note(self, priority: int, case: Case, action: Action) -> None:
         """Take note of a decision."""

@@ -116,15 +116,16 @@ def test_operators_cannot_be_limited_where_the_operator_has_one_number_for_all()
 class Cluster:
     """Jobs of four slots each, and what is free."""
 
-    def __init__(self, jobs: list[str], free: int) -> None:
-        self.free = free
+    def __init__(self, jobs: list[str], free: int, is_elastic: bool | None = False) -> None:
+        self.free, self.is_elastic = free, is_elastic
         self.asked = {job: {"a": 4} for job in jobs}
         self.sent: list[tuple[str, int]] = []
 
     def observe(self, job: str) -> ObservedJob:
         used = sum(one["a"] for one in self.asked.values())
         now = dict(self.asked[job])
-        return ObservedJob(f"id-{job}", "RUNNING", now, now, free_slots=self.free, cluster_slots_used=used)
+        told = {"free_slots": self.free, "cluster_slots_used": used, "is_elastic": self.is_elastic}
+        return ObservedJob(f"id-{job}", "RUNNING", now, now, **told)
 
     def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
         self.sent.append((job, parallelism["a"]))
@@ -161,6 +162,8 @@ def test_slots_that_a_job_of_higher_priority_waits_for_are_not_taken_by_others()
     tasks = [task("c/a", 6, 0), task("c/b", 10, 5), task("c/c", 2, 0)]
     assert control(cluster, tasks) == {"c/a": "no_free_slots", "c/b": "no_free_slots", "c/c": "plan"}
     assert cluster.sent == [("c/c", 2)]
+    unsure = Cluster(["c/b", "c/c"], free=4, is_elastic=None)  # falls are sent while some are free
+    assert control(unsure, tasks[1:]) == {"c/b": "no_free_slots", "c/c": "plan"}
     same = Cluster(["c/a", "c/b"], free=4)
     assert control(same, [task("c/a", 6, 5), task("c/b", 10, 5)])["c/a"] == "plan"
 
