@@ -125,7 +125,8 @@ class ChangeLedger:
                 is_done = sent.has_left and is_there and all(sent.target.get(one) == n for one, n in running.items())
                 is_replaced = sent.was_seen and not is_there
                 sent.has_ended |= (is_done and bool(running)) or is_replaced
-                sent.has_ended |= change is not None and change.by in {PERSON, DEPLOYMENT} and change.is_visible
+                is_later = change is not None and change.at_s >= sent.at_s and change.is_visible
+                sent.has_ended |= change is not None and is_later and change.by in {PERSON, DEPLOYMENT}
         for sent in self._answered:
             sent.was_seen = True
             if self.told is not None:
