@@ -1,9 +1,8 @@
-"""``make approve``: say yes or no to a step that waits for a person (mode ``approve``), or list what waits."""
+"""``make approve``: answer a step that waits for a person (mode ``approve``), list what waits, or lift a no."""
 
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
 import sys
 import time
@@ -12,30 +11,62 @@ from pathlib import Path
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number
 from cli.embedded import below
-from include.control.approvals import ApprovalStore, WaitingStep, answer_step
+from cli.permission import NotAllowedError, require_role
+from include.control.approvals import NOBODY, Approval, ApprovalStore, WaitingStep, answer_step
 from include.control.small_objects import StoreUnreadableError
 from include.orchestration.waiting_steps import read_waiting_steps
-from include.settings import SettingsError, load_settings
+from include.settings import Settings, SettingsError, load_settings
 from include.spark.submission import anchor_paths
 
 
 def run(options: argparse.Namespace, now_s: float) -> None:
-    """Answer a step, or list what waits.
+    """Answer a step, list what waits, or lift a no.
 
     Raises:
-        UsageError: no such step waits.
+        UsageError: no such step waits, or has a no that this person may lift.
+        NotAllowedError: this person may not answer.
         StoreUnreadableError: the answer was not written, so it does not count.
     """
     settings = anchor_paths(load_settings())
     store = ApprovalStore(settings.paths.lake)
-    waiting = read_waiting_steps(settings, now_s, store.read(now_s))
+    answers = store.read(now_s)
+    denials = [one for one in answers if not one.is_approved]
+    waiting = read_waiting_steps(settings, now_s, answers)
     if options.list:
-        print("\n".join(one.describe() for one in waiting) or "no step waits for an answer")
+        lines = [one.describe() for one in waiting] or ["no step waits for an answer"]
+        print("\n".join([*lines, *(f"{_name(one)}: {one.by} has said no" for one in denials)]))
+        return
+    by = require_role(settings.roles, "approve", options.by)
+    if options.lift:
+        _lift(store, _find_denials(denials, options.job, options.step_id), by, settings)
         return
     step = _find(waiting, options.job, options.step_id)
     hours = options.hours or settings.approval_expires_h(step.cluster, step.job)
-    store.write(answer_step(step, not options.deny, options.by or getpass.getuser(), now_s, now_s + 3600 * hours))
+    store.write(answer_step(step, not options.deny, by, now_s, now_s + 3600 * hours))
     print(f"{'denied' if options.deny else 'approved'} for {hours:g} h: {step.describe()}")
+
+
+def _lift(store: ApprovalStore, denials: Sequence[Approval], by: str, settings: Settings) -> None:
+    """Take back what this person has said, or, as an admin, anybody; what nobody has said anybody may."""
+    mine = [one for one in denials if one.by in {by, NOBODY} or by in settings.roles.admin]
+    if not mine:
+        named = ", ".join(sorted({one.by for one in denials}))
+        raise UsageError(f"a no is lifted by who has said it, {named}, or by one of roles.admin; you are {by}")
+    store.lift(mine)
+    print("\n".join(f"lifted: {_name(one)}: {one.by} has said no" for one in mine))
+
+
+def _find_denials(denials: Sequence[Approval], job: str | None, step_id: str | None) -> list[Approval]:
+    found = [one for one in denials if (f"{one.cluster}/{one.job}", one.step_id) == (job, step_id)]
+    if not found:
+        raise UsageError(
+            f"nobody has said no to {job} {step_id}; there is: {'; '.join(map(_name, denials)) or 'nothing'}"
+        )
+    return found
+
+
+def _name(one: Approval) -> str:
+    return f"{one.cluster}/{one.job} {one.step_id}"
 
 
 def _find(waiting: Sequence[WaitingStep], job: str | None, step_id: str | None) -> WaitingStep:
@@ -54,6 +85,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("step_id", nargs="?", help="as --list shows it")
     parser.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--deny", action="store_true", help="say no")
+    parser.add_argument("--lift", action="store_true", help="take back a no: your own, or as an admin anybody's")
     parser.add_argument("--by", help="who; default: your login")
     parser.add_argument("--hours", type=number(0, 8760, above=True), help="the answer counts for so long")
     parser.add_argument("--out", type=Path, help="folder of make run; default: settings")
@@ -70,6 +102,9 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as error:
         print(f"approve: {error}", file=sys.stderr)
         return EXIT_USAGE
+    except NotAllowedError as error:
+        print(f"approve: NO ANSWER WAS GIVEN: {error}", file=sys.stderr)
+        return 1
     except (StoreUnreadableError, SettingsError) as error:
         print(f"approve: NO ANSWER WAS GIVEN: {error}", file=sys.stderr)
         return 1

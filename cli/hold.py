@@ -6,7 +6,6 @@ A hold is read by every controller before each request. It needs no restart and 
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from cli.arguments import EXIT_USAGE, CommandParser, number
 from cli.embedded import below
 from cli.known_jobs import UnknownNameError, check_scope, read_known_jobs
+from cli.permission import NotAllowedError, require_role
 from include.control.controlled_lake import is_controlled
 from include.control.holds import EVERYTHING, Hold, HoldStore, holds_of_variable
 from include.control.small_objects import StoreUnreadableError
@@ -37,8 +37,10 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     Raises:
         UnknownNameError: a cluster or job that nobody knows.
         NotControlledError: the holds are written, but no controller works on this lake.
+        NotAllowedError: this person may not hold.
         StoreUnreadableError: nothing is on hold.
     """
+    by = require_role(settings.roles, "hold", options.by)
     scopes = options.scopes or [EVERYTHING]
     if not options.force:
         _check_scopes(scopes, settings, now_s)
@@ -46,7 +48,7 @@ def hold(options: argparse.Namespace, settings: Settings, now_s: float) -> None:
     until_s = None if options.hours is None else now_s + 3600 * options.hours
     missed: list[Hold] = []
     for scope in scopes:
-        made = Hold(scope, " ".join(options.reason or ()), options.by or getpass.getuser(), now_s, until_s)
+        made = Hold(scope, " ".join(options.reason or ()), by, now_s, until_s)
         store.write(made)
         cluster = scope.partition("/")[0]
         if not is_controlled(settings.paths.lake, cluster if cluster in settings.clusters else None, now_s):
@@ -66,8 +68,10 @@ def release(options: argparse.Namespace, settings: Settings, now_s: float) -> No
 
     Raises:
         UnknownNameError: there is no such hold.
+        NotAllowedError: this person may not release.
         StoreUnreadableError: some may still be there.
     """
+    require_role(settings.roles, "hold", None)
     store = HoldStore(settings.paths.lake)
     named = store.read_named(now_s)
     scopes = options.scopes or ([] if options.all else [EVERYTHING])
@@ -158,7 +162,7 @@ def main(argv: Sequence[str]) -> int:
     except UnknownNameError as error:
         print(f"{told}{error}", file=sys.stderr)
         return EXIT_USAGE
-    except NotControlledError as error:
+    except (NotControlledError, NotAllowedError) as error:
         print(f"{told}{error}", file=sys.stderr)
         return 1
     except StoreUnreadableError as error:

@@ -223,6 +223,7 @@ class ClusterControl:
                 plan_as_of_s=view.plan.as_of_s if view.plan is not None else None,
                 model_version=model_version,
             ),
+            priority=limits.priority_of(self.name, job),
         )
 
     def _bound(self, limits: Limits, settings: Settings | None) -> Limits:

@@ -22,7 +22,8 @@ from controller.before_request import (
 )
 from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
 from controller.open_requests import OpenRequests
-from models.control.history import advance_history, end_refused_request, end_unsent_request
+from controller.priorities import Claims
+from models.control.history import advance_history, end_refused_request, end_unsent_request, note_answer, note_seen
 from models.control.limits import Limits
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
@@ -87,6 +88,7 @@ class JobTask:
         outcome: of its last confirmed request.
         provenance: of what is desired.
         remark: what a person should know of a job that is left as it is.
+        priority: jobs with a higher one are decided first, and get slots that are short.
     """
 
     job: str
@@ -95,6 +97,7 @@ class JobTask:
     outcome: OutcomeCheck = NOT_JUDGED
     provenance: Provenance = NO_PROVENANCE
     remark: str = ""
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +184,9 @@ class Controller:
 
     def _decide(self, tasks: Sequence[JobTask], actions: dict[str, Action]) -> list[tuple[JobTask, LogEntry]]:
         """Return the entry of each job that can be observed; slots that one is to take are not free for the next."""
-        cases, decided, requests = [], [], OpenRequests()
+        cases, decided, requests, claims = [], [], OpenRequests(), Claims()
         requests.note_logged(self.log.read_open())
-        for task in tasks:
+        for task in sorted(tasks, key=lambda task: -task.priority):
             case, why = self._look_at(task)
             if case is None:
                 actions[task.job] = why
@@ -192,12 +195,13 @@ class Controller:
             cases.append((task, case))
         for task, case in cases:
             try:
-                entry = self._decide_on(task, requests.reserve(task.job, case))
+                entry = self._decide_on(task, claims.reserve(task.priority, requests.reserve(task.job, case)))
             except Exception as error:  # one job's trouble must not keep the others from their turn
                 log.exception("%s is not decided on", task.job)
                 actions[task.job] = Action(Verb.REFUSE, "not_decided", f"{type(error).__name__}: {error}")
                 continue
             actions[task.job] = entry.action
+            claims.note(task.priority, entry.case, entry.action)
             if entry.sends:
                 requests.note_decision(task.job, entry.case, entry.action)
             decided.append((task, entry))
@@ -258,13 +262,27 @@ class Controller:
             ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
             refused = Action(Verb.REFUSE, "refused_by_flink", str(error), request)
             return refused, self._answer(entry, f"refused: {error}", ended)
-        except RequestUnknownError as error:  # the next tick finds out what became of it
-            return entry.action, self._answer(entry, f"no reply: {error}", entry.history)
+        except RequestUnknownError as error:
+            return entry.action, self._answer(entry, f"no reply: {error}", self._look(task.job, entry.history))
         except Exception as error:  # it may have arrived or not
             log.exception("request for %s", task.job)
-            return entry.action, self._answer(entry, f"no reply: {type(error).__name__}: {error}", entry.history)
+            told = f"no reply: {type(error).__name__}: {error}"
+            return entry.action, self._answer(entry, told, self._look(task.job, entry.history))
         ask_after_request(self.actuator, task.job, entry.case, request)
-        return entry.action, self._answer(entry, "accepted", entry.history)
+        return entry.action, self._answer(entry, "accepted", note_answer(entry.history, self.clock()))
+
+    def _look(self, job: str, history: JobHistory) -> JobHistory:
+        """Return the history after one look at what became of a request without a reply.
+
+        At the next tick a person may have taken it back already, and then nothing would show that it had arrived.
+        """
+        try:
+            return note_seen(history, self.actuator.observe(job), self.clock())
+        except RequestUnknownError:
+            return history
+        except Exception:  # it may have arrived or not
+            log.exception("%s is not observed", job)
+            return history
 
     def _withdraw(self, entry: LogEntry, request: Request, why: str) -> tuple[Action, LogEntry]:
         """Record that nothing was sent."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from controller.control_job import RequestConflictError, RequestRefusedError, RequestUnknownError
@@ -21,7 +22,7 @@ from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob, Parallelism
 from models.live import job_replies
 from models.live.faults import ReplyError, shorten
-from models.live.job_replies import RUNNING, JobReply, ListedJob, Slots
+from models.live.job_replies import RUNNING, JobReply, ListedJob, Requirements, Slots
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class FlinkActuator:
         self._is_elastic = is_elastic
         self._configuration = FlinkConfiguration(client, cluster, clock)
         self._readiness = FlinkReadiness(client, cluster, self._configuration, clock)
+        self._lock = threading.Lock()
+        self._judged: dict[str, Requirements] = {}  # of a job when it was last observed, by job id
 
     def observe(self, job: str) -> ObservedJob:
         """Return what the cluster says of a job now.
@@ -87,6 +90,8 @@ class FlinkActuator:
         known = [one.job_id for one in listed]
         self._configuration.forget(known)
         self._readiness.forget(known)
+        with self._lock:
+            self._judged = {job_id: one for job_id, one in self._judged.items() if job_id in known}
         if len(wanted) == 1:
             return {wanted[0]: self._observe(wanted[0], listed, slots)}
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=f"observe-{self._cluster}") as pool:
@@ -94,21 +99,26 @@ class FlinkActuator:
             return dict(zip(wanted, found, strict=True))
 
     def request(self, job: str, job_id: str, parallelism: Parallelism) -> None:
-        """Ask for a parallelism of every vertex, once.
+        """Ask for a parallelism of every vertex, once, if the job is asked for what it was when it was last observed.
+
+        Flink has no conditional request: what somebody else asks for between the look right before the request and the
+        request itself is overwritten. Lower bounds stay as they are.
 
         Raises:
-            RequestConflictError: too much time has passed since it was allowed; nothing was sent.
+            RequestConflictError: it is asked for something else by now, or that could not be read, or too much time has
+                passed since it was allowed; nothing was sent.
             RequestRefusedError: the cluster has refused it.
             RequestUnknownError: nobody knows whether it arrived.
         """
         if not _JOB_ID.fullmatch(job_id):
             raise RequestRefusedError(f"{job}: {shorten(job_id)!r} is no id of a job")
         self._readiness.end_wait(job_id)
+        lower_bounds = self._compare(job, job_id)
         try:
-            self._client.put_resource_requirements(job_id, parallelism)
+            self._client.put_resource_requirements(job_id, parallelism, lower_bounds)
         except FlinkRefused as error:
             if error.is_unknown_job:
-                raise RequestRefusedError(f"{job}: the cluster knows no job {job_id} any more") from error
+                raise _unknown_job(job, job_id) from error
             if _is_certain(error):
                 raise RequestRefusedError(str(error)) from error
             raise RequestUnknownError(str(error)) from error
@@ -119,6 +129,29 @@ class FlinkActuator:
         except Exception as error:
             log.exception("%s: a request ended in an error of Tidewise", job)
             raise RequestUnknownError(f"{job}: {type(error).__name__}") from error
+
+    def _compare(self, job: str, job_id: str) -> Mapping[str, int]:
+        """Return a job's lower bounds if it is asked for what it was when it was last observed.
+
+        Raises:
+            RequestConflictError: it is not, or nobody knows.
+            RequestRefusedError: the job is gone, or its scheduler has no bounds.
+        """
+        with self._lock:
+            judged = self._judged.pop(job_id, None)
+        try:
+            found = job_replies.read_requirements(self._client.resource_requirements(job_id))
+        except FlinkRefused as error:
+            if error.is_unknown_job:
+                raise _unknown_job(job, job_id) from error
+            if _NO_REQUIREMENTS in error.message:
+                raise RequestRefusedError(str(error)) from error
+            raise RequestConflictError(str(error)) from error
+        except (FlinkError, ReplyError) as error:
+            raise RequestConflictError(str(error)) from error
+        if judged != found:
+            raise RequestConflictError(f"{job}: it is asked for something else than when it was judged")
+        return found.lower_bounds
 
     def read_scheduler(self) -> str:
         """Return the scheduler that the cluster reports; empty when it does not tell.
@@ -187,17 +220,21 @@ class FlinkActuator:
             if error.is_unknown_job:  # it has ended since the list was made
                 return ObservedJob(None, "", {}, None)
             raise
-        missing = [] if requested is None else [one for one in reply.vertices if one.vertex_id not in requested]
+        asked = None if requested is None else requested.upper_bounds
+        missing = [] if asked is None else [one for one in reply.vertices if one.vertex_id not in asked]
         if missing:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _report_problem("missing_requirement", f"Flink tells no resource requirement of {named}")
         obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts.is_reactive)
         own, own_unknown = (None, "") if facts.autoscaler else self._configuration.find_autoscaler(job_id)
+        if requested is not None:
+            with self._lock:
+                self._judged[job_id] = requested
         return ObservedJob(
             job_id=job_id,
             state=reply.state,
             running=_running(reply),
-            requested=requested,
+            requested=asked,
             max_parallelism={one.vertex_id: one.max_parallelism for one in reply.vertices},
             slot_sharing_group={one.vertex_id: one.slot_sharing_group or "default" for one in reply.vertices},
             free_slots=None if slots is None else slots.free,
@@ -209,12 +246,14 @@ class FlinkActuator:
             obstacle=obstacle,
             obstacle_detail=detail,
             told_at_s=None if reply.told_at_ms is None else reply.told_at_ms / 1000,
+            lower_bounds=None if requested is None else requested.lower_bounds,
+            running_since_s=None if reply.running_ms is None else reply.running_ms / 1000,
         )
 
-    def _read_requested(self, job_id: str) -> dict[str, int] | None:
-        """Return the upper bounds in force; None where the scheduler has none."""
+    def _read_requested(self, job_id: str) -> Requirements | None:
+        """Return the bounds in force; None where the scheduler has none."""
         try:
-            return job_replies.read_upper_bounds(self._client.resource_requirements(job_id))
+            return job_replies.read_requirements(self._client.resource_requirements(job_id))
         except FlinkRefused as error:
             # Before Flink 1.18 there is no such path at all; that the job is known was seen just before.
             if error.status == _NOT_FOUND or _NO_REQUIREMENTS in error.message:
@@ -247,6 +286,10 @@ def open_actuator(settings: Settings, cluster: str, may_change: Callable[[], boo
 
 def _report_problem(problem: str, detail: str) -> ObservedJob:
     return ObservedJob(None, "", {}, None, problem=problem, problem_detail=detail)
+
+
+def _unknown_job(job: str, job_id: str) -> RequestRefusedError:
+    return RequestRefusedError(f"{job}: the cluster knows no job {job_id} any more")
 
 
 def _running(reply: JobReply) -> dict[str, int]:

@@ -40,6 +40,8 @@ class GuideActuator(OperatorActuator):
             cluster_slots_used=None if used is None else used - above,
             other_autoscaler=None,
             autoscaler_unknown="",
+            lower_bounds=None,  # the operator's autoscaler has its own, and restarts the job when it likes
+            running_since_s=None,
         )
         if resource.autoscaler is None:
             detail = f'mode guide: {resource.title} does not set job.autoscaler.enabled: "true"'

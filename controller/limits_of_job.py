@@ -15,9 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from controller.operator_limits import limit_operators
 from controller.recent_files import list_clusters
 from controller.settings_watch import SettingsState, SettingsWatch
-from include.control.approvals import Approval, ApprovalStore
+from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore, holds_of_variable
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.settings import Apply, ClusterLimits, FleetLimits, JobLimits, Settings, load_settings
@@ -122,6 +123,10 @@ class LimitsSnapshot:
         found = self._combine(settings, cluster, job, vertex_ids)  # known from raw files alone
         return replace(found, mode=found.mode if found.mode is Mode.OFF else Mode.DRY_RUN)
 
+    def priority_of(self, cluster: str, job: str) -> int:
+        """Return a job's priority among those of its cluster."""
+        return 0 if self.state.settings is None else self.state.settings.job_limits(cluster, job).priority
+
     def _combine(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         of_cluster, of_job = settings.cluster(cluster), settings.job_limits(cluster, job)
         at = datetime.fromtimestamp(self.now_s, UTC)
@@ -141,8 +146,9 @@ class LimitsSnapshot:
             approvals=tuple(self._approvals_of(cluster, job, vertex_ids)),
             guards=_guards_of(apply),
             lifted_blocks=tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job)),
+            approval_band=settings.approval.band,
         )
-        return self._pin(combined, of_job, vertex_ids)
+        return self._pin(limit_operators(combined, of_job, vertex_ids), of_job, vertex_ids)
 
     def _approvals_of(self, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> list[StepApproval]:
         """Return what was said to the job's steps; a yes to operators that the job does not have is none."""
@@ -150,13 +156,20 @@ class LimitsSnapshot:
         found = []
         for one in self.approvals:
             names = {*one.parallelism_from, *one.parallelism_to}
-            if (one.cluster, one.job) == (cluster, job) and (not one.is_approved or names <= set(ids)):
+            counts = not one.is_approved or (names <= set(ids) and self._may_approve(one.by))
+            if (one.cluster, one.job) == (cluster, job) and counts:
                 before, target = (
                     {ids[name]: count for name, count in shown.items() if name in ids}
                     for shown in (one.parallelism_from, one.parallelism_to)
                 )
-                found.append(StepApproval(one.step_id, before, target, one.is_approved, one.at_s, one.until_s, one.by))
-        return sorted(found, key=lambda one: (one.step_id, one.at_s))
+                by = "" if one.by == NOBODY else one.by
+                times = (one.at_s, one.until_s)
+                found.append(StepApproval(one.step_id, before, target, one.is_approved, *times, by, one.approval_id))
+        return sorted(found, key=lambda one: (one.step_id, one.at_s, one.key))
+
+    def _may_approve(self, login: str) -> bool:
+        settings = self.state.settings
+        return settings is not None and settings.roles.may("approve", login)
 
     def _pin(self, limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
         pin, until = of_job.pin, of_job.pin_until

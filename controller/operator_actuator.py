@@ -169,7 +169,12 @@ class OperatorActuator:
         if resource.is_pending:  # the operator has not carried it out yet
             asked |= {vertex: count for vertex, count in declared.items() if vertex in asked}
         autoscaler = observed.other_autoscaler or resource.autoscaler
-        joined = replace(observed, requested=asked, declared=declared, other_autoscaler=autoscaler)
+        foreign = _find_foreign_lower(observed)
+        lower = None if observed.lower_bounds is None else {**dict.fromkeys(observed.lower_bounds, 1), **foreign}
+        joined = replace(observed, requested=asked, declared=declared, other_autoscaler=autoscaler, lower_bounds=lower)
+        if foreign:
+            detail = f"{resource.title}: the operator would overwrite the lower bounds that somebody has set: {foreign}"
+            return hinder(joined, "lower_bounds", detail)
         return self._judge(joined, resource)
 
     def _judge(self, observed: ObservedJob, resource: JobResource) -> ObservedJob:
@@ -196,6 +201,15 @@ def _ask(question: Callable[[], T]) -> T:
         return question()
     except ApiError as error:
         raise RequestUnknownError(str(error)) from error
+
+
+def _find_foreign_lower(observed: ObservedJob) -> dict[str, int]:
+    """Return lower bounds that neither Flink nor the operator sets.
+
+    Flink's own are 1; the operator sets 1 or, up to a version, the upper bound (``AbstractFlinkService.scale``).
+    """
+    upper = observed.requested or {}
+    return {one: bound for one, bound in (observed.lower_bounds or {}).items() if bound not in {1, upper.get(one)}}
 
 
 def hinder(observed: ObservedJob, name: str, detail: str) -> ObservedJob:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.settings import Settings, SettingsError, require_named_file, settings_file
+from include.settings import Roles, Settings, SettingsError, require_named_file, settings_file
+from include.settings.file_owner import check_owner
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class SettingsWatch:
         self._settings: Settings | None = None
         self._before: list[Settings] = []
         self._named: frozenset[str] = frozenset()
+        self._roles = Roles()  # of the last settings that could be used
         self._why_unusable = "the settings were not read yet"
 
     def read(self) -> SettingsState:
@@ -116,8 +118,11 @@ class SettingsWatch:
             self._before.append(last)
         try:
             self._check_file()
-            self._settings, self._why_unusable = self._load(), ""
-            self._named |= frozenset(self._settings.clusters)
+            check_owner(settings_file(), self._roles)  # a new file may not say anew who may change it
+            loaded = self._load()
+            check_owner(settings_file(), loaded.roles)
+            self._settings, self._why_unusable, self._roles = loaded, "", loaded.roles
+            self._named |= frozenset(loaded.clusters)
         except Exception as error:  # whatever it is: nothing is sent until it is mended
             self._settings, self._why_unusable = None, f"the settings cannot be used: {error}"
             log.error("%s; nothing is sent until they can", self._why_unusable)

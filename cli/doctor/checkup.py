@@ -11,6 +11,7 @@ from cli.doctor.airflow import check_airflow
 from cli.doctor.brokers import check_brokers
 from cli.doctor.cluster import check_cluster
 from cli.doctor.connecting import open_probe
+from cli.doctor.control_folder import check_control_folder
 from cli.doctor.findings import Finding, error
 from cli.doctor.kubernetes import check_operator
 from cli.doctor.machine import check_disk, check_interpreter, check_jars, check_java
@@ -65,6 +66,7 @@ def list_checks(extent: Extent, settings: Settings) -> Iterable[tuple[str, Calla
     yield "jars", partial(check_jars, settings)
     yield "disk", partial(check_disk, settings)
     yield "lake", partial(check_lake, settings)
+    yield "control folder", partial(check_control_folder, settings)
     yield "MLflow", partial(check_mlflow, settings)
     live = {name: one for name, one in sorted(settings.clusters.items()) if one.rest_url is not None}
     for name, cluster in live.items():

@@ -1,16 +1,22 @@
-"""What persons have said to steps that wait for them: one small object per step below the lake."""
+"""What persons have said to steps that wait for them: one small object per answer below the lake.
+
+Whoever can write that folder can answer in anybody's name.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
 from include.control.small_objects import ObjectFolder, StoreUnreadableError, object_name
 
 FOLDER = "_control/approvals"
 ASKED_FOLDER = "_control/asked"  # what Airflow shows to persons already
+NOBODY = "nobody in time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Approval:
         cluster, job, step_id: to what.
         parallelism_from, parallelism_to: the change that was shown; a yes is to nothing else.
         is_approved: yes or no.
-        by: who.
+        by: who; :data:`NOBODY` where nobody answered in time.
         at_s, until_s: epoch seconds; from the answer until it no longer counts.
     """
 
@@ -64,6 +70,15 @@ class Approval:
     by: str = ""
     at_s: float = 0.0
     until_s: float = 0.0
+
+    @property
+    def approval_id(self) -> str:
+        """What tells this answer from every other, of the same person to the same step as well."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether it has ended; a no whose end is no time never does."""
+        return now_s >= self.until_s or (self.is_approved and math.isnan(self.until_s))
 
 
 def answer_step(step: WaitingStep, is_approved: bool, by: str, at_s: float, until_s: float) -> Approval:
@@ -79,29 +94,53 @@ class ApprovalStore:
         self._folder = ObjectFolder(lake.rstrip("/"), folder)
 
     def write(self, approval: Approval) -> None:
-        """Write an answer, in the place of an earlier one to the step; raises :class:`StoreUnreadableError`."""
+        """Write an answer, in the place of an earlier one of the same person that says the same of the step.
+
+        A no stays beside a yes, whoever says it: it ends with its time, or is lifted (:meth:`lift`).
+
+        Raises:
+            StoreUnreadableError: it was not written.
+        """
         text = json.dumps(asdict(approval), ensure_ascii=False, allow_nan=False)
         self._folder.write(_name(approval), text.encode())
 
     def read(self, now_s: float) -> list[Approval]:
-        """Return the answers that count; what cannot be read is none, so that the step goes on waiting."""
+        """Return the answers that count; where one cannot be read, no yes does: it may have been a no."""
         try:
             found = self._folder.read_all()
         except StoreUnreadableError:
             return []
         answers = [_decode(content) for content in found.values()]
-        return [one for one in answers if one is not None and now_s < one.until_s]
+        are_all_read = None not in answers
+        return [
+            one
+            for one in answers
+            if one is not None and not one.is_over(now_s) and (are_all_read or not one.is_approved)
+        ]
+
+    def find_unreadable(self) -> list[str]:
+        """Return the names of objects that are no answer; raises :class:`StoreUnreadableError`."""
+        return sorted(name for name, content in self._folder.read_all().items() if _decode(content) is None)
+
+    def lift(self, denials: Iterable[Approval]) -> None:
+        """Delete answers; raises :class:`StoreUnreadableError`."""
+        wanted = {one.approval_id for one in denials}
+        for name, content in self._folder.read_all().items():
+            answer = _decode(content)
+            if answer is not None and answer.approval_id in wanted:
+                self._folder.delete(name)
 
     def delete_expired(self, now_s: float) -> None:
         """Delete the answers that no longer count; raises :class:`StoreUnreadableError`."""
         for name, content in self._folder.read_all().items():
             answer = _decode(content)
-            if answer is not None and now_s >= answer.until_s:
+            if answer is not None and answer.is_over(now_s):
                 self._folder.delete(name)
 
 
 def _name(approval: Approval) -> str:
-    return object_name(json.dumps([approval.cluster, approval.job, approval.step_id]))
+    about = [approval.cluster, approval.job, approval.step_id, approval.by, approval.is_approved]
+    return object_name(json.dumps(about))
 
 
 def _decode(content: bytes) -> Approval | None:
@@ -110,7 +149,7 @@ def _decode(content: bytes) -> Approval | None:
         texts = all(isinstance(one, str) for one in (found.cluster, found.job, found.step_id, found.by))
         shown = (*found.parallelism_from.values(), *found.parallelism_to.values())
         counts = all(type(one) is int for one in shown)
-        numbers = isinstance(found.at_s, float | int) and isinstance(found.until_s, float | int)
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        found = replace(found, at_s=float(found.at_s), until_s=float(found.until_s))
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
-    return found if texts and counts and numbers and isinstance(found.is_approved, bool) else None
+    return found if texts and counts and isinstance(found.is_approved, bool) else None

@@ -100,10 +100,18 @@ class FlinkClient:
         bounds = self.resource_requirements(job_id)
         return {vertex: int(bound["parallelism"]["upperBound"]) for vertex, bound in bounds.items()}
 
-    def put_resource_requirements(self, job_id: str, upper_bounds: Mapping[str, int]) -> None:
-        """Set the upper bound of every vertex, named by vertex id; sent once, never repeated."""
+    def put_resource_requirements(
+        self, job_id: str, upper_bounds: Mapping[str, int], lower_bounds: Mapping[str, int] | None = None
+    ) -> None:
+        """Set the bounds of every vertex, named by vertex id; sent once, never repeated.
+
+        Args:
+            job_id: of the job.
+            upper_bounds: vertex id -> parallelism wanted.
+            lower_bounds: vertex id -> lower bound; 1 for those not named.
+        """
         path = endpoints.job_path(job_id, "resource-requirements")
-        self.transport.send_json("PUT", path, json=endpoints.requirements_body(upper_bounds))
+        self.transport.send_json("PUT", path, json=endpoints.requirements_body(upper_bounds, lower_bounds))
 
     def set_parallelism(self, job_id: str, targets: Mapping[str, int]) -> dict[str, int]:
         """Ask for a parallelism by operator name; the operators not named keep the bound they have.
@@ -118,9 +126,10 @@ class FlinkClient:
         unknown = set(targets) - set(names.values())
         if unknown:
             raise FlinkError(f"job {job_id} has no operator {sorted(unknown)}; it has {sorted(names.values())}")
-        present = self.upper_bounds(job_id)
-        wanted = {vertex: targets.get(name, present[vertex]) for vertex, name in names.items()}
-        self.put_resource_requirements(job_id, wanted)
+        bounds = {vertex: bound["parallelism"] for vertex, bound in self.resource_requirements(job_id).items()}
+        wanted = {vertex: targets.get(name, int(bounds[vertex]["upperBound"])) for vertex, name in names.items()}
+        lower = {vertex: int(bounds[vertex].get("lowerBound", 1)) for vertex in wanted}
+        self.put_resource_requirements(job_id, wanted, lower)
         return {names[vertex]: bound for vertex, bound in wanted.items()}
 
     def running_parallelism(self, job_id: str) -> dict[str, int]:

@@ -72,18 +72,20 @@ def vertex_metric_names_path(job_id: str, vertex_id: str) -> str:
     return f"/jobs/{job_id}/vertices/{vertex_id}/subtasks/metrics"
 
 
-def requirements_body(upper_bounds: Mapping[str, int]) -> dict[str, Any]:
+def requirements_body(upper_bounds: Mapping[str, int], lower_bounds: Mapping[str, int] | None = None) -> dict[str, Any]:
     """Return the body of PUT ``/jobs/:jobid/resource-requirements``.
 
-    The lower bound is always 1: Flink answers 200 and then does nothing when the lower bound exceeds the free slots,
-    whereas with 1 it runs at what fits, keeps the job alive, and moves up by itself when slots appear. That the
-    parallelism wanted was reached is therefore confirmed afterwards, never assumed.
+    A lower bound that nobody has set is 1: Flink answers 200 and then does nothing when the lower bound exceeds the
+    free slots, whereas with 1 it runs at what fits, keeps the job alive, and moves up by itself when slots appear. That
+    the parallelism wanted was reached is therefore confirmed afterwards, never assumed.
 
     Args:
         upper_bounds: vertex id -> parallelism wanted; must name every vertex of the job, else Flink refuses.
+        lower_bounds: vertex id -> lower bound that is to stay.
     """
+    lower = lower_bounds or {}
     return {
-        vertex: {"parallelism": {"lowerBound": 1, "upperBound": bound}}
+        vertex: {"parallelism": {"lowerBound": lower.get(vertex, 1), "upperBound": bound}}
         for vertex, bound in sorted(upper_bounds.items())
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 
-from include.control.approvals import ASKED_FOLDER, ApprovalStore, WaitingStep, answer_step
+from include.control.approvals import ASKED_FOLDER, NOBODY, ApprovalStore, WaitingStep, answer_step
 from include.orchestration.waiting_steps import read_waiting_steps
 from include.settings import Settings, load_settings
 from include.spark.submission import anchor_paths
@@ -44,13 +44,19 @@ class StepApprovalOperator(HITLOperator):  # type: ignore[misc]  # mypy does not
 
 
 def write_answer(settings: Settings, step: WaitingStep, is_approved: bool, by: str, now_s: float) -> None:
-    """Write a person's answer; without one in time (``by`` empty) it is a no, unless one was given elsewhere."""
+    """Write a person's answer; without one in time (``by`` empty) it is a no, unless one was given elsewhere.
+
+    Raises:
+        PermissionError: the person may not answer.
+    """
     store = ApprovalStore(settings.paths.lake)
+    if by and not settings.roles.may("approve", by):
+        raise PermissionError(f"{by} may not answer steps: roles.approve does not name them; no answer was written")
     key = (step.cluster, step.job, step.step_id)
     if not by and any((one.cluster, one.job, one.step_id) == key for one in store.read(now_s)):
         return
     until_s = now_s + 3600 * settings.approval_expires_h(step.cluster, step.job)
-    store.write(answer_step(step, is_approved and bool(by), by or "nobody in time", now_s, until_s))
+    store.write(answer_step(step, is_approved and bool(by), by or NOBODY, now_s, until_s))
 
 
 def find_questions(settings: Settings, now_s: float) -> list[dict[str, Any]]:

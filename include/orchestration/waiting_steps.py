@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -21,7 +22,7 @@ def read_waiting_steps(settings: Settings, now_s: float, answers: Iterable[Appro
     Args:
         settings: where the lake is, and how long a step is shown.
         now_s: epoch seconds.
-        answers: that were given; a step with one waits no longer.
+        answers: that were given; a step waits no longer with one that came after it was last said to wait.
     """
     from include.lake_table import LakeTable  # heavy: DAG files are parsed without it
 
@@ -37,11 +38,15 @@ def find_waiting(
     last: dict[tuple[str, str], Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: (row["lease_number"], row["entry"])):
         last[row["cluster"], row["job"]] = row
-    answered = {(one.cluster, one.job, one.step_id) for one in answers}
+    answered: dict[tuple[str, str, str], float] = {}
+    for one in answers:
+        key = (one.cluster, one.job, one.step_id)
+        answered[key] = max(one.at_s, answered.get(key, one.at_s))
     found = []
     for (cluster, job), row in sorted(last.items()):
         expires_s = row["at"].timestamp() + 3600 * settings.approval_expires_h(cluster, job)
-        if row["reason"] != NEEDS_APPROVAL or now_s >= expires_s or (cluster, job, row["step_id"]) in answered:
+        answered_s = answered.get((cluster, job, row["step_id"]), -math.inf)
+        if row["reason"] != NEEDS_APPROVAL or now_s >= expires_s or answered_s >= row["at"].timestamp():
             continue
         before, after = (dict(row[name] or {}) for name in ("parallelism_from", "parallelism_to"))
         found.append(WaitingStep(cluster, job, row["step_id"], row["at"], row["detail"] or "", before, after))

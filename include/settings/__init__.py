@@ -9,7 +9,7 @@ from include.settings.advise import Advise
 from include.settings.clusters import Cluster, Ingest
 from include.settings.environment import PREFIX as ENV_PREFIX
 from include.settings.learning import Forecast, Training
-from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, Steps
+from include.settings.limits import Blackout, ClusterLimits, FleetLimits, JobLimits, Mode, OperatorLimits, Steps
 from include.settings.loading import (
     PROJECT,
     SETTINGS_FILE_VARIABLE,
@@ -18,6 +18,7 @@ from include.settings.loading import (
     require_named_file,
     settings_file,
 )
+from include.settings.people import ApprovalRules, Roles
 from include.settings.planner import Capacity, Costs, Planner, Reactive, Timing
 from include.settings.profiling import Profiling
 from include.settings.retention import Retention
@@ -31,6 +32,7 @@ __all__ = [
     "SETTINGS_FILE_VARIABLE",
     "Advise",
     "Apply",
+    "ApprovalRules",
     "Backtest",
     "Blackout",
     "Capacity",
@@ -43,11 +45,13 @@ __all__ = [
     "JobLimits",
     "Mlflow",
     "Mode",
+    "OperatorLimits",
     "Paths",
     "Planner",
     "Profiling",
     "Reactive",
     "Retention",
+    "Roles",
     "Schedules",
     "Settings",
     "SettingsError",

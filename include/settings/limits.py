@@ -135,6 +135,26 @@ class ClusterLimits(_Level):
     )
 
 
+class OperatorLimits(Section):
+    """Limits of one operator of a job, by its name. A job without an operator of that name is held."""
+
+    parallelism_min: int | None = Field(None, ge=1, le=SLOTS_MAX, description="least parallelism that is asked for")
+    parallelism_max: int | None = Field(None, ge=1, le=SLOTS_MAX, description="largest parallelism that is asked for")
+    left_alone: bool = Field(False, description="what the operator is asked for is never changed")
+
+    @model_validator(mode="after")
+    def _keys_agree(self) -> OperatorLimits:
+        least, largest = self.parallelism_min, self.parallelism_max
+        if least is not None and largest is not None and least > largest:
+            raise ValueError(
+                f"parallelism_min = {least} is above parallelism_max = {largest}; "
+                f"write parallelism_min = {largest} or less"
+            )
+        if self.left_alone and (least is not None or largest is not None):
+            raise ValueError("left_alone = true and a parallelism exclude each other; remove one of them")
+        return self
+
+
 class JobLimits(_Level):
     """Limits of one job, named `cluster/job`."""
 
@@ -143,6 +163,29 @@ class JobLimits(_Level):
         None, description="parallelism that a person demands: one number for all operators, or some of them by name"
     )
     pin_until: TimeWithZone | None = Field(None, description="the pin ends then (ISO 8601 with a zone)")
+    priority: int = Field(
+        0,
+        ge=-1000,
+        le=1000,
+        description="of two jobs that want more slots than there are, the one with the higher priority gets them",
+    )
+    operators: dict[Text, OperatorLimits] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _operators_fit(self) -> JobLimits:
+        for name, one in self.operators.items():
+            key, least, largest = f'operators."{name}"', one.parallelism_min or 1, one.parallelism_max or SLOTS_MAX
+            if self.slots_max is not None and least > self.slots_max:
+                raise ValueError(
+                    f"{key}.parallelism_min = {least} is above slots_max = {self.slots_max}; "
+                    f"write {self.slots_max} or less"
+                )
+            pin = self.pin.get(name) if isinstance(self.pin, dict) else self.pin
+            if pin is not None and one.left_alone:
+                raise ValueError(f"{key}.left_alone = true contradicts pin = {pin}; remove one of them")
+            if pin is not None and not least <= pin <= largest:
+                raise ValueError(f"pin = {pin} is outside {key}, {least} to {largest}; write a number within")
+        return self
 
     @model_validator(mode="after")
     def _pin_fits(self) -> JobLimits:

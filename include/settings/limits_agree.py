@@ -56,6 +56,12 @@ def _contradictions(fleet: FleetLimits, clusters: Mapping[str, Cluster]) -> Iter
             )
             continue
         yield from _check_slots(fleet, f"clusters.{name}", clusters[name], (f'limits.jobs."{key}"', limits))
+        own = clusters[name]
+        if limits.operators and own.actuator == "kubernetes" and own.kubernetes.mode == "guide":
+            yield (
+                f'limits.jobs."{key}".operators cannot be kept where clusters.{name}.kubernetes.mode = "guide" sets '
+                "one parallelism for all operators; remove it, or write slots_min and slots_max"
+            )
         if limits.mode in {"approve", "auto"} and clusters[name].rest_url is None:
             yield (
                 f'limits.jobs."{key}".mode = "{limits.mode}" needs clusters.{name}.rest_url, to which steps are sent; '

@@ -17,6 +17,7 @@ from include.settings.learning import Forecast, Training
 from include.settings.limits import FleetLimits, JobLimits, Mode, resolve_mode
 from include.settings.limits_agree import find_contradiction, find_misspelt_cluster
 from include.settings.names import ClusterName
+from include.settings.people import ApprovalRules, Roles
 from include.settings.planner import Planner
 from include.settings.profiling import Profiling
 from include.settings.refusals import faults_of_parameters
@@ -57,6 +58,8 @@ class Settings(Section):
     advise: Advise = Advise()
     apply: Apply = Apply()
     limits: FleetLimits = FleetLimits()
+    approval: ApprovalRules = ApprovalRules()
+    roles: Roles = Roles()
     retention: Retention = Retention()
     schedules: Schedules = Schedules()
     settings: SettingsChanges = SettingsChanges()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from models.control.state import ObservedJob, Parallelism
+from include.utc import DAY_S, HOUR_S
+from models.control.state import JobHistory, ObservedJob, Parallelism, Request, UsedApproval
+
+AHEAD_S = HOUR_S
+"""A yes whose time lies further ahead of the controller's clock is none."""
+LONGEST_S = 366 * DAY_S
+"""No yes counts for longer."""
+_KEPT = 64  # used-up answers that are never forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +25,11 @@ class StepApproval:
         step_id: of the step.
         before, target: the change that was shown.
         is_approved: yes or no.
-        at_s: epoch seconds of the answer.
+        at_s: epoch seconds of the answer, by the clock of who gave it.
         until_s: epoch seconds; later it does not count.
-        by: who.
+        by: who; empty for a step that nobody answered in time.
+        approval_id: of this answer: another one of the same person to the same step has another. Empty in a log of
+            before they had one.
     """
 
     step_id: str
@@ -28,29 +39,130 @@ class StepApproval:
     at_s: float
     until_s: float
     by: str = ""
+    approval_id: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells this answer from every other."""
+        return self.approval_id or f"{self.step_id} {self.by} {self.at_s!r}"
 
     def is_about(self, observed: ObservedJob, target: Parallelism) -> bool:
         """Whether the change that was shown is the one from what is in force now to ``target``."""
-        now = [dict(observed.requested or {}), {**(observed.requested or {}), **observed.running}]
-        return dict(self.target) == dict(target) and dict(self.before) in now
+        return dict(self.target) == dict(target) and dict(self.before) in _in_force(observed)
+
+    def covers(self, observed: ObservedJob, target: Parallelism, band: float) -> bool:
+        """Whether the change that was shown is as good as the one from what is in force now to ``target``.
+
+        It is where both add slots or both take them away, each vertex goes the way that was shown or stays within
+        ``band`` times the slots that were shown, and neither end is further away than that.
+        """
+        if self.is_about(observed, target):
+            return True
+        return any(self._is_near(observed, now, target, band) for now in _in_force(observed))
+
+    def _is_near(self, observed: ObservedJob, now: Parallelism, target: Parallelism, band: float) -> bool:
+        if not set(self.before) == set(self.target) == set(now) == set(target):
+            return False
+        slots = observed.slots_of
+        shown, meant = slots(self.target) - slots(self.before), slots(target) - slots(now)
+        room = band * slots(self.target)
+        is_near = all(
+            abs(one[vertex] - other[vertex]) <= room
+            for one, other in ((self.before, now), (self.target, target))
+            for vertex in target
+        )
+        ends_near = abs(slots(self.target) - slots(target)) <= room and abs(slots(self.before) - slots(now)) <= room
+        return is_near and ends_near and shown * meant > 0 and not self._goes_against(now, target, shown)
+
+    def _goes_against(self, now: Parallelism, target: Parallelism, direction: int) -> bool:
+        """Whether a vertex goes against the direction of the step that was shown otherwise."""
+        return any(
+            (target[vertex] - now[vertex]) * direction < 0 <= (self.target[vertex] - self.before[vertex]) * direction
+            for vertex in target
+        )
 
 
-def find_approval(
-    approvals: Iterable[StepApproval],
-    step_id: str,
-    observed: ObservedJob,
-    target: Parallelism,
-    *,
-    now_s: float,
-    sent_at_s: float,
+class Answers(Protocol):
+    """What a person has said, and how far it reaches; :class:`models.control.limits.Limits` has it."""
+
+    @property
+    def approvals(self) -> Sequence[StepApproval]:
+        """Answers to steps of the job."""
+
+    @property
+    def approval_band(self) -> float:
+        """Share of the slots."""
+
+
+def find_denial(
+    answers: Answers, step_id: str, observed: ObservedJob, target: Parallelism, now_s: float
 ) -> StepApproval | None:
-    """Return what was said to a step and counts now: a no before a yes; None when nobody has said anything.
+    """Return a no to a step; None when nobody has said no.
 
-    A yes is to the change that was shown, so it also counts for the step of a newer plan that wants the same, and not
-    for the same step once it means another change. It is for one request: once anything was sent after it
-    (``sent_at_s``: the job's last request), it is used up. A no is to the step and to the change.
+    It is to the step and to every change that it covers, until it ends, whatever is said later. One of nobody, for a
+    step that was not answered in time, is to that step and that change alone. An end that is no time never comes.
     """
-    said = [one for one in approvals if now_s < one.until_s]
-    denied = [one for one in said if not one.is_approved and (one.step_id == step_id or one.is_about(observed, target))]
-    agreed = [one for one in said if one.is_approved and one.at_s > sent_at_s and one.is_about(observed, target)]
-    return next(iter([*denied, *agreed]), None)
+    return next(
+        (
+            one
+            for one in answers.approvals
+            if not one.is_approved
+            and not now_s >= one.until_s
+            and (
+                one.step_id == step_id
+                or (one.covers(observed, target, answers.approval_band) if one.by else one.is_about(observed, target))
+            )
+        ),
+        None,
+    )
+
+
+def find_yes(
+    answers: Answers, history: JobHistory, observed: ObservedJob, target: Parallelism, now_s: float
+) -> list[StepApproval]:
+    """Return all that say yes to a change and have allowed no request yet: together they allow one.
+
+    A yes is to the change that was shown and to those that it covers, so it also counts for the step of a newer plan,
+    and not for the same step once it means another change.
+    """
+    used = {one.approval_id for one in _used(history, answers.approvals)}
+    return [
+        one
+        for one in answers.approvals
+        if one.is_approved
+        and one.key not in used
+        and _is_timely(one, now_s)
+        and one.covers(observed, target, answers.approval_band)
+    ]
+
+
+def use_approvals(
+    history: JobHistory, request: Request, approvals: Iterable[StepApproval], now_s: float
+) -> tuple[UsedApproval, ...]:
+    """Return what is used up after a request.
+
+    What cannot count any more is forgotten, but for the newest: the clock may be ahead now.
+    """
+    said = list(approvals)
+    ends = {one.key: one.until_s for one in said}
+    now_used = [UsedApproval(one, ends.get(one, now_s + LONGEST_S)) for one in request.approvals]
+    used = [*_used(history, said), *now_used]
+    return (*(one for one in used[:-_KEPT] if now_s < one.until_s), *used[-_KEPT:])
+
+
+def _used(history: JobHistory, approvals: Iterable[StepApproval]) -> tuple[UsedApproval, ...]:
+    """Return what is used up; in a log of before ids were kept, all that was said before the last request."""
+    if history.used_approvals is not None:
+        return history.used_approvals
+    sent_at_s = max(history.request_times_s, default=-math.inf)
+    return tuple(UsedApproval(one.key, one.until_s) for one in approvals if one.is_approved and one.at_s <= sent_at_s)
+
+
+def _is_timely(one: StepApproval, now_s: float) -> bool:
+    """Whether a yes counts now; one with times that cannot be does not."""
+    return one.at_s <= now_s + AHEAD_S and now_s < one.until_s <= one.at_s + LONGEST_S
+
+
+def _in_force(observed: ObservedJob) -> list[dict[str, int]]:
+    asked = dict(observed.requested or {})
+    return [asked, {**asked, **observed.running}]

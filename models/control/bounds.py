@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from models.control.limits import Limits
+from models.control.lower_bounds import raise_to_lower
 from models.control.state import ObservedJob, Parallelism
 
 
@@ -13,22 +14,38 @@ def bound_target(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> 
 
     A change that is too large becomes the largest one that is allowed, so that what is wanted is reached in several.
     A job that is outside its slots already is brought back in steps of that size as well.  Where scale-downs are off,
-    a rise takes nothing away from any vertex.
+    a rise takes nothing away from any vertex. A vertex that is to be left alone keeps the bound that it has, and none
+    comes below its lower bound.
     """
+    target = _bound_slots(wanted, observed, limits)
+    return keep_as_asked(target, observed, limits)
+
+
+def keep_as_asked(target: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
+    """Return a target with the bounds of vertices that are to be left alone, and none below its lower bound."""
+    asked = observed.requested or {}
+    kept = {vertex: asked[vertex] for vertex in limits.left_alone if vertex in asked and vertex in target}
+    return raise_to_lower({**target, **kept}, observed)
+
+
+def _bound_slots(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
     now = {**(observed.requested or {}), **observed.running}
     slots = observed.slots
     up = _largest_step(limits.step_up_max_slots, limits.step_up_max_share, slots)
     down = _largest_step(limits.step_down_max_slots, limits.step_down_max_share, slots)
+    least = _least(observed, limits)
     target = {vertex: _bound_vertex(vertex, count, now, observed, limits) for vertex, count in wanted.items()}
+    target = keep_as_asked(target, observed, limits)
     if not limits.allows_falls and observed.slots_of(target) >= slots:
         target = {vertex: max(count, now.get(vertex, 1)) for vertex, count in target.items()}
     highest = min(max(limits.slots_max, slots - down), slots + up)
     lowest = min(max(limits.slots_min, slots - down), highest)
-    return _raise_to(_cap_at(target, observed, highest), observed, lowest, _most(now, observed, limits))
+    return _raise_to(_cap_at(target, observed, highest, least), observed, lowest, _most(now, observed, limits))
 
 
 def _bound_vertex(vertex: str, wanted: int, now: Parallelism, observed: ObservedJob, limits: Limits) -> int:
     count = now.get(vertex)
+    wanted = max(min(wanted, limits.operator_max.get(vertex, wanted)), limits.operator_min.get(vertex, 1))
     if count is not None:
         up = _largest_step(limits.step_up_max_slots, limits.step_up_max_share, count)
         down = _largest_step(limits.step_down_max_slots, limits.step_down_max_share, count)
@@ -42,25 +59,50 @@ def _largest_step(most_slots: float, most_share: float, slots: int) -> float:
     return max(min(most_slots, of_share), 0.0)
 
 
-def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float) -> dict[str, int]:
-    """Return ``wanted`` with one cap for all vertices, the largest under which it takes at most ``highest`` slots."""
-    low, cap = 1, max(wanted.values(), default=1)
+def _cap_at(wanted: Parallelism, observed: ObservedJob, highest: float, least: Parallelism) -> dict[str, int]:
+    """Return ``wanted`` with one cap for all vertices, the largest under which it takes at most ``highest`` slots.
+
+    Args:
+        wanted: parallelism.
+        observed: for the slots that a parallelism takes.
+        highest: most slots.
+        least: of some vertices, below which they are not capped.
+    """
+
+    def cap_at(cap: int) -> dict[str, int]:
+        return {vertex: min(count, max(cap, least.get(vertex, 1))) for vertex, count in wanted.items()}
+
     if observed.slots_of(wanted) <= highest:
         return dict(wanted)
+    low, cap = 1, max(wanted.values(), default=1)
+    highest = max(highest, observed.slots_of(cap_at(1)))  # what is not capped takes that anyway
     while low < cap:  # the slots never fall as the cap rises
         middle = (low + cap + 1) // 2
-        if observed.slots_of({vertex: min(count, middle) for vertex, count in wanted.items()}) <= highest:
+        if observed.slots_of(cap_at(middle)) <= highest:
             low = middle
         else:
             cap = middle - 1
-    return {vertex: min(count, low) for vertex, count in wanted.items()}
+    return cap_at(low)
+
+
+def _least(observed: ObservedJob, limits: Limits) -> dict[str, int]:
+    """Return what slots that are too many may not take from vertices."""
+    asked, lower = observed.requested or {}, observed.lower_bounds or {}
+    kept = {vertex: asked[vertex] for vertex in limits.left_alone if vertex in asked}
+    return {vertex: max(one.get(vertex, 1) for one in (lower, limits.operator_min, kept)) for vertex in asked}
 
 
 def _most(now: Parallelism, observed: ObservedJob, limits: Limits) -> dict[str, int]:
-    """Return how far vertices may be raised: a pinned one no further than its pin, or than where it is already."""
+    """Return how far vertices may be raised.
+
+    A pinned one no further than its pin, one with a largest parallelism no further than that, or than where it is
+    already; one that is to be left alone not at all.
+    """
     most = dict(observed.max_parallelism)
-    for vertex, pinned in limits.pin_of(now).items():
-        most[vertex] = min(max(pinned, now.get(vertex, 1)), most.get(vertex, pinned))
+    alone = {vertex: now.get(vertex, 1) for vertex in limits.left_alone}
+    for bounds in (limits.pin_of(now), limits.operator_max, alone):
+        for vertex, largest in bounds.items():
+            most[vertex] = min(max(largest, now.get(vertex, 1)), most.get(vertex, largest))
     return most
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -80,7 +81,13 @@ class Case:
 
 
 def form_request(
-    case: Case, step_id: str, target: Parallelism, settle_s: float, *, is_rollback: bool = False
+    case: Case,
+    step_id: str,
+    target: Parallelism,
+    settle_s: float,
+    *,
+    is_rollback: bool = False,
+    approvals: Iterable[str] = (),
 ) -> Request:
     """Return the request that takes a job from what it was asked for to ``target``.
 
@@ -102,6 +109,8 @@ def form_request(
         failed_until_s=max((one.at_s for one in failures), default=None) if failures else None,
         wait_detail="" if ready is None else ready.wait_detail,
         forced_at_s=None if ready is None or not _waits(ready) else case.now_s + ready.checkpoint_wait_s,
+        approvals=tuple(approvals),
+        running_since_s=case.observed.running_since_s if case.observed.running else None,
     )
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from include.utc import DAY_S, HOUR_S
-from models.control.approval import find_approval
+from models.control.approval import find_denial, find_yes
 from models.control.bad_steps import effective_mode
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, Verb
@@ -186,19 +186,26 @@ def _check_others(case: Case) -> Action | None:
 def check_approval(case: Case) -> Action | None:
     """Wait for a person's yes where the mode asks for it."""
     wanted = desired_parallelism(case)
-    if effective_mode(case) is not Mode.APPROVE or wanted is None or wanted.origin is Origin.PIN:
-        return None  # a pin is a person's own
-    said = find_approval(
-        case.limits.approvals,
-        wanted.step_id,
-        case.observed,
-        wanted.parallelism,
-        now_s=case.now_s,
-        sent_at_s=max(case.history.request_times_s, default=-math.inf),
-    )
-    if said is None:
-        return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
-    return None if said.is_approved else Action(Verb.REFUSE, "denied", f"{said.by or 'a person'} has said no")
+    if wanted is None or not _needs_approval(case, wanted):
+        return None
+    denial = find_denial(case.limits, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
+    if denial is not None:
+        return Action(Verb.REFUSE, "denied", f"{denial.by or 'a person'} has said no")
+    if find_approvals(case, wanted):
+        return None
+    return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
+
+
+def find_approvals(case: Case, wanted: Intention) -> tuple[str, ...]:
+    """Return the ids of the answers that allow a step; empty where none does, or none is needed."""
+    if not _needs_approval(case, wanted):
+        return ()
+    found = find_yes(case.limits, case.history, case.observed, wanted.parallelism, case.now_s)
+    return tuple(one.key for one in found)
+
+
+def _needs_approval(case: Case, wanted: Intention) -> bool:
+    return effective_mode(case) is Mode.APPROVE and wanted.origin is not Origin.PIN  # a pin is a person's own
 
 
 def check_readiness(case: Case) -> Action | None:

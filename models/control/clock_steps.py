@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 
 from include.utc import HOUR_S
+from models.control.arrivals import LATE_S
 from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
-from models.control.state import BlockedTarget, JobHistory, Request
+from models.control.state import BlockedTarget, JobHistory, LateRequest, Request
 
 CLOCK_DIFFERS = "clock_differs"
 DIFFERENCE_MAX_S = 3.0 * HOUR_S
@@ -39,6 +40,7 @@ def bound_times(history: JobHistory, now_s: float, limits: Limits) -> JobHistory
         confirmed_at_s=_at_most(history.confirmed_at_s, now_s),
         blocked=tuple(_bound_block(one, now_s, limits) for one in history.blocked),
         held_until_s=min(history.held_until_s, until_s),
+        late_requests=tuple(LateRequest(one.target, min(one.until_s, now_s + LATE_S)) for one in history.late_requests),
     )
 
 
@@ -51,6 +53,7 @@ def _bound_request(request: Request | None, now_s: float) -> Request | None:
         sent_at_s=now_s,
         deadline_s=max(request.deadline_s - ahead_s, now_s),
         forced_at_s=None if forced_at_s is None else forced_at_s - ahead_s,
+        arrived_at_s=_at_most(request.arrived_at_s, now_s),
     )
 
 

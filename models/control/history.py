@@ -6,14 +6,14 @@ import math
 from dataclasses import replace
 
 from include.utc import DAY_S
+from models.control.approval import use_approvals
+from models.control.arrivals import find_late, forget_late, has_arrived, note_arrival, remember_late
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
 from models.control.failing_rescale import form_block
 from models.control.resubmission import find_lost
-from models.control.state import BlockedTarget, JobHistory, ObservedJob, Parallelism, Request
-
-_LATE_KEPT = 8  # given-up targets that are remembered: a request is never that late
+from models.control.state import BlockedTarget, JobHistory, ObservedJob, Request
 
 
 def advance_history(case: Case, action: Action) -> JobHistory:
@@ -43,20 +43,39 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
 
 def end_unsent_request(case: Case) -> JobHistory:
     """Return the history after a decision of which nothing was sent: what was known before, and the outcome."""
-    history = bound_times(case.history, case.now_s, case.limits)
+    history = forget_late(bound_times(case.history, case.now_s, case.limits), None, case.now_s)
+    if history.unfilled is not None and case.observed.runs_at(history.unfilled.target):
+        history = replace(history, unfilled=None)  # it is filled after all
     return replace(history, to_judge=None) if case.outcome.is_worse is False else history
+
+
+def note_answer(history: JobHistory, now_s: float) -> JobHistory:
+    """Return the history after Flink has accepted the request in flight."""
+    request = history.in_flight
+    if request is None or request.arrived_at_s is not None:
+        return history
+    return replace(history, in_flight=replace(request, arrived_at_s=now_s))
+
+
+def note_seen(history: JobHistory, observed: ObservedJob, now_s: float) -> JobHistory:
+    """Return the history after a job was observed while a request is in flight."""
+    request = history.in_flight
+    if request is None or observed.job_id != request.job_id:
+        return history
+    return replace(history, in_flight=note_arrival(request, observed, now_s))
 
 
 def _send(history: JobHistory, case: Case, request: Request, reason: str) -> JobHistory:
     times_s = (*(at_s for at_s in history.request_times_s if case.now_s - at_s < DAY_S), case.now_s)
-    after = replace(history, in_flight=request, request_times_s=times_s, to_judge=None)
+    used = use_approvals(history, request, case.limits.approvals, case.now_s)
+    after = replace(history, in_flight=request, request_times_s=times_s, to_judge=None, used_approvals=used)
     if not request.is_rollback:
-        good = request.running_before or history.last_good
+        # The bounds in force, which may not have been filled: they are what there is to go back to.
+        good = request.before if request.running_before else history.last_good
         return replace(after, last_good=good)
     if history.unfilled is None:  # else it was counted when it was not filled
         after = note_bad_step(after, case.now_s)
-    given_up = _give_up(replace(after, unfilled=None), request.before)
-    return _block(given_up, form_block(case, request, reason), case.now_s)
+    return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)
 
 
 def _confirm(history: JobHistory, request: Request, now_s: float) -> JobHistory:
@@ -88,6 +107,8 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
         blocked=tuple(block for block in history.blocked if math.isinf(block.until_s)),
         lost=find_lost(history, case.observed),
         bad_steps_s=history.bad_steps_s,
+        known_lower=case.observed.lower_bounds,
+        used_approvals=history.used_approvals,
     )
     if begun.lost is not None:
         return begun
@@ -97,10 +118,19 @@ def _take_over(history: JobHistory, case: Case) -> JobHistory:
 
 
 def _is_unchanged(history: JobHistory, observed: ObservedJob) -> bool:
-    """Whether a job came back with what was in force, or with what the controller had asked for."""
-    sent = [history.in_flight.target] if history.in_flight is not None else []
-    known = [history.known_requested] if history.known_requested is not None else []
-    return any(dict(one) == dict(observed.requested or {}) for one in (*known, *sent))
+    """Whether a job came back with what was in force, or with what its resource was asked for.
+
+    A request goes to a job id: one that has not arrived explains no number of the job that came after.
+    """
+    request, in_force = history.in_flight, history.known_requested
+    if request is not None and has_arrived(request, _of_resource(observed)):
+        in_force = request.target
+    return in_force is not None and dict(in_force) == dict(observed.requested or {})
+
+
+def _of_resource(observed: ObservedJob) -> ObservedJob:
+    """Return what the job's resource tells; what Flink tells is of another job than the one that a request was for."""
+    return replace(observed, requested=None, running={})
 
 
 def _accept_foreign_change(history: JobHistory, case: Case) -> JobHistory:
@@ -109,11 +139,12 @@ def _accept_foreign_change(history: JobHistory, case: Case) -> JobHistory:
 
 def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
     """Take what Flink was asked for as it is; a request in flight has ended, and may still arrive."""
-    given_up = history if history.in_flight is None else _give_up(history, history.in_flight.target)
+    given_up = history if history.in_flight is None else remember_late(history, history.in_flight, case.observed)
     return replace(
         given_up,
         in_flight=None,
         known_requested=case.observed.requested,
+        known_lower=case.observed.lower_bounds,
         last_change_at_s=case.now_s,
         to_judge=None,
         unfilled=None,
@@ -121,16 +152,34 @@ def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
     )
 
 
+def _accept_late_request(history: JobHistory, case: Case) -> JobHistory:
+    """Take over what a given-up request has left; one that is in flight and has not arrived is still followed."""
+    arrived = find_late(history, case.observed.requested or {}, case.now_s)
+    history, request = forget_late(history, arrived, case.now_s), history.in_flight
+    if request is None or has_arrived(request, case.observed) or case.now_s >= request.deadline_s:
+        return _accept_requested(history, case)
+    accepted = _accept_requested(replace(history, in_flight=None), case)
+    return replace(accepted, in_flight=replace(request, before=dict(case.observed.requested or {})))
+
+
+def _follow(history: JobHistory, case: Case) -> JobHistory:
+    return note_seen(history, case.observed, case.now_s)
+
+
 def _end_gone_request(history: JobHistory, case: Case) -> JobHistory:
     """End the request of a job that is gone when its time has passed."""
     request = history.in_flight
-    return history if request is None or case.now_s < request.deadline_s else replace(history, in_flight=None)
+    if request is None or case.now_s < request.deadline_s:
+        return history
+    if request.arrived_at_s is not None:  # should the job come back under its id, this is what it was asked for
+        return replace(history, in_flight=None, known_requested=request.target)
+    return replace(remember_late(history, request, case.observed), in_flight=None)
 
 
 def _end_lost_request(history: JobHistory, case: Case) -> JobHistory:
     if history.in_flight is None:
         return history
-    given_up = _give_up(_note_failure(history, case), history.in_flight.target)
+    given_up = remember_late(_note_failure(history, case), history.in_flight, case.observed)
     return replace(given_up, in_flight=None, known_requested=case.observed.requested)
 
 
@@ -151,20 +200,17 @@ def _hold_foreign(history: JobHistory, case: Case, because: str) -> JobHistory:
     return replace(history, held_until_s=max(until_s, history.held_until_s), held_because=because)
 
 
-def _give_up(history: JobHistory, target: Parallelism) -> JobHistory:
-    return replace(history, late_targets=(*history.late_targets, dict(target))[-_LATE_KEPT:])
-
-
 def _block(history: JobHistory, block: BlockedTarget, now_s: float) -> JobHistory:
     in_force = tuple(blocked for blocked in history.blocked if now_s < blocked.until_s)
     return replace(history, blocked=(*in_force, block))
 
 
 _RECORDS = {
+    "in_flight": _follow,
     "unknown_job": _end_gone_request,
     "new_job_id": _take_over,
     "foreign_change": _accept_foreign_change,
-    "late_request": _accept_requested,
+    "late_request": _accept_late_request,
     "not_received": _end_lost_request,
     "not_filled": _end_unfilled_request,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -38,6 +38,9 @@ class Limits:
         cluster_slots_max: budget of the cluster for all its jobs.
         approvals: what persons have said to steps of the job.
         guards: what Flink has to say of the job before a request.
+        approval_band: share of the slots by which a step may differ from the one that an answer was given to.
+        operator_min, operator_max: least and largest parallelism of some vertices.
+        left_alone: vertices whose bounds are never changed.
         mode_reason, blackout_reason, hold_reason: why, for a person.
         lifted_blocks: ids of blocked targets that persons have lifted, and of suspensions.
         concurrent_rescales: most jobs of the cluster whose requests have no end yet.
@@ -65,6 +68,10 @@ class Limits:
     settings_changed: bool = False
     cluster_slots_max: float = math.inf
     approvals: tuple[StepApproval, ...] = ()
+    approval_band: float = 0.0
+    operator_min: Parallelism = field(default_factory=dict)
+    operator_max: Parallelism = field(default_factory=dict)
+    left_alone: tuple[str, ...] = ()
     mode_reason: str = ""
     blackout_reason: str = ""
     hold_reason: str = ""
@@ -82,13 +89,15 @@ class Limits:
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
 _OF_THE_JOB = frozenset({"guards", "lifted_blocks"})  # not of a level
+_OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
 
 def combine_limits(levels: Iterable[Limits]) -> Limits:
     """Return the limits that satisfy all levels (fleet, cluster, job): of each the strictest.
 
-    A pin is the last level's that has one; approvals and reasons of all levels are kept.
+    A pin is the last level's that has one; approvals and reasons of all levels are kept, and what is said of single
+    vertices.
 
     Raises:
         ValueError: no level, or the levels contradict each other (slots_min above slots_max).
@@ -112,8 +121,15 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
         return min(one, other, key=_STRICTNESS.index)
     if name in {"pin", "pin_all"}:
         return one if other is None else other
-    if name == "approvals":
-        return (*one, *other)
+    if name in {"approvals", "left_alone"}:
+        return (*one, *(each for each in other if each not in one))
+    if name in _OF_VERTICES:
+        pick = _OF_VERTICES[name]
+        return {vertex: pick(level[vertex] for level in (one, other) if vertex in level) for vertex in {**one, **other}}
+    return _strictest_value(name, one, other)
+
+
+def _strictest_value(name: str, one: Any, other: Any) -> object:
     if name in _REASONS:
         return "; ".join(dict.fromkeys(filter(None, (one, other))))
     if name in _ANY_HOLDS:

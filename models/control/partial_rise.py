@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
+from models.control.bounds import keep_as_asked
 from models.control.case import Case
 from models.control.state import Intention, ObservedJob, Origin, Parallelism
 
@@ -21,7 +22,8 @@ def fit_rise(wanted: Intention, case: Case) -> Intention:
     if wanted.origin is Origin.PIN or added <= room or room < 1:
         return wanted
     now = {**(observed.requested or {}), **observed.running}
-    part = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
+    grown = grow_within(now, wanted.parallelism, observed, observed.slots + int(room))
+    part = keep_as_asked(grown, observed, case.limits)
     if not sustains_more(part, now, wanted.parallelism):
         return wanted
     gained = observed.slots_of(part) - observed.slots

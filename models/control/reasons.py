@@ -37,7 +37,7 @@ REASONS: Final = frozenset(
         *("clock_differs", "history_unknown"),
         # the resource of its deployment
         *("no_resource", "ambiguous_resource", "no_rights", "operator_busy", "job_ended", "not_in_place"),
-        *("upgrade_loses_map", "unreadable_resource", "autoscaler_off"),
+        *("upgrade_loses_map", "unreadable_resource", "autoscaler_off", "lower_bounds"),
         # the intention
         *("unusable_intention", "not_decided"),
         *("expired", "stale_plan", "stale_metrics", "load_outside_band", "blocked_target"),

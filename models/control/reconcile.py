@@ -59,7 +59,8 @@ def _send(case: Case) -> Action:
     wanted = desired_parallelism(case)
     if wanted is None:  # the rules before have answered this
         return Action(Verb.WAIT, "as_desired", "nothing to change")
-    request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s)
+    approvals = checks.find_approvals(case, wanted)
+    request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s, approvals=approvals)
     upgrade = case.observed.upgrade_reason
     why = f"{wanted.reason}; the job is stopped and started for it: {upgrade}" if upgrade else wanted.reason
     why += describe_doubt(case, wanted) + describe_suspension(case)

@@ -6,12 +6,14 @@ import math
 from dataclasses import replace
 
 from include.utc import HOUR_S
-from models.control.bounds import bound_target
+from models.control.arrivals import find_late, has_arrived, may_be_there
+from models.control.bounds import bound_target, keep_as_asked
 from models.control.case import Action, Case, Verb, form_request
 from models.control.checkpoints import check_restart
 from models.control.failing_rescale import SPARES_SAVEPOINT, take_back
 from models.control.limits import Limits
-from models.control.state import Mode, Request
+from models.control.lower_bounds import is_lower_changed
+from models.control.state import Mode, Parallelism, Request
 
 _BEFORE_FORCED_S = 120.0  # two ticks
 
@@ -27,21 +29,24 @@ def follow_request(case: Case) -> Action | None:
     if request is None:
         return None
     asked = dict(observed.requested or {})
-    has_arrived = asked == dict(request.target)
-    if has_arrived and observed.runs_at(request.target):
+    is_there = asked == dict(request.target) and may_be_there(request, case.now_s)
+    # What Flink has had once does not go away by itself: the bounds of before are somebody's who has set them again.
+    is_changed = not is_there and (asked != dict(request.before) or has_arrived(request, observed))
+    if is_changed or is_lower_changed(case.history, observed):
+        is_back = asked == dict(request.before) and not is_lower_changed(case.history, observed)
+        what = "changed the job while a request was in flight"
+        told = f"somebody else {'took a request back that had arrived' if is_back else what}"
+        return _notice_late_request(case) or Action(Verb.REFUSE, "foreign_change", told)
+    if is_there and observed.runs_at(request.target):
         return Action(Verb.CONFIRM, "runs_as_requested", "", request)
-    if not has_arrived and asked != dict(request.before):
-        return _notice_late_request(case) or Action(
-            Verb.REFUSE, "foreign_change", "somebody else changed the job while a request was in flight"
-        )
     # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
     arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
-    spared = _spare_savepoint(case, request) if has_arrived else None
+    spared = _spare_savepoint(case, request) if is_there else None
     if spared is not None:
         return spared
-    if case.now_s < (request.deadline_s if has_arrived else arrives_until_s):
+    if case.now_s < (request.deadline_s if is_there else arrives_until_s):
         return Action(Verb.WAIT, "in_flight", f"a request is in flight{_describe_wait(case, request)}")
-    return _withdraw(case, request) if has_arrived else _end_lost(request)
+    return _withdraw(case, request) if is_there else _end_lost(request)
 
 
 def will_be_forced(case: Case) -> bool:
@@ -86,12 +91,24 @@ def _withdraw(case: Case, request: Request) -> Action:
 
 
 def _take_back(case: Case, request: Request) -> Action:
-    target = {**request.before, **case.observed.running}
+    target = keep_as_asked(_what_was_filled(request, case.observed.running), case.observed, case.limits)
     back = form_request(case, f"{request.step_id}-withdrawn", target, request.settle_s, is_rollback=True)
     why = "Flink did not fill the request in time"
     if case.observed.is_restarting:
         why = f"the job is {case.observed.state} since the request and does not come to run: see its exceptions"
     return Action(Verb.ROLL_BACK, "not_filled", f"{why}: its bound is withdrawn", back)
+
+
+def _what_was_filled(request: Request, running: Parallelism) -> dict[str, int]:
+    """Return how far Flink has come from the bounds before a request to its target; a vertex beyond both stays.
+
+    A bound of before that was not filled either is not lowered to what runs: it was somebody's.
+    """
+    filled = dict(request.before)
+    for vertex, count in running.items():
+        ends = (request.before.get(vertex, count), request.target.get(vertex, count))
+        filled[vertex] = max(min(count, max(ends)), min(ends))
+    return filled
 
 
 def withdraw_unfilled(case: Case) -> Action | None:
@@ -106,7 +123,8 @@ def withdraw_unfilled(case: Case) -> Action | None:
 def notice_foreign_change(case: Case) -> Action | None:
     """Leave a job alone that somebody else has changed."""
     asked, history = dict(case.observed.requested or {}), case.history
-    if history.known_requested is not None and asked == dict(history.known_requested):
+    is_lower_known = not is_lower_changed(history, case.observed)
+    if history.known_requested is not None and asked == dict(history.known_requested) and is_lower_known:
         return None
     hold_h = case.limits.foreign_change_hold_s / HOUR_S
     detail = f"somebody else changed the job: it is left alone for {hold_h:g} h"
@@ -114,8 +132,8 @@ def notice_foreign_change(case: Case) -> Action | None:
 
 
 def _notice_late_request(case: Case) -> Action | None:
-    asked = dict(case.observed.requested or {})
-    if not any(asked == dict(late) for late in case.history.late_targets):
+    arrived = find_late(case.history, case.observed.requested or {}, case.now_s)
+    if arrived is None or is_lower_changed(case.history, case.observed):
         return None
     return Action(Verb.WAIT, "late_request", "a request that was given up has arrived; the job is judged afresh")
 

@@ -67,6 +67,10 @@ class ObservedJob:
         failures: of the job, asked while a request is followed; None where they were not asked for, or not told.
         told_at_s: when the cluster told this, by its own clock, epoch seconds; None where it does not say.
         cluster_rescales: other jobs of the cluster whose requests have no end yet; None when nobody has counted.
+        lower_bounds: of its resource requirements; None where they are not told. Flink's own are 1; any other was set
+            by a person.
+        running_since_s: when it last came to run, by Flink's clock: each rescale and each restart gives another time;
+            None when not told.
     """
 
     job_id: str | None
@@ -91,6 +95,8 @@ class ObservedJob:
     failures: tuple[Failure, ...] | None = None
     told_at_s: float | None = None
     cluster_rescales: int | None = None
+    lower_bounds: Parallelism | None = None
+    running_since_s: float | None = None
 
     @property
     def is_restarting(self) -> bool:
@@ -171,6 +177,10 @@ class Request:
         wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
         forced_at_s: epoch seconds at which Flink, which waits for a checkpoint, begins without one; None where it does
             not wait, or nobody knows.
+        arrived_at_s: when Flink was first known to have it, since it accepted it or was seen with it; None while that
+            is not known.
+        approvals: ids of the answers that allowed it.
+        running_since_s: since when the job had run then; None where it did not, or was not told.
     """
 
     step_id: str
@@ -186,6 +196,35 @@ class Request:
     failed_until_s: float | None = None
     wait_detail: str = ""
     forced_at_s: float | None = None
+    arrived_at_s: float | None = None
+    approvals: tuple[str, ...] = ()
+    running_since_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LateRequest:
+    """A request of which nobody knows whether it arrived, after it was given up.
+
+    Attributes:
+        target: upper bounds that were asked for.
+        until_s: epoch seconds; it can arrive until then, once. Later the same bounds are somebody else's.
+    """
+
+    target: Parallelism
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsedApproval:
+    """A yes that has allowed its request.
+
+    Attributes:
+        approval_id: of the answer.
+        until_s: epoch seconds; it would have counted until then.
+    """
+
+    approval_id: str
+    until_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +254,7 @@ class JobHistory:
         job_id: to which all of this belongs; another id starts a new history.
         in_flight: the request without an end; at most one.
         known_requested: bounds in force that the controller asked for or has accepted as somebody else's.
-        late_targets: targets of requests that were given up: one that arrives late is no foreign change.
+        late_requests: requests that were given up and may still arrive: one that does is no foreign change.
         request_times_s: of the last day, ascending.
         last_change_at_s: last confirmed change or foreign change.
         last_good: what ran undisturbed before the last own change.
@@ -227,12 +266,14 @@ class JobHistory:
         submitted_at_s: when Flink was given the job that all of this belongs to; None when not told.
         lost: known parallelism that the deployment's resource holds and Flink forgot when it was given the job again.
         bad_steps_s: when steps were rolled back or failed, in this order; see :mod:`models.control.bad_steps`.
+        known_lower: lower bounds in force that are known; None: none but Flink's own, which are 1.
+        used_approvals: answers that have allowed their request; None in a log of before they were kept.
     """
 
     job_id: str | None = None
     in_flight: Request | None = None
     known_requested: Parallelism | None = None
-    late_targets: tuple[Parallelism, ...] = ()
+    late_requests: tuple[LateRequest, ...] = ()
     request_times_s: tuple[float, ...] = ()
     last_change_at_s: float | None = None
     last_good: Parallelism | None = None
@@ -245,3 +286,5 @@ class JobHistory:
     submitted_at_s: float | None = None
     lost: Parallelism | None = None
     bad_steps_s: tuple[float, ...] = ()
+    known_lower: Parallelism | None = None
+    used_approvals: tuple[UsedApproval, ...] | None = None

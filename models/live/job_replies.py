@@ -68,6 +68,14 @@ class ListedJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Requirements:
+    """What a job is asked for, as a ``resource-requirements`` reply tells: vertex id -> bound of its parallelism."""
+
+    upper_bounds: Mapping[str, int]
+    lower_bounds: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Slots:
     """The task slots of a cluster as an ``overview`` reply shows them."""
 
@@ -147,19 +155,20 @@ def read_job_list(found: object) -> tuple[ListedJob, ...]:
     return tuple(listed)
 
 
-def read_upper_bounds(found: object) -> dict[str, int]:
-    """Read a ``resource-requirements`` reply: vertex id -> upper bound; a vertex without one is left out.
+def read_requirements(found: object) -> Requirements:
+    """Read a ``resource-requirements`` reply; a vertex without both of its bounds is left out.
 
     Raises:
         ReplyError: this is no object.
     """
-    bounds = {}
+    upper, lower = {}, {}
     for vertex_id, requirement in _object(found).items():
         parallelism = requirement.get("parallelism") if isinstance(requirement, dict) else None
-        count = _count(parallelism.get("upperBound")) if isinstance(parallelism, dict) else 0
-        if count:
-            bounds[vertex_id] = count
-    return bounds
+        told = parallelism if isinstance(parallelism, dict) else {}
+        bounds = _count(told.get("lowerBound")), _count(told.get("upperBound"))
+        if all(bounds):
+            lower[vertex_id], upper[vertex_id] = bounds
+    return Requirements(upper, lower)
 
 
 def read_plan(found: object) -> tuple[Node, ...]:

@@ -60,7 +60,22 @@ def test_a_step_that_was_answered_elsewhere_is_not_denied_when_time_runs_out(tmp
     write_answer(settings, STEP, False, "", NOW_S + 60)
     assert [(one.is_approved, one.by) for one in store.read(NOW_S + 61)] == [(True, "ada")]
     write_answer(settings, STEP, False, "bob", NOW_S + 62)
-    assert [(one.is_approved, one.by) for one in store.read(NOW_S + 63)] == [(False, "bob")]
+    said = sorted((one.is_approved, one.by) for one in store.read(NOW_S + 63))
+    assert said == [(False, "bob"), (True, "ada")]  # a no stands beside a yes
+
+
+def test_who_may_not_answer_steps_writes_no_answer_in_airflow_either(tmp_path):
+    from include.orchestration.approval_operator import write_answer
+
+    settings = check_settings({"paths": {"lake": str(tmp_path)}, "roles": {"approve": ["ada"]}})
+    store = ApprovalStore(str(tmp_path))
+    for is_approved in (True, False):
+        with pytest.raises(PermissionError, match=r"bob may not answer steps: roles\.approve does not name them"):
+            write_answer(settings, STEP, is_approved, "bob", NOW_S)
+    assert store.read(NOW_S) == []
+    write_answer(settings, STEP, False, "", NOW_S)
+    write_answer(settings, STEP, True, "ada", NOW_S)
+    assert len(store.read(NOW_S)) == 2
 
 
 def test_what_waits_is_the_last_word_on_a_job_and_only_for_a_time(tmp_path):
@@ -76,6 +91,15 @@ def test_what_waits_is_the_last_word_on_a_job_and_only_for_a_time(tmp_path):
     assert find_waiting([ROW], settings, NOW_S, asked.read(NOW_S)) == []
     assert find_waiting([ROW], settings, NOW_S + 3601, asked.read(NOW_S + 3601)) == [STEP]
     assert "source 2 -> 4. load rises" in STEP.describe()
+
+
+def test_a_step_that_waits_again_after_an_answer_is_shown_again():
+    """Its yes has had its request, or was to something else."""
+    said = answer_step(STEP, True, "ada", NOW_S, NOW_S + 3600)
+    assert find_waiting([ROW], Settings(), NOW_S, [said]) == []
+    again = ROW | {"at": datetime.fromtimestamp(NOW_S + 600, UTC), "entry": 5}
+    (found,) = find_waiting([ROW, again], Settings(), NOW_S + 660, [said])
+    assert found.step_id == "step-1"
 
 
 def test_a_strange_name_is_shown_as_it_is(dags):

@@ -153,6 +153,7 @@ def test_a_request_without_a_vertex_is_refused_by_flink_and_changes_nothing(job,
     before = actuator.observe(JOB).requested
     with pytest.raises(RequestRefusedError, match="incomplete, missing job vertex"):
         actuator.request(JOB, job.job_id, {vertex_ids(job)[ENRICH]: 3})
+    actuator.observe(JOB)  # each request follows a look
     with pytest.raises(RequestRefusedError, match="maximum parallelism"):
         actuator.request(JOB, job.job_id, dict.fromkeys(before, 1000))
     assert actuator.observe(JOB).requested == before

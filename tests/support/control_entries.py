@@ -12,7 +12,17 @@ from models.control.history import advance_history
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Failure, Guards, Memory, Readiness
 from models.control.reconcile import Case, OutcomeCheck, reconcile
-from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request
+from models.control.state import (
+    BlockedTarget,
+    Intention,
+    JobHistory,
+    LateRequest,
+    Mode,
+    ObservedJob,
+    Origin,
+    Request,
+    UsedApproval,
+)
 
 NOW_S = 1_795_000_000.0
 TWO, FOUR = ({"a": n, "b": n} for n in (2, 4))
@@ -72,6 +82,7 @@ def cases(draw: st.DrawFn) -> Case:
         autoscaler_unknown=draw(st.sampled_from(["", "", "", "not told"])),
         readiness=draw(st.one_of(st.none(), readiness)),
         failures=draw(some_failures),
+        lower_bounds=draw(st.one_of(st.none(), st.just(dict.fromkeys(vertices, 1)), counts)),
     )
     requests = st.builds(
         Request,
@@ -88,12 +99,13 @@ def cases(draw: st.DrawFn) -> Case:
         failed_until_s=st.one_of(st.none(), _times),
         wait_detail=_texts,
         forced_at_s=st.one_of(st.none(), _times),
+        arrived_at_s=st.none() | _times,
     )
     history = JobHistory(
         job_id="j",
         in_flight=draw(st.one_of(st.none(), st.none(), requests)),
         known_requested=draw(st.one_of(st.none(), st.just(requested), counts)),
-        late_targets=tuple(draw(st.lists(counts, max_size=2))),
+        late_requests=tuple(draw(st.lists(st.builds(LateRequest, counts, _times), max_size=2))),
         request_times_s=tuple(draw(st.lists(_times, max_size=3))),
         last_change_at_s=draw(st.one_of(st.none(), _times)),
         last_good=draw(st.one_of(st.none(), counts)),
@@ -103,8 +115,12 @@ def cases(draw: st.DrawFn) -> Case:
         held_until_s=draw(st.sampled_from([0.0, 0.0, NOW_S + 1e5])),
         held_because=draw(_texts),
         unfilled=draw(st.one_of(st.none(), st.none(), requests)),
+        known_lower=draw(st.one_of(st.none(), st.none(), counts)),
+        used_approvals=draw(st.one_of(st.none(), st.just((UsedApproval("1", NOW_S),)))),
     )
-    answers = st.builds(StepApproval, _texts, counts, counts, st.booleans(), _times, _times, _texts)
+    answers = st.builds(
+        StepApproval, _texts, counts, counts, st.booleans(), _times, _times, _texts, st.sampled_from(["", "1", "2"])
+    )
     limits = Limits(
         mode=draw(st.sampled_from(list(Mode))),
         slots_min=draw(st.integers(1, 3)),
@@ -126,6 +142,10 @@ def cases(draw: st.DrawFn) -> Case:
         approvals=tuple(draw(st.lists(answers, max_size=2))),
         guards=draw(st.builds(Guards, st.one_of(st.none(), st.floats(1, 1e6)), st.booleans())),
         lifted_blocks=tuple(draw(st.lists(_texts, max_size=2))),
+        approval_band=draw(st.floats(0, 1)),
+        operator_min=draw(st.just({}) | counts),
+        operator_max=draw(st.just({}) | counts),
+        left_alone=draw(st.sampled_from([(), (), (vertices[0],)])),
         mode_reason=draw(_texts),
         hold_reason=draw(_texts),
     )

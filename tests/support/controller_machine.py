@@ -8,19 +8,25 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from answer_ledger import AnswerLedger
 from flink_model import SLOTS, FlinkModel, KilledError, MemoryLog
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.control_job import Controller, LeaseLostError, RequestUnknownError
+from controller.control_job import (
+    Controller,
+    LeaseLostError,
+    RequestConflictError,
+    RequestRefusedError,
+    RequestUnknownError,
+)
 from controller.control_log import LogEntry
 from include.utc import DAY_S, HOUR_S
-from models.control.approval import StepApproval
 from models.control.bounds import bound_target
 from models.control.limits import Limits
 from models.control.reconcile import OutcomeCheck, Verb, reconcile
-from models.control.state import Intention, JobHistory, Mode, Origin
+from models.control.state import Intention, Mode, Origin
 from models.policies.memory import dump, load
 
 JOB = "c/orders"
@@ -35,11 +41,22 @@ BASE = Limits(
     cooldown_s=120.0,
     foreign_change_hold_s=HOUR_S,
     block_s=2 * HOUR_S,
+    approval_band=0.25,
 )
 WANTED = ({"a": 7, "b": 3}, {"a": 4, "c": 3, "d": 2})
 EVENTS = ["hold", "off", "dry", "blackout", "person", "lease", "other", "deny"]
 CLUSTER_EVENTS = ["fails", "recovers", "silent", "other", "redeployed", "slots", "kind", "problem", "finished"]
 MANNERS = ["refuse", "lose", "late", "ignore", "half", "accept_silently"]
+# What the request meets, ticks until a person acts, what they do, and how many hours later.
+PERSONS = [
+    *((manner, 1, "takes back", 0.0) for manner in ("accept", "accept_silently", "ignore", "half", "accept_silently")),
+    *(("ignore", 2, "takes back", 0.0), ("accept", 3, "takes back", 0.05)),
+    *(("lose", 4, "repeats", hours) for hours in (0.05, 0.4, 120.0)),
+    *(("ignore", 6, "repeats", hours) for hours in (0.05, 0.4, 120.0)),
+    ("late", 8, "repeats", 0.2),
+    *((manner, 2, "sets a lower bound", 0.0) for manner in ("accept", "ignore")),
+    *((manner, 1, "deploys", 0.0) for manner in ("lose", "ignore", "accept")),
+]
 COUNTS = st.lists(st.integers(1, 10), min_size=3, max_size=3)
 # 2,000 transitions unless set otherwise; 2,000 examples make it 100,000.
 EXAMPLES = int(os.environ.get("TIDEWISE_STATEFUL_EXAMPLES", "40"))
@@ -58,13 +75,12 @@ class ControllerMachine(RuleBasedStateMachine):
         self.actuator = self.flink.open_actuator()
         self.log = MemoryLog()
         self.limits = BASE
-        self.approvals: tuple[StepApproval, ...] = ()
+        self.answers = AnswerLedger()
         self.desired: Intention | None = None
         self.outcome = OutcomeCheck()
         self.jobs = 1
         self.steps = 0
         self.behind_s = 0.0  # of the controllers' clocks
-        self.foreign_at_s = -math.inf  # when a change that somebody else made was last seen and not yet accepted
         self.taken_back: list[tuple[float, dict[str, int]]] = []
         self.broke: list[dict[str, int]] = []  # under which the job failed, not lifted by a person
 
@@ -78,15 +94,14 @@ class ControllerMachine(RuleBasedStateMachine):
         return self.flink.now_s - self.behind_s
 
     def read_limits(self) -> Limits:
-        return replace(self.limits, approvals=self.approvals)
+        return replace(self.limits, approvals=self.answers.given)
 
     def tick(
         self, effects: int = 10**9, interrupt: tuple[int, Callable[[], None]] | None = None, number: int | None = None
     ) -> None:
         """Let a controller decide once; without a number it is the one that has the lease."""
         machine, flink, log, actuator = self, self.flink, self.log, self.actuator
-        number = log.lease if number is None else number
-        self._note_foreign_change(log.read_history(JOB))
+        number, ledger = log.lease if number is None else number, flink.ledger
         sent_before = len(flink.sent)
         violations: list[AssertionError] = []
         log.begin(effects, interrupt)
@@ -116,8 +131,20 @@ class ControllerMachine(RuleBasedStateMachine):
                     machine.check_request(log.entries[-1], parallelism, number)
                 except AssertionError as error:  # a controller takes no error of an actuator for its own
                     violations.append(error)
+                sent = ledger.leave(flink.now_s)
                 try:
                     actuator.request(job, job_id, parallelism)
+                    ledger.answer(sent, is_refused=False)
+                except RequestConflictError:
+                    sent.has_left = False
+                    raise
+                except RequestRefusedError:
+                    ledger.answer(sent, is_refused=True)
+                    raise
+                except RequestUnknownError:
+                    if not flink.is_silent and not flink.problem:  # a look right after would tell
+                        ledger.show(flink.told, flink.tell_job().running)
+                    raise
                 finally:
                     log.spend(may_change=False)
 
@@ -126,6 +153,8 @@ class ControllerMachine(RuleBasedStateMachine):
 
             def append_all(self, entries):
                 log.append_all(entries, number)
+                for entry in entries:
+                    machine.note_recorded(entry)
 
             def read_last(self, job):
                 return log.read_last(job)
@@ -143,26 +172,19 @@ class ControllerMachine(RuleBasedStateMachine):
         controller = Controller(Dying(), Fenced(), check_lease, self.clock)
         with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
             controller.control_job(JOB, self.desired, self.read_limits, self.outcome)
+            ledger.keep()
+        ledger.forget()
         log.begin(10**9, None)
         for violation in violations:
             raise violation
         assert len(flink.sent) - sent_before <= 1
 
-    def _note_foreign_change(self, history: JobHistory) -> None:
-        if self._is_foreign(history) and not self.flink.is_silent and not self.flink.problem:
-            self.foreign_at_s = self.flink.now_s
-
-    def _is_foreign(self, history: JobHistory) -> bool:
-        """Whether what Flink is asked for comes from somebody else, as far as anybody can tell."""
-        flink = self.flink
-        in_flight = history.in_flight
-        sent = [in_flight.target] if in_flight else []
-        if history.job_id != flink.job_id:
-            own = [*sent, history.known_requested]
-            is_own = flink.holds_map(history.known_requested) or any(one == flink.asked for one in own)
-            return history.job_id is not None and not is_own
-        own = [*sent, *([in_flight.before] if in_flight else []), *history.late_targets, history.known_requested]
-        return flink.by_person and not any(one is not None and dict(one) == flink.asked for one in own)
+    def note_recorded(self, entry: LogEntry) -> None:
+        """Note what the log says that a controller may send, or has not sent."""
+        if entry.sends and not entry.answer and entry.action.request is not None:
+            self.flink.ledger.record(self.flink.now_s, entry.action.request.target)
+        elif entry.answer.startswith("withdrawn"):
+            self.flink.ledger.withdraw()
 
     # what must hold at the moment of a request
 
@@ -179,13 +201,16 @@ class ControllerMachine(RuleBasedStateMachine):
         assert flink.other_autoscaler is None
         assert not flink.problem
         assert set(target) == set(flink.asked), "Flink wants a bound for every vertex"
-        assert not self._is_foreign(before), "a foreign change is undone"
+        assert all(target[vertex] >= lower for vertex, lower in flink.lower.items()), "below a person's lower bound"
+        assert not list(flink.ledger.foreign(now_s, limits.foreign_change_hold_s)), "a foreign change is undone"
+        assert not flink.ledger.in_flight(now_s), "two requests in flight"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
             is_early = entry.action.reason in {"job_fails", "savepoint_in_progress"}
             assert self.clock() >= before.in_flight.deadline_s or is_early
         if request.is_rollback:
-            assert flink.asked == dict(request.before), "what is taken back is the last own request"
+            assert flink.ledger.is_own(), "what is taken back is the last own request"
+            assert flink.asked == dict(request.before)
             if entry.action.reason == "savepoint_in_progress":
                 assert flink.checkpoints == "savepoint", "there is no savepoint to spare"
                 return
@@ -196,7 +221,6 @@ class ControllerMachine(RuleBasedStateMachine):
             return
         assert target not in self.broke, "what broke the job is tried again before a person has said so"
         self._check_readiness(dict(target), entry.action.reason)
-        assert now_s - self.foreign_at_s >= limits.foreign_change_hold_s, "a foreign change is undone"
         self._check_slots(dict(target))
         sent_s = [at_s for at_s, _ in flink.sent]
         assert sum(now_s - at_s < HOUR_S for at_s in sent_s) < limits.rescales_per_hour
@@ -209,8 +233,7 @@ class ControllerMachine(RuleBasedStateMachine):
                 assert target[vertex] <= high
                 assert target[vertex] >= low or "d" in target  # two groups may not both have what is pinned
         if limits.mode is Mode.APPROVE and entry.action.reason != "pin":
-            assert any(one.is_approved and one.is_about(flink.tell_job(), target) for one in self.approvals)
-            assert all(one.is_approved for one in self.approvals if one.step_id == request.step_id)
+            self.answers.check(request.step_id, flink.tell_job(), target, self.clock())
 
     def _check_readiness(self, target: dict[str, int], reason: str) -> None:
         """Nothing that restarts the job is sent while that would harm it; a saving least of all."""
@@ -315,12 +338,53 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([30.0, 2 * HOUR_S]))
     def the_clock_is_set_back(self, seconds: float) -> None:
         self.behind_s += seconds
+        self.flink.ledger.set_clock_back(self.flink.now_s)
         self._go_on(1)
 
     @rule(counts=COUNTS)
     def a_person_rescales(self, counts: list[int]) -> None:
         self.flink.rescale_by_person(counts)
         self._go_on(1)
+
+    @rule(
+        counts=COUNTS,
+        case=st.sampled_from(PERSONS),
+        place=st.integers(0, 4),
+        is_healed=st.sampled_from([True, True, False]),
+    )
+    def a_person_acts_on_what_a_controller_asks_for(
+        self, counts: list[int], case: tuple[str, int, str, float], place: int, is_healed: bool
+    ) -> None:
+        """They ask again for what was in force before, or for what was tried some time, in flight or much later."""
+        if is_healed:
+            self._heal()
+            self._go_on(1)
+            self.flink.advance(2.1 * HOUR_S)
+        manner, ticks, act, hours = case
+        self.flink.advance(130.0)
+        self._want(counts, Origin.REACTIVE, "")
+        self.flink.manner = manner
+        self._go_on(ticks)
+        if ticks > 1:
+            self.desired = None
+        self.flink.advance(hours * HOUR_S)
+        if act == "takes back":
+            self.flink.take_back_by_person()
+        elif act == "repeats":
+            self.flink.repeat_by_person(place % 2)
+        elif act == "sets a lower bound":
+            self.flink.set_lower_by_person(place)
+        else:
+            self.jobs += 1
+            tried = [one for _, one in self.flink.sent if set(one) == set(self.flink.vertices)]
+            self.flink.redeploy(self.jobs, self.flink.graph, tried[-1] if tried else 2)
+        self._go_on(1)
+        self._want([max(one - 1, 1) for one in counts], Origin.REACTIVE, "")
+        self._go_on(3)
+        if place > 2:  # when it is not held any more
+            self.flink.advance(1.1 * HOUR_S)
+            self._want([1, 1, 1], Origin.REACTIVE, "")
+            self._go_on(2)
 
     @rule(
         event=st.sampled_from(
@@ -412,20 +476,38 @@ class ControllerMachine(RuleBasedStateMachine):
         self._go_on(1)
 
     @precondition(lambda self: self.desired is not None)
-    @rule(is_approved=st.sampled_from([True, True, False]))
-    def a_person_answers(self, is_approved: bool) -> None:
-        self._answer(is_approved=is_approved)
+    @rule(is_approved=st.sampled_from([True, True, False]), ahead_s=st.sampled_from([0.0, 0.0, 900.0, -900.0]))
+    def a_person_answers(self, is_approved: bool, ahead_s: float) -> None:
+        self._answer(is_approved=is_approved, ahead_s=ahead_s)
         self._go_on(3)
 
-    def _answer(self, *, is_approved: bool) -> None:
+    @precondition(lambda self: self.desired is not None)
+    @rule(counts=COUNTS, answers=st.lists(st.booleans(), min_size=1, max_size=3), is_lifted=st.booleans())
+    def persons_answer_each_step(self, counts: list[int], answers: list[bool], is_lifted: bool) -> None:
+        """Steps that differ by little are answered, sent and wanted again."""
+        self._heal()
+        self._go_on(1)
+        self.flink.advance(1.1 * HOUR_S)
+        self.limits = replace(BASE, mode=Mode.APPROVE)
+        for is_approved in answers:
+            self._want(counts, Origin.REACTIVE, "")
+            self._answer(is_approved=is_approved)
+            self._want([max(one - 1, 1) for one in counts], Origin.REACTIVE, "")
+            self._go_on(2)
+            if is_lifted:
+                self.answers.lift()
+            self.flink.rescale_by_person([2, 2, 2])
+            self._go_on(1)
+            self.flink.advance(1.1 * HOUR_S)
+            self._go_on(2)
+
+    def _answer(self, *, is_approved: bool, ahead_s: float = 0.0) -> None:
         """Say yes or no to the step as it would be shown now."""
         assert self.desired is not None
         wanted = {**self.desired.parallelism, **self.limits.pin_of(self.desired.parallelism)}
         target = bound_target(wanted, self.flink.tell_job(), self.limits)
-        now_s = self.clock()
-        before = dict(self.flink.asked)
-        said = StepApproval(self.desired.step_id, before, target, is_approved, now_s, now_s + HOUR_S)
-        self.approvals = (*self.approvals[-4:], said)
+        at_s = self.clock() + ahead_s
+        self.answers.give(self.desired.step_id, dict(self.flink.asked), target, is_approved, at_s, at_s + 3 * HOUR_S)
 
     @rule(is_worse=st.sampled_from([None, True, False]))
     def the_outcome_is_judged(self, is_worse: bool | None) -> None:
@@ -438,6 +520,7 @@ class ControllerMachine(RuleBasedStateMachine):
         flink.is_elastic, flink.tells_free, flink.other_autoscaler = False, True, None
         flink.problem, flink.finished = "", frozenset()
         flink.checkpoints, flink.heap_share, flink.breaks_at = "fine", 0.5, 10**6
+        flink.set_lower_by_person(1)
         flink.recover()
         self.limits, self.outcome, self.broke = BASE, OutcomeCheck(), []
         blocked = self.log.read_history(JOB).blocked  # a person lifts what waits for one

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controller.control_job import Actuator, LeaseLostError, RequestRefusedError, RequestUnknownError
+from change_ledger import CONTROLLER, DEPLOYMENT, PERSON, Asked, ChangeLedger
+
+from controller.control_job import (
+    Actuator,
+    LeaseLostError,
+    RequestConflictError,
+    RequestRefusedError,
+    RequestUnknownError,
+)
 from controller.control_log import LogEntry
 from models.control.readiness import Checkpoints, Failure, Memory, Readiness
 from models.control.state import JobHistory, ObservedJob
@@ -32,7 +40,9 @@ class FlinkModel:
         manner: what the next request meets.
         late: requests on their way: (arrives at, job id, parallelism).
         sent: requests that left the controller: (true time, parallelism).
-        by_person: whether a person has set what is requested now.
+        lower: lower bounds that a person has set; Flink's own are 1.
+        ledger: who asked for what.
+        judged: what the job was asked for when a controller looked last.
         others: slots of other jobs of the cluster.
         tells_free: whether the cluster says how many slots are free.
         problem: why the job cannot be told from others, or its replies not be read.
@@ -60,15 +70,19 @@ class FlinkModel:
     finished: frozenset[str] = frozenset()
     late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
     sent: list[tuple[float, dict[str, int]]] = field(default_factory=list)
-    by_person: bool = False
     checkpoints: str = "fine"
     heap_share: float = 0.5
     breaks_at: int = 10**6
     failures: list[Failure] = field(default_factory=list)
+    lower: dict[str, int] = field(default_factory=dict)
+    ledger: ChangeLedger = field(default_factory=ChangeLedger)
+    judged: Asked | None = None
+    running_since_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.requested = dict.fromkeys(self.vertices, 2)
         self.recover()
+        self.note(DEPLOYMENT)
 
     @property
     def vertices(self) -> list[str]:
@@ -79,9 +93,14 @@ class FlinkModel:
         """What the job is to run at, as far as anybody can tell from outside."""
         return self.requested
 
-    def holds_map(self, known: Mapping[str, int] | None) -> bool:
-        """Whether a resource still holds what a controller wrote or knew, although Flink may have forgotten it."""
-        return False
+    @property
+    def told(self) -> Asked:
+        """The same with what else anybody can read."""
+        return Asked(dict(self.asked), dict(self.lower))
+
+    def note(self, by: str) -> None:
+        """Note in the ledger who has changed what the job is asked for."""
+        self.ledger.note(self.now_s, by, self.told)
 
     def open_actuator(self) -> Actuator:
         return self
@@ -101,6 +120,8 @@ class FlinkModel:
             slot_sharing_group=groups,
             is_elastic=self.is_elastic,
             other_autoscaler=self.other_autoscaler,
+            lower_bounds={vertex: self.lower.get(vertex, 1) for vertex in self.requested},
+            running_since_s=self.running_since_s,
         )
         taken = seen.slots_of(self.running)
         free = 0 if self.is_elastic else max(self.slots - taken, 0)
@@ -112,7 +133,11 @@ class FlinkModel:
     def observe(self, job: str) -> ObservedJob:
         if self.is_silent:
             raise RequestUnknownError("no reply")
-        return self.tell_job()
+        seen = self.tell_job()
+        if not self.problem:
+            self.judged = self.told
+            self.ledger.show(self.told, seen.running)
+        return seen
 
     def inspect(self, job: str, job_id: str) -> Readiness:
         if self.is_silent or self.checkpoints == "untold":
@@ -135,10 +160,14 @@ class FlinkModel:
         pass
 
     def request(self, job: str, job_id: str, parallelism: dict[str, int]) -> None:
-        self.sent.append((self.now_s, dict(parallelism)))
         manner, self.manner = self.manner, "accept"
+        if job_id == self.job_id and self.judged != self.told:  # as the actuator compares right before
+            raise RequestConflictError("somebody else was quicker")
+        self.sent.append((self.now_s, dict(parallelism)))
         if job_id != self.job_id:
             raise RequestRefusedError("no such job")
+        if any(count < self.lower.get(vertex, 1) for vertex, count in parallelism.items()):
+            raise RequestRefusedError("The lower bound is above the upper bound")
         if manner == "refuse":
             raise RequestRefusedError("not today")
         if manner == "lose":
@@ -147,17 +176,19 @@ class FlinkModel:
             self.late.append((self.now_s + LATE_S, job_id, dict(parallelism)))
             raise RequestUnknownError("timed out")
         before = dict(self.running)
-        self._ask(parallelism, fills=manner != "ignore")
+        self._ask(parallelism, CONTROLLER, fills=manner != "ignore")
         if manner == "half":
             self.running = {vertex: (before[vertex] + count + 1) // 2 for vertex, count in self.running.items()}
         if manner == "accept_silently":
             raise RequestUnknownError("timed out")
 
-    def _ask(self, parallelism: dict[str, int], *, fills: bool) -> None:
+    def _ask(self, parallelism: dict[str, int], by: str, *, fills: bool) -> None:
         self.requested = dict(parallelism)
-        self.by_person = False
+        self.lower = {vertex: count for vertex, count in self.lower.items() if count <= parallelism.get(vertex, 0)}
+        self.note(by)
         is_mended = bool(self.failures) and self.state == "RESTARTING" and max(self.requested.values()) < self.breaks_at
         if fills and (self.state == "RUNNING" or is_mended):
+            self.running_since_s = self.now_s if is_mended else self.running_since_s
             self.state = "RUNNING"
             self._fill()
 
@@ -168,7 +199,7 @@ class FlinkModel:
             self.failures += [Failure(self.now_s + second, "no reader", "no reader") for second in (1, 2)]
             del self.failures[:-16]
             return
-        groups = GRAPHS[self.graph][0]
+        groups, ran = GRAPHS[self.graph][0], dict(self.running)
         cap = max(self.requested.values())
         while True:
             self.running = {vertex: min(count, cap) for vertex, count in self.requested.items()}
@@ -176,6 +207,7 @@ class FlinkModel:
             for vertex, count in self.running.items():
                 largest[groups[vertex]] = max(largest.get(groups[vertex], 0), count)
             if cap == 1 or sum(largest.values()) <= self.slots:
+                self.running_since_s = self.running_since_s if ran == self.running else self.now_s
                 return
             cap -= 1
 
@@ -184,24 +216,51 @@ class FlinkModel:
         for at_s, job_id, parallelism in [one for one in self.late if one[0] <= self.now_s]:
             self.late.remove((at_s, job_id, parallelism))
             if job_id == self.job_id:
-                self._ask(parallelism, fills=True)
+                self._ask(parallelism, CONTROLLER, fills=True)
 
     def rescale_by_person(self, counts: list[int]) -> None:
-        self._ask(dict(zip(self.vertices, counts, strict=False)), fills=True)
-        self.by_person = True
+        self._ask(dict(zip(self.vertices, counts, strict=False)), PERSON, fills=True)
+
+    def take_back_by_person(self) -> None:
+        """Let a person ask for what was in force before a controller's last change."""
+        changes = self.ledger.changes
+        places = [place for place, one in enumerate(changes) if one.by == CONTROLLER and place]
+        if places and set(changes[places[-1] - 1].asked.upper) == set(self.vertices):
+            self._ask(dict(changes[places[-1] - 1].asked.upper), PERSON, fills=True)
+
+    def repeat_by_person(self, place: int) -> None:
+        """Let a person ask for what a controller has asked for, or tried to, some time."""
+        tried = [target for _, target in self.sent if set(target) == set(self.vertices)]
+        if tried:
+            self._ask(dict(tried[-1 - place % len(tried)]), PERSON, fills=True)
+
+    def set_lower_by_person(self, count: int) -> None:
+        """Let a person set a lower bound, or take it away."""
+        vertex = self.vertices[0]
+        bound = min(count, self.requested[vertex])
+        self.lower = {vertex: bound} if bound > 1 else {}
+        self.note(PERSON)
 
     def fail(self) -> None:
         self.state = "RESTARTING"
 
     def recover(self) -> None:
+        if self.state != "RUNNING":
+            self.running_since_s = self.now_s
         self.state = "RUNNING"
         self._fill()
 
-    def redeploy(self, number: int, graph: int, parallelism: int) -> None:
+    def redeploy(self, number: int, graph: int, parallelism: int | Mapping[str, int]) -> None:
         self.job_id, self.graph = f"job-{number}", graph
-        self.requested = dict.fromkeys(self.vertices, parallelism)
-        self.by_person, self.finished = False, frozenset()
+        is_one = isinstance(parallelism, int)
+        self.requested = dict.fromkeys(self.vertices, parallelism) if is_one else dict(parallelism)
+        self.lower, self.finished = {}, frozenset()
         self.recover()
+        self.note_deployment()
+
+    def note_deployment(self, by: str = DEPLOYMENT) -> None:
+        self.ledger.deploy()
+        self.note(by)
 
 
 @dataclass

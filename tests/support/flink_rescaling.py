@@ -183,7 +183,7 @@ class RescalingJob(FakeJob):
         self._back_at_s = self._now_s + self.downtime_s
 
     def _come_back(self) -> None:
-        self.state, self._ran_since_s = "RUNNING", self._now_s
+        self.state, self._ran_since_s, self.running_ms = "RUNNING", self._now_s, round(1000 * self._now_s)
         self.parallelism = dict(self.requested or {})
         self._restored_s = self._now_s
         self._due_s = self._now_s + (self.interval_s or 0.0)

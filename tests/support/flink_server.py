@@ -34,6 +34,8 @@ class FakeJob:
     status: dict[str, str] = field(default_factory=dict)  # of vertices that are not RUNNING
     groups: dict[str, str] = field(default_factory=dict)
     requested: dict[str, int] | None = None
+    lower: dict[str, int] = field(default_factory=dict)  # lower bounds that are not 1
+    running_ms: int = 1_795_000_000_000
     user_config: dict[str, str] = field(default_factory=dict)
     now_ms: int | None = None  # by its clock
 
@@ -46,7 +48,9 @@ class FakeJob:
     def put(self, bounds: dict[str, int], now_s: float) -> None:
         """Take resource requirements."""
         self.requested = bounds
-        self.parallelism = {one: self.requested[one] for one in self.parallelism}
+        running = {one: bounds[one] for one in self.parallelism}
+        self.running_ms += 1000 * (running != self.parallelism)
+        self.parallelism = running
 
     def checkpoint_config(self) -> dict[str, Any]:
         return {"mode": "exactly_once", "interval": 10_000, "timeout": 600_000, "min_pause": 0, "max_concurrent": 1}
@@ -75,7 +79,7 @@ class FakeJob:
         ]
         ids = list(self.parallelism)
         nodes = [{"id": one, "inputs": [{"id": ids[place - 1]}] if place else []} for place, one in enumerate(ids)]
-        times = {"RUNNING": 1_795_000_000_000}
+        times = {"RUNNING": self.running_ms}
         listed = {"jid": self.job_id, "name": self.name, "state": self.state, "start-time": 5, "timestamps": times}
         if self.now_ms is not None:
             listed["now"] = self.now_ms
@@ -197,6 +201,13 @@ class FlinkServer:
     def _put_requirements(self, job: FakeJob, bounds: dict[str, Any]) -> tuple[int, object]:
         if set(bounds) != set(job.requested):
             return 400, {"errors": ["The request is incomplete, missing job vertex resource requirements."]}
+        for one, bound in bounds.items():
+            lower, upper = bound["parallelism"]["lowerBound"], bound["parallelism"]["upperBound"]
+            if lower < 1:
+                return 400, {"errors": [f"Lower bound [{lower}] of vertex {one} must be greater than zero."]}
+            if lower > upper:
+                return 400, {"errors": [f"Lower bound [{lower}] of vertex {one} is above its upper bound [{upper}]."]}
+        job.lower = {one: bound["parallelism"]["lowerBound"] for one, bound in bounds.items()}
         job.put({one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}, self.clock())
         return 200, {}
 
@@ -208,7 +219,10 @@ class FlinkServer:
     def _of_job(self, job: FakeJob, leaf: list[str]) -> object:
         if leaf[:1] == ["vertices"]:
             return [{"id": name, "sum": 1.0} for name in (*VERTEX_METRICS, *SOURCE_METRICS)]
-        bounds = {one: {"parallelism": {"lowerBound": 1, "upperBound": n}} for one, n in job.requested.items()}
+        bounds = {
+            one: {"parallelism": {"lowerBound": job.lower.get(one, 1), "upperBound": n}}
+            for one, n in job.requested.items()
+        }
         known = {
             "": {**job.reply(), "now": round(1000 * self.clock())},
             "checkpoints": job.checkpoints(self.clock()),
@@ -278,6 +292,18 @@ def serving(server: FlinkServer, tls: ssl.SSLContext | None = None) -> Iterator[
 
 def reply_with(content: object, status: int = 200) -> Trouble:
     return lambda request: request.write_json(content, status)
+
+
+def on_put(trouble: Trouble, server: FlinkServer) -> Trouble:
+    """Return what happens to requests alone; questions are replied to."""
+
+    def act(request: Request) -> None:
+        if request.method == "PUT":
+            trouble(request)
+        else:
+            request.write_json(server._reply(request)[1])
+
+    return act
 
 
 def reply_html(request: Request) -> None:

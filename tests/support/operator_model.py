@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from change_ledger import CONTROLLER, DEPLOYMENT, PERSON, RESOURCE, Asked
 from flink_model import LATE_S, FlinkModel
 
 from controller.control_job import Actuator, RequestUnknownError
 from controller.operator_actuator import OperatorActuator
 from controller.resource_directory import ResourceDirectory
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
-from include.kubernetes.overrides import OVERRIDES, read_overrides
+from include.kubernetes.overrides import OVERRIDES, OverridesError, read_overrides
 from include.settings.kubernetes import Kubernetes
 from models.control.readiness import Failure, Readiness
 from models.control.state import ObservedJob
@@ -55,14 +56,25 @@ class OperatorModel(FlinkModel):
 
     @property
     def map(self) -> dict[str, int]:
-        return {one: p for one, p in read_overrides(self.configuration).items() if one in self.requested}
+        try:
+            return {one: p for one, p in read_overrides(self.configuration).items() if one in self.requested}
+        except OverridesError:
+            return {}
 
     @property
     def asked(self) -> dict[str, int]:
         return {**self.requested, **self.map} if self.is_pending else self.requested
 
-    def holds_map(self, known: Mapping[str, int] | None) -> bool:
-        return set(self.map) == set(self.vertices) and (self.is_ours or self.map == known)
+    @property
+    def told(self) -> Asked:
+        return Asked(dict(self.asked), dict(self.lower), self.map)
+
+    def is_explained_by_map(self) -> bool:
+        """Whether the resource says what the job is to run at, and a controller wrote it or was told of it."""
+        told = self.ledger.told
+        return set(self.map) == set(self.vertices) and (
+            self.is_ours or (told is not None and told.resource == self.map)
+        )
 
     @property
     def can_act(self) -> bool:
@@ -118,8 +130,9 @@ class OperatorModel(FlinkModel):
     def _merge(self, patch: Mapping[str, Any]) -> None:
         changed = {**self.configuration, **patch["spec"]["flinkConfiguration"]}
         assert changed != self.configuration, "the operator would not notice this patch"
-        self.by_person, self.is_ours = False, True
+        self.is_ours = True
         self._write(changed)
+        self.note(CONTROLLER)
 
     def _write(self, configuration: dict[str, str]) -> None:
         if configuration != self.configuration:
@@ -130,13 +143,12 @@ class OperatorModel(FlinkModel):
         """Let the operator deal with what is written."""
         if not self.is_up or not self.is_pending:
             return
-        by_person = self.by_person
         changed = self.configuration.get(OVERRIDES) != self.reconciled.get(OVERRIDES)
         self.reconciled, self.dealt_with = dict(self.configuration), self.generation
         self.version += 1
         if changed:
-            self._ask({**self.requested, **self.map}, fills=True)
-        self.by_person = by_person
+            self._ask({**self.requested, **self.map}, CONTROLLER if self.is_ours else PERSON, fills=True)
+        self.note(CONTROLLER if self.is_ours else PERSON)
 
     def advance(self, seconds: float) -> None:
         super().advance(seconds)
@@ -150,9 +162,15 @@ class OperatorModel(FlinkModel):
         """Let a person write the map."""
         text = ",".join(f"{one}:{count}" for one, count in zip(self.vertices, counts, strict=False))
         if text != self.configuration.get(OVERRIDES):
-            self.by_person, self.is_ours = True, False
+            self.is_ours = False
         self._write({**self.configuration, OVERRIDES: text})
+        self.note(PERSON)
         self._carry_out()
+
+    def set_lower_by_person(self, count: int) -> None:
+        """Nobody can tell a lower bound that is the upper one from the operator's own."""
+        if count < self.requested[self.vertices[0]]:
+            super().set_lower_by_person(count)
 
     def rescale_by_person(self, counts: list[int]) -> None:
         if sum(counts) % 2:
@@ -160,10 +178,10 @@ class OperatorModel(FlinkModel):
         else:
             self.edit_map(counts)
 
-    def redeploy(self, number: int, graph: int, parallelism: int) -> None:
+    def redeploy(self, number: int, graph: int, parallelism: int | Mapping[str, int]) -> None:
         """Give Flink the job again: its map is lost (FLINK-38770), or a person has taken it away."""
         job_id, is_same = self.job_id, graph == self.graph and number % 2
-        super().redeploy(number, graph, parallelism)
+        FlinkModel.redeploy(self, number, graph, parallelism)
         if is_same:
             self.job_id = job_id
         if parallelism == 3:
@@ -172,11 +190,16 @@ class OperatorModel(FlinkModel):
         self.submitted_at_s = self.now_s
         self.generation += parallelism == 3
         self.version, self.dealt_with, self.reconciled = self.version + 1, self.generation, dict(self.configuration)
+        super().note_deployment(RESOURCE if self.is_explained_by_map() else DEPLOYMENT)
+
+    def note_deployment(self, by: str = DEPLOYMENT) -> None:
+        """Noted once the resource has been dealt with."""
 
     def change(self, key: str, value: str, *, is_up: bool) -> None:
         """Let a person change another key of the spec, and the operator come or go."""
         self.is_up = is_up
         self._write({**self.configuration, key: value})
+        self.note(PERSON)
         self._carry_out()
 
 

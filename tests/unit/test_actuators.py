@@ -43,6 +43,7 @@ def settings_of(server, **cluster):
 def test_without_a_choice_requests_go_to_flinks_rest_api(server):
     actuator = open_cluster_actuator(settings_of(server), "prod")
     assert isinstance(actuator, FlinkActuator)
+    actuator.observe(JOB)
     actuator.request(JOB, "a" * 32, TARGET)
     assert server.jobs[0].requested == TARGET
 

@@ -18,6 +18,7 @@ from models.control.state import (
     BlockedTarget,
     Intention,
     JobHistory,
+    LateRequest,
     Mode,
     ObservedJob,
     Origin,
@@ -173,7 +174,8 @@ def history(**changes: Any) -> dict[str, JobHistory]:
             "somebody else changed the job while a request was in flight",
         ),
         (
-            history(in_flight=SENT, late_targets=(ONE, SIX)) | observed(requested=SIX),
+            history(in_flight=SENT, late_requests=(LateRequest(ONE, NOW_S + 1), LateRequest(SIX, NOW_S + 1)))
+            | observed(requested=SIX),
             Verb.WAIT,
             "late_request",
             "a request that was given up has arrived; the job is judged afresh",

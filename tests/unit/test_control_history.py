@@ -14,24 +14,37 @@ from models.control.blackout import Blackout
 from models.control.bounds import bound_target
 from models.control.case import Action, Case, OutcomeCheck, Verb
 from models.control.clock_steps import bound_times
-from models.control.history import advance_history, end_refused_request, end_unsent_request
+from models.control.history import advance_history, end_refused_request, end_unsent_request, note_answer, note_seen
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import reconcile
-from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request
+from models.control.state import (
+    BlockedTarget,
+    Intention,
+    JobHistory,
+    LateRequest,
+    Mode,
+    ObservedJob,
+    Origin,
+    Request,
+    UsedApproval,
+)
 
 NOW_S = 1_000_000.0
 ONE, TWO, FOUR, SIX = ({"a": n, "b": n} for n in (1, 2, 4, 6))
-RUNS = ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8, submitted_at_s=500.0)
+RUNS = ObservedJob("j", "RUNNING", TWO, TWO, free_slots=8, submitted_at_s=500.0, lower_bounds={"a": 2, "b": 1})
 AUTO = Limits(mode=Mode.AUTO, foreign_change_hold_s=3600, block_s=7200)
 SENT = Request("step", "j", FOUR, TWO, TWO, NOW_S - 60, NOW_S + 120)
+EARLIER = LateRequest(ONE, NOW_S + 600)
+GIVEN_UP = LateRequest(FOUR, SENT.sent_at_s + 960)
+USED = UsedApproval("used", NOW_S + 60)
 WANTS_FOUR = Intention(FOUR, Origin.PLAN, "step", "load rises", NOW_S + 600)
 # Every field has something in it, so that a decision shows which it keeps.
 FULL = JobHistory(
     job_id="j",
     in_flight=SENT,
     known_requested=TWO,
-    late_targets=(ONE,),
+    late_requests=(EARLIER,),
     request_times_s=(NOW_S - 90_000, NOW_S - 60),
     last_change_at_s=NOW_S - 5000,
     last_good=ONE,
@@ -43,6 +56,8 @@ FULL = JobHistory(
     unfilled=replace(SENT, step_id="old"),
     submitted_at_s=500.0,
     lost=SIX,
+    known_lower={"a": 2},
+    used_approvals=(USED,),
 )
 CASE = Case(NOW_S, WANTS_FOUR, RUNS, FULL, AUTO)
 
@@ -58,7 +73,7 @@ def test_a_request_is_in_flight_before_it_leaves_and_the_state_before_it_is_good
         in_flight=new,
         request_times_s=(NOW_S - 60, NOW_S),  # those of the last day
         to_judge=None,
-        last_good={"a": 2, "b": 1},
+        last_good=TWO,  # the bounds in force, though they were not filled
     )
     assert after("plan", Verb.RESCALE, request=new) == expected
     nothing_ran = replace(new, running_before={})
@@ -75,7 +90,6 @@ def test_a_rollback_blocks_what_it_takes_back() -> None:
         request_times_s=(NOW_S - 60, NOW_S),
         to_judge=None,
         unfilled=None,
-        late_targets=(ONE, FOUR),
         blocked=(BlockedTarget(SIX, NOW_S + 60), BlockedTarget(FOUR, NOW_S + 7200)),
     )
 
@@ -101,13 +115,20 @@ def test_a_foreign_change_is_accepted_and_held() -> None:
         FULL,
         in_flight=None,
         known_requested=SIX,
-        late_targets=(ONE, FOUR),
+        known_lower=RUNS.lower_bounds,
+        late_requests=(EARLIER, GIVEN_UP),
         last_change_at_s=NOW_S,
         to_judge=None,
         unfilled=None,
         lost=None,
     )
-    assert after("late_request", Verb.WAIT, case) == accepted
+    followed = replace(SENT, before=SIX)  # an older request has arrived; this one may still do so
+    late = replace(accepted, in_flight=followed, late_requests=(EARLIER,))
+    assert after("late_request", Verb.WAIT, case) == late
+    had = replace(case, history=replace(FULL, in_flight=replace(SENT, arrived_at_s=NOW_S - 9)))
+    assert after("late_request", Verb.WAIT, had) == replace(accepted, late_requests=(EARLIER,))
+    ended = replace(case, history=replace(FULL, in_flight=replace(SENT, deadline_s=NOW_S)))
+    assert after("late_request", Verb.WAIT, ended) == accepted
     held = replace(accepted, held_until_s=NOW_S + 3600, held_because="somebody else changed the job")
     assert after("foreign_change", case=case) == held
     longer = replace(
@@ -115,7 +136,7 @@ def test_a_foreign_change_is_accepted_and_held() -> None:
     )
     assert after("foreign_change", case=longer).held_until_s == NOW_S + 60  # none lies further ahead than that
     idle = replace(case, history=replace(FULL, in_flight=None))
-    assert after("late_request", Verb.WAIT, idle).late_targets == (ONE,)
+    assert after("late_request", Verb.WAIT, idle).late_requests == (EARLIER,)
 
 
 @pytest.mark.parametrize("is_rollback", [False, True])
@@ -125,8 +146,8 @@ def test_a_request_that_was_not_filled_is_left_and_held(is_rollback: bool) -> No
     assert after("not_filled", case=case) == replace(
         FULL,
         in_flight=None,
-        known_requested=FOUR,
-        late_targets=(ONE, FOUR),
+        known_requested=FOUR,  # it has arrived, so it will not arrive late
+        known_lower=RUNS.lower_bounds,
         last_change_at_s=NOW_S,
         to_judge=None,
         lost=None,
@@ -138,22 +159,63 @@ def test_a_request_that_was_not_filled_is_left_and_held(is_rollback: bool) -> No
 
 
 def test_a_lost_request_may_still_arrive() -> None:
-    expected = replace(FULL, in_flight=None, late_targets=(ONE, FOUR), bad_steps_s=(NOW_S,))
+    expected = replace(FULL, in_flight=None, late_requests=(EARLIER, GIVEN_UP), bad_steps_s=(NOW_S,))
     assert after("not_received") == expected
     idle = replace(FULL, in_flight=None)
     assert after("not_received", case=replace(CASE, history=idle)) == idle
 
 
-def test_eight_late_targets_are_remembered() -> None:
-    many = tuple({"a": n} for n in range(8))
-    case = replace(CASE, history=replace(FULL, late_targets=many))
-    assert after("not_received", case=case).late_targets == (*many[1:], FOUR)
+def test_a_late_request_arrives_within_its_time_and_once() -> None:
+    """Later, or again, the same numbers are somebody else's."""
+    late = replace(CASE, observed=replace(RUNS, requested=FOUR), history=replace(FULL, in_flight=None, unfilled=None))
+    known = replace(late.history, late_requests=(EARLIER, GIVEN_UP))
+    for now_s, reason in ((GIVEN_UP.until_s - 1, "late_request"), (GIVEN_UP.until_s, "foreign_change")):
+        assert reconcile(replace(late, now_s=now_s, history=known)).reason == reason
+    arrived = advance_history(replace(late, history=known), Action(Verb.WAIT, "late_request"))
+    assert (arrived.late_requests, arrived.known_requested) == ((EARLIER,), FOUR)
+    left = replace(late, observed=RUNS, history=arrived)
+    back = advance_history(left, reconcile(left))  # somebody takes it away again
+    again = replace(late, history=replace(back, held_until_s=0.0))
+    assert reconcile(again).reason == "foreign_change"
+
+
+def test_a_request_that_was_seen_to_arrive_cannot_do_so_late() -> None:
+    for request in (replace(SENT, arrived_at_s=NOW_S - 30), SENT):
+        for observed in (replace(RUNS, requested=FOUR), replace(RUNS, running={"a": 3, "b": 2})):
+            given_up = replace(CASE, history=replace(FULL, in_flight=request), observed=observed)
+            assert after("foreign_change", case=given_up).late_requests == (EARLIER,)
+    old = replace(FULL, late_requests=(LateRequest(SIX, NOW_S), EARLIER))
+    assert end_unsent_request(replace(CASE, history=old)).late_requests == (EARLIER,)
+
+
+def test_what_is_seen_of_a_request_in_flight_is_kept() -> None:
+    seen = replace(CASE, observed=replace(RUNS, requested=FOUR))
+    assert after("in_flight", Verb.WAIT, seen).in_flight == replace(SENT, arrived_at_s=NOW_S)
+    assert after("in_flight", Verb.WAIT).in_flight == SENT
+    again = replace(seen, now_s=NOW_S + 9, history=after("in_flight", Verb.WAIT, seen))
+    assert after("in_flight", Verb.WAIT, again).in_flight == replace(SENT, arrived_at_s=NOW_S)
+    assert note_answer(FULL, NOW_S).in_flight == replace(SENT, arrived_at_s=NOW_S)
+    assert note_answer(note_answer(FULL, NOW_S), NOW_S + 9).in_flight == replace(SENT, arrived_at_s=NOW_S)
+    idle = replace(FULL, in_flight=None)
+    assert note_answer(idle, NOW_S) == note_seen(idle, RUNS, NOW_S) == idle
+    other = replace(RUNS, job_id="k", requested=FOUR)
+    assert note_seen(FULL, other, NOW_S) == FULL
+
+
+def test_a_bound_that_is_filled_after_all_is_not_withdrawn_later() -> None:
+    filled = replace(CASE, observed=replace(RUNS, requested=FOUR, running=FOUR))
+    assert end_unsent_request(filled).unfilled is None
 
 
 @pytest.mark.parametrize(("now_s", "is_kept"), [(SENT.deadline_s - 1, True), (SENT.deadline_s, False)])
 def test_the_request_of_a_job_that_is_gone_ends_at_its_deadline(now_s: float, is_kept: bool) -> None:
     case = replace(CASE, now_s=now_s)
-    assert after("unknown_job", case=case) == (FULL if is_kept else replace(FULL, in_flight=None))
+    case = replace(case, observed=ObservedJob(None, "", {}, None))
+    gone = replace(FULL, in_flight=None, late_requests=(EARLIER, GIVEN_UP))
+    assert after("unknown_job", case=case) == (FULL if is_kept else gone)
+    had = replace(case, history=replace(FULL, in_flight=replace(SENT, arrived_at_s=NOW_S - 9)))
+    if not is_kept:  # should the job come back
+        assert after("unknown_job", case=had).known_requested == FOUR
     idle = replace(FULL, in_flight=None)
     assert after("unknown_job", case=replace(case, history=idle)) == idle
 
@@ -166,15 +228,28 @@ TAKEN_OVER = JobHistory(
     held_until_s=NOW_S - 9,
     held_because="somebody else changed the job",
     submitted_at_s=900.0,
+    known_lower=RUNS.lower_bounds,
+    used_approvals=(USED,),
 )
 ANEW = {"job_id": "k", "submitted_at_s": 900.0}
 
 
 @pytest.mark.parametrize(
-    ("requested", "is_held"), [(TWO, False), (FOUR, False), (SIX, True), (None, True)]
-)  # known; of the request in flight; neither
-def test_a_job_deployed_anew_keeps_its_pace_and_its_hold(requested: dict[str, int] | None, is_held: bool) -> None:
-    case = replace(CASE, observed=replace(RUNS, requested=requested, **ANEW))
+    ("arrived_at_s", "requested", "is_held"),
+    [
+        (None, TWO, False),  # what was in force
+        (None, FOUR, True),  # a request to another job id, of which nobody knows that it arrived
+        (NOW_S - 30, FOUR, False),  # it had arrived, and was in force
+        (NOW_S - 30, TWO, True),  # and before that is another parallelism
+        (None, SIX, True),
+        (None, None, True),
+    ],
+)
+def test_a_job_deployed_anew_keeps_its_pace_and_its_hold(
+    arrived_at_s: float | None, requested: dict[str, int] | None, is_held: bool
+) -> None:
+    known = replace(FULL, in_flight=replace(SENT, arrived_at_s=arrived_at_s))
+    case = replace(CASE, history=known, observed=replace(RUNS, requested=requested, **ANEW))
     expected = replace(TAKEN_OVER, known_requested=requested)
     if is_held:
         because = "the job was deployed anew, with another parallelism"
@@ -184,7 +259,10 @@ def test_a_job_deployed_anew_keeps_its_pace_and_its_hold(requested: dict[str, in
 
 def test_a_first_job_is_not_held_and_one_that_lost_its_map_neither() -> None:
     first = replace(CASE, history=JobHistory(), observed=replace(RUNS, requested=SIX, **ANEW))
-    assert after("new_job_id", Verb.WAIT, first) == JobHistory("k", known_requested=SIX, submitted_at_s=900.0)
+    lower = RUNS.lower_bounds
+    assert after("new_job_id", Verb.WAIT, first) == JobHistory(
+        "k", known_requested=SIX, submitted_at_s=900.0, known_lower=lower
+    )
     lost = replace(CASE, observed=replace(RUNS, requested=ONE, declared=FOUR, **ANEW))
     assert after("new_job_id", Verb.WAIT, lost) == replace(TAKEN_OVER, known_requested=ONE, lost=FOUR)
 
@@ -213,14 +291,16 @@ def test_a_refused_request_ends_and_its_target_is_blocked() -> None:
 def test_times_ahead_of_the_clock_are_brought_back_and_others_stay() -> None:
     assert bound_times(FULL, NOW_S, AUTO) == FULL
     early_s = NOW_S - 100_000
-    assert bound_times(FULL, early_s, AUTO) == replace(
+    ahead = replace(FULL, in_flight=replace(SENT, arrived_at_s=NOW_S))
+    assert bound_times(ahead, early_s, AUTO) == replace(
         FULL,
-        in_flight=replace(SENT, sent_at_s=early_s, deadline_s=early_s + 180),
+        in_flight=replace(SENT, sent_at_s=early_s, deadline_s=early_s + 180, arrived_at_s=early_s),
         request_times_s=(early_s, early_s),
         last_change_at_s=early_s,
         confirmed_at_s=early_s,
         blocked=(BlockedTarget(ONE, early_s + 7200), BlockedTarget(SIX, early_s + 7200)),
         held_until_s=early_s + 3600,
+        late_requests=(LateRequest(ONE, early_s + 960),),
     )
     assert bound_times(JobHistory(), early_s, AUTO) == JobHistory()
     now = replace(FULL, in_flight=replace(SENT, sent_at_s=NOW_S, deadline_s=NOW_S + 5))
@@ -249,19 +329,29 @@ STRICT: dict[str, tuple[Any, Any]] = {  # stricter, looser
     "cluster_slots_max": (64, 128),
     "concurrent_rescales": (1, 2),
     "bad_steps_max": (3, 4),
+    "approval_band": (0.0, 0.5),
 }
 JOINED = {"pin", "pin_all", "approvals", "mode_reason", "blackout_reason", "hold_reason"}
 OF_THE_JOB = {"guards", "lifted_blocks"}  # not of a level
+OF_VERTICES = {"operator_min", "operator_max", "left_alone"}
 
 
 def test_of_each_limit_the_strictest_holds_whichever_level_has_it() -> None:
-    assert {field.name for field in fields(Limits)} == set(STRICT) | JOINED | OF_THE_JOB
+    assert {field.name for field in fields(Limits)} == set(STRICT) | JOINED | OF_THE_JOB | OF_VERTICES
     strict = Limits(**{name: values[0] for name, values in STRICT.items()})
     loose = Limits(**{name: values[1] for name, values in STRICT.items()})
     assert combine_limits([strict, loose]) == combine_limits([loose, strict]) == strict
     assert combine_limits([loose, loose, loose]) == loose
     assert combine_limits([Limits(mode=mode) for mode in reversed(Mode)]).mode is Mode.OFF
     assert combine_limits([replace(loose, slots_min=32), loose]).slots_min == 32
+
+
+def test_what_is_said_of_vertices_at_several_levels_holds_together() -> None:
+    one = Limits(operator_min={"a": 2}, operator_max={"a": 8, "b": 9}, left_alone=("c",))
+    other = Limits(operator_min={"a": 3, "b": 1}, operator_max={"a": 9}, left_alone=("c", "d"))
+    both = combine_limits([one, other])
+    assert (both.operator_min, both.operator_max) == ({"a": 3, "b": 1}, {"a": 8, "b": 9})
+    assert both.left_alone == ("c", "d")
 
 
 def test_pins_approvals_and_reasons_of_several_levels() -> None:

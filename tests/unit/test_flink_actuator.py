@@ -8,7 +8,7 @@ import flink_server
 import pytest
 from flink_server import FakeJob, FlinkServer, serving
 
-from controller.control_job import RequestRefusedError, RequestUnknownError
+from controller.control_job import RequestConflictError, RequestRefusedError, RequestUnknownError
 from controller.flink_actuator import FlinkActuator, open_actuator
 from controller.observed_once import ObservedOnce
 from include.flink.client import FlinkClient
@@ -55,6 +55,8 @@ def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
         free_slots=5,
         cluster_slots_used=3,
         submitted_at_s=0.005,
+        lower_bounds={SOURCE: 1, ENRICH: 1},
+        running_since_s=1_795_000_000.0,
     )
 
 
@@ -259,14 +261,61 @@ def test_what_was_observed_of_all_is_used_once_and_then_asked_anew(server):
 # requests
 
 
+def send(server, parallelism):
+    """Send a request after a look at the job, as a controller does."""
+    actuator = actuator_of(server)
+    actuator.observe("prod/orders")
+    actuator.request("prod/orders", "a" * 32, parallelism)
+
+
 def test_a_request_names_every_vertex_and_keeps_the_lower_bound_at_one(server):
-    actuator_of(server).request("prod/orders", "a" * 32, {SOURCE: 3, ENRICH: 4})
+    send(server, {SOURCE: 3, ENRICH: 4})
     (put,) = [request for request in server.requests if request.method == "PUT"]
     assert put.path == f"{JOB_PATH}/resource-requirements"
     assert json.loads(put.body) == {
         SOURCE: {"parallelism": {"lowerBound": 1, "upperBound": 3}},
         ENRICH: {"parallelism": {"lowerBound": 1, "upperBound": 4}},
     }
+
+
+def test_lower_bounds_that_somebody_has_set_are_told_and_kept(server):
+    server.jobs[0].lower = {ENRICH: 2}
+    assert observe(server).lower_bounds == {SOURCE: 1, ENRICH: 2}
+    send(server, {SOURCE: 3, ENRICH: 4})
+    assert server.jobs[0].lower == {SOURCE: 1, ENRICH: 2}
+    assert server.jobs[0].requested == {SOURCE: 3, ENRICH: 4}
+    with pytest.raises(RequestRefusedError, match="above its upper bound"):
+        send(server, {SOURCE: 3, ENRICH: 1})
+    server.troubles["/resource-requirements"] = flink_server.reply_with(
+        {one: {"parallelism": {"upperBound": 2}} for one in (SOURCE, ENRICH)}
+    )
+    assert observe(server).problem == "missing_requirement"  # a bound that is not told is not 1
+
+
+@pytest.mark.parametrize("change", [{"requested": {SOURCE: 1, ENRICH: 5}}, {"lower": {ENRICH: 2}}])
+def test_what_somebody_else_asks_for_right_before_a_request_is_not_overwritten(server, change):
+    actuator = actuator_of(server)
+    actuator.observe("prod/orders")
+    for name, value in change.items():
+        setattr(server.jobs[0], name, value)
+    before = (dict(server.jobs[0].requested), dict(server.jobs[0].lower))
+    with pytest.raises(RequestConflictError, match="asked for something else"):
+        actuator.request("prod/orders", "a" * 32, {SOURCE: 3, ENRICH: 4})
+    assert (server.jobs[0].requested, server.jobs[0].lower) == before
+    assert server.asked("PUT") == []
+    actuator.observe("prod/orders")  # judged afresh
+    actuator.request("prod/orders", "a" * 32, {SOURCE: 3, ENRICH: 4})
+    with pytest.raises(RequestConflictError):  # each request follows a look of its own
+        actuator.request("prod/orders", "a" * 32, {SOURCE: 4, ENRICH: 4})
+
+
+def test_a_request_is_not_sent_where_nobody_knows_what_it_would_overwrite(server):
+    actuator = actuator_of(server)
+    actuator.observe("prod/orders")
+    server.troubles["/resource-requirements"] = flink_server.reply_html
+    with pytest.raises(RequestConflictError, match="not JSON"):
+        actuator.request("prod/orders", "a" * 32, {SOURCE: 3, ENRICH: 4})
+    assert server.asked("PUT") == []
 
 
 @pytest.mark.parametrize(
@@ -287,9 +336,9 @@ def test_a_request_names_every_vertex_and_keeps_the_lower_bound_at_one(server):
 )
 @pytest.mark.covers("apply_review 15")
 def test_an_answer_to_a_request_is_a_refusal_only_where_that_is_certain(server, trouble, error, told):
-    server.troubles["/resource-requirements"] = trouble
+    server.troubles["/resource-requirements"] = flink_server.on_put(trouble, server)
     with pytest.raises(error, match=told):
-        actuator_of(server).request("prod/orders", "a" * 32, {SOURCE: 1, ENRICH: 1})
+        send(server, {SOURCE: 1, ENRICH: 1})
     assert server.asked("PUT") == [f"{JOB_PATH}/resource-requirements"]  # once
 
 
@@ -301,7 +350,7 @@ def test_nothing_is_sent_to_what_is_no_job_id(server):
 
 def test_a_vertex_that_is_left_out_is_refused_by_flink(server):
     with pytest.raises(RequestRefusedError, match="incomplete"):
-        actuator_of(server).request("prod/orders", "a" * 32, {SOURCE: 1})
+        send(server, {SOURCE: 1})
 
 
 def test_the_settings_open_an_actuator(server):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from controller.limits_of_job import LimitsReader, open_limits
-from include.control.approvals import Approval, ApprovalStore
+from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings
 from models.control.state import Mode
@@ -213,3 +214,19 @@ def test_limits_that_cannot_be_formed_stop_the_job() -> None:
     assert found.mode is Mode.OFF
     assert "cannot be formed" in found.mode_reason
     assert os.environ.get("TIDEWISE_HOLD") is None
+
+
+def test_an_answer_has_an_id_of_its_own_and_reaches_as_far_as_the_settings_say(opened, tmp_path) -> None:
+    read, _ = opened
+    store = ApprovalStore(str(tmp_path / "lake"))
+    yes = Approval("live", "orders", "s", {}, {"source": 2}, True, "ada", NOW_S, NOW_S + 1e5)
+    for said in (yes, replace(yes, by="bob"), replace(yes, is_approved=False, by=NOBODY)):
+        store.write(said)
+    limits = read()
+    assert limits.approval_band == 0.25
+    assert sorted((one.by, one.is_approved) for one in limits.approvals) == [("", False), ("ada", True), ("bob", True)]
+    assert len({one.approval_id for one in limits.approvals}) == 3
+    store.write(yes)  # the same answer, written again
+    assert {one.approval_id for one in read().approvals} == {one.approval_id for one in limits.approvals}
+    store.write(replace(yes, at_s=NOW_S + 1))  # another one
+    assert {one.approval_id for one in read().approvals} != {one.approval_id for one in limits.approvals}

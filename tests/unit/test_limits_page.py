@@ -22,7 +22,7 @@ from models.control.state import Mode
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()
 BLOCKS = [check_settings(tomllib.loads(block)) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
 COMMANDS = re.findall(r"^make (hold|release|approve)(?: ARGS=\"(.*)\")?$", PAGE, re.MULTILINE)
-LEVELS, LOOSER, BLACKOUT, PINS = BLOCKS
+LEVELS, LOOSER, ROLES, BLACKOUT, PINS, OPERATORS, PRIORITIES = BLOCKS
 
 
 def limits_of(settings: Settings, job: str = "checkout", at: datetime | None = None) -> Limits:
@@ -58,6 +58,15 @@ def test_pins_are_as_the_page_says() -> None:
     assert limits_of(PINS, "fraud").pin == {"v1": 4}
 
 
+def test_roles_operators_and_priorities_are_as_the_page_says() -> None:
+    assert [ROLES.roles.may("hold", one) for one in ("carol", "dan", "eve")] == [True, True, False]
+    assert not ROLES.roles.may("approve", "carol")
+    limits = limits_of(OPERATORS)
+    assert (limits.operator_min, limits.operator_max, limits.left_alone) == ({"v1": 2}, {"v1": 12}, ("v2",))
+    reader = LimitsReader(lambda: PRIORITIES, lambda clusters, now: [], lambda now: [], time.time)
+    assert [reader.read().priority_of("production", job) for job in ("checkout", "fraud", "x")] == [10, 5, 0]
+
+
 def test_the_commands_run(tmp_path, monkeypatch, capsys) -> None:
     path, lake = tmp_path / "settings.toml", str(tmp_path / "lake")
     path.write_text(
@@ -70,14 +79,15 @@ def test_the_commands_run(tmp_path, monkeypatch, capsys) -> None:
     for command, arguments in COMMANDS:
         words = shlex.split(arguments)
         if command == "approve":
-            if done and done[-1][0] == "approve" and "--deny" in words:
+            if "--deny" in words:
                 write_waiting(lake, time.time(), "production", "checkout", "5f0c2d1ab4")
+            if {"--deny", "--lift"} & set(words):
                 words[1] = "5f0c2d1ab4"
             assert approve.main(words) == 0, words
         else:
             assert hold.main([command, *words]) == 0, words
         done.append((command, words))
-    assert len(done) == len(COMMANDS) >= 9
+    assert len(done) == len(COMMANDS) >= 10
     assert HoldStore(lake).read(time.time()) == []
     assert "production/checkout is on hold" in capsys.readouterr().out
     (quoted,) = re.findall(r"ARGS=\"('.*?')\"", PAGE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from control_entries import FOUR, NOW_S, cases, entry_for, plain_case
@@ -15,8 +16,9 @@ from controller.log_codec import RowStamp, action_of, case_of, entry_of, history
 from include.lake_table import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
-from models.control.reconcile import Verb, reconcile
-from models.control.state import Mode, ObservedJob
+from models.control.reconcile import Case, Verb, reconcile
+from models.control.state import JobHistory, Mode, ObservedJob
+from models.policies.memory import load
 
 STAMP = RowStamp(lease_number=3, entry=7, code_version="0.1.0+abc")
 PROVENANCE = Provenance({"a": "Source: orders", "b": "enrich"}, NOW_S - 600, "m-1")
@@ -115,3 +117,20 @@ def test_an_unknown_job_has_a_row_without_a_job_id() -> None:
     assert (row["job_id"], row["reason"], row["slots_from"]) == (None, "unknown_job", 0)
     assert dict(row["parallelism_to"]) == FOUR
     assert dict(row["parallelism_from"]) == {}
+
+
+def test_a_history_of_the_release_before_knows_no_late_request_no_bound_and_no_answer() -> None:
+    """Its given-up targets had no end: they are forgotten, so that the same numbers are somebody else's."""
+    request = '{"step_id":"s","job_id":"j","target":{"a":4},"before":{"a":2},"running_before":{"a":2},'
+    request += '"sent_at_s":1.0,"deadline_s":181.0,"settle_s":300.0,"is_rollback":false}'
+    text = f'{{"job_id":"j","known_requested":{{"a":2}},"late_targets":[{{"a":8}}],"in_flight":{request}}}'
+    old = load(JobHistory, text)
+    assert (old.late_requests, old.known_lower, old.used_approvals) == ((), None, None)
+    assert old.in_flight is not None
+    assert (old.in_flight.arrived_at_s, old.in_flight.approvals, old.in_flight.running_since_s) == (None, (), None)
+    observed = load(ObservedJob, '{"job_id":"j","state":"RUNNING","running":{"a":2},"requested":{"a":8}}')
+    assert (observed.lower_bounds, observed.running_since_s) == (None, None)
+    known = replace(old, in_flight=None)
+    assert reconcile(Case(9.0, None, observed, known, Limits())).reason == "foreign_change"
+    limits = load(Limits, "{}")
+    assert (limits.approval_band, limits.left_alone, limits.operator_min) == (0.0, (), {})

@@ -11,7 +11,17 @@ from models.control.history import advance_history, end_refused_request
 from models.control.limits import Limits, combine_limits
 from models.control.outcome import Measurements, judge_outcome
 from models.control.reconcile import Case, OutcomeCheck, Verb, reconcile
-from models.control.state import BlockedTarget, Intention, JobHistory, Mode, ObservedJob, Origin, Request, reserve_slots
+from models.control.state import (
+    BlockedTarget,
+    Intention,
+    JobHistory,
+    LateRequest,
+    Mode,
+    ObservedJob,
+    Origin,
+    Request,
+    reserve_slots,
+)
 
 NOW_S = 1_000_000.0
 TWO, FOUR, SIX = ({"a": n, "b": n} for n in (2, 4, 6))
@@ -60,7 +70,13 @@ def test_what_is_desired_is_sent_once_and_confirmed_when_it_runs() -> None:
         ({"history": replace(KNOWN, held_until_s=NOW_S + 60)}, "held"),
         ({"history": replace(KNOWN, last_change_at_s=NOW_S - 10)}, "cooldown"),
         ({"history": replace(KNOWN, blocked=(BlockedTarget(FOUR, NOW_S + 1),))}, "blocked_target"),
-        ({"history": replace(KNOWN, late_targets=(SIX,)), "observed": replace(RUNS, requested=SIX)}, "late_request"),
+        (
+            {
+                "history": replace(KNOWN, late_requests=(LateRequest(SIX, NOW_S + 1),)),
+                "observed": replace(RUNS, requested=SIX),
+            },
+            "late_request",
+        ),
         ({"desired": None}, "as_desired"),
         ({"desired": replace(WANTS_FOUR, parallelism=TWO)}, "as_desired"),
         ({"desired": replace(WANTS_FOUR, valid_until_s=NOW_S - 1)}, "expired"),
@@ -117,7 +133,7 @@ def test_a_request_without_confirmation_ends_at_its_deadline(
         assert (action.request.target, after.in_flight, after.blocked[0].parallelism) == (TWO, action.request, FOUR)
     else:
         assert (after.in_flight, after.known_requested) == (None, requested)
-        assert FOUR in after.late_targets
+        assert [one.target for one in after.late_requests] == ([] if requested == FOUR else [FOUR])
 
 
 def test_a_job_that_is_worse_than_before_returns_once_and_the_target_is_blocked() -> None:

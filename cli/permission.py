@@ -1,0 +1,40 @@
+"""Whether the person at the keyboard may do what they ask for."""
+
+from __future__ import annotations
+
+import os
+
+from include.settings import Roles
+from include.settings.file_owner import login_of
+from include.settings.people import Act
+
+
+class NotAllowedError(Exception):
+    """The roles of the settings do not allow it; the message is one line."""
+
+
+def read_login() -> str:
+    """Return the login name of the user of this process; a variable cannot change it."""
+    return login_of(os.getuid())
+
+
+def require_role(roles: Roles, act: Act, told: str | None) -> str:
+    """Return who acts.
+
+    Args:
+        roles: of the settings.
+        act: what they want to do.
+        told: the name that they give; only where nobody is named for it may it be another than their login.
+
+    Raises:
+        NotAllowedError: they may not, or give another name.
+    """
+    login = read_login()
+    if not getattr(roles, act):
+        return told or login
+    if not roles.may(act, login):
+        named = ", ".join(sorted({*getattr(roles, act), *roles.admin}))
+        raise NotAllowedError(f"{login} may not: roles.{act} names {named}")
+    if told not in {None, login}:
+        raise NotAllowedError(f"roles.{act} goes by login names: leave out --by {told}, you are {login}")
+    return login

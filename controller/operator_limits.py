@@ -1,0 +1,31 @@
+"""Limits of single operators, by the ids of the vertices that run them now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from include.settings import JobLimits
+from models.control.limits import Limits
+
+
+def limit_operators(limits: Limits, of_job: JobLimits, vertex_ids: Mapping[str, str]) -> Limits:
+    """Return the limits of a job with those of its operators; where one is not there, the job is held.
+
+    Args:
+        limits: of the job.
+        of_job: what is set for it.
+        vertex_ids: operator -> vertex id, of the job as it runs.
+    """
+    operators = of_job.operators
+    unknown = sorted(set(operators) - set(vertex_ids))
+    if unknown:
+        reason = f"the limits name the operators {unknown}; the job has {sorted(vertex_ids)}"
+        return replace(limits, is_held=True, hold_reason="; ".join(filter(None, [limits.hold_reason, reason])))
+    ids = {vertex_ids[name]: one for name, one in operators.items()}
+    return replace(
+        limits,
+        operator_min={one: its.parallelism_min for one, its in ids.items() if its.parallelism_min is not None},
+        operator_max={one: its.parallelism_max for one, its in ids.items() if its.parallelism_max is not None},
+        left_alone=tuple(one for one, its in ids.items() if its.left_alone),
+    )

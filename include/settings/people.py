@@ -1,0 +1,39 @@
+"""What persons may do, and how far their answers reach."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from include.settings.section import Section, Text
+
+Act = Literal["approve", "hold", "limits"]
+_WHO = "login names; empty: everyone who can write "
+
+
+class ApprovalRules(Section):
+    """How far a person's answer to a step reaches."""
+
+    band: float = Field(
+        0.25,
+        ge=0,
+        le=1,
+        description="share of the slots: an answer also covers steps in the same direction that differ by no more",
+    )
+
+
+class Roles(Section):
+    """Who may do what, by login name. Whoever can write below the lake gets round it: see docs/limits.md."""
+
+    approve: tuple[Text, ...] = Field((), description=f"who may answer steps: {_WHO}the answers below the lake")
+    hold: tuple[Text, ...] = Field((), description=f"who may hold and release: {_WHO}the holds below the lake")
+    limits: tuple[Text, ...] = Field(
+        (), description=f"who may own the settings file, which nobody else may be able to write: {_WHO}it"
+    )
+    admin: tuple[Text, ...] = Field((), description="who may do all of this, and lift a no of somebody else")
+
+    def may(self, act: Act, login: str) -> bool:
+        """Whether a person may do something; where nobody is named, everyone may."""
+        named: tuple[str, ...] = getattr(self, act)
+        return not named or login in {*named, *self.admin}

@@ -1,0 +1,84 @@
+"""Whether a request is known to have reached Flink, and those that may still do so after they were given up.
+
+Equal numbers do not make a change the controller's own: a person may set what was in force before, or what was once
+tried. A change is its own where it was sent, and Flink has not been seen to have it already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.control.state import JobHistory, LateRequest, ObservedJob, Parallelism, Request
+
+LATE_S = 960.0
+"""How long after it was sent a request may still arrive, s: a connection without a reply is given up by then.
+
+Linux repeats what is not acknowledged for at least 924.6 s by default (``tcp_retries2`` = 15,
+https://docs.kernel.org/networking/ip-sysctl.html); proxies wait for less.
+"""
+
+
+def has_arrived(request: Request, observed: ObservedJob) -> bool:
+    """Whether Flink has had a request, by its answer or by what was seen of the job so far."""
+    return request.arrived_at_s is not None or _shows(request, observed)
+
+
+def may_be_there(request: Request, now_s: float) -> bool:
+    """Whether bounds that a request asked for may be its own: it has arrived, or it can only have done so lately.
+
+    Those that are first seen later, after the controller was down, say, may be somebody else's.
+    """
+    return request.arrived_at_s is not None or now_s < request.sent_at_s + LATE_S
+
+
+def note_arrival(request: Request, observed: ObservedJob, now_s: float) -> Request:
+    """Return a request with the time at which it was first known to have arrived."""
+    if request.arrived_at_s is not None or not _shows(request, observed):
+        return request
+    return replace(request, arrived_at_s=now_s)
+
+
+def _shows(request: Request, observed: ObservedJob) -> bool:
+    """Whether an observation shows that a request has arrived, if only by what it left behind."""
+    target, before, ran = dict(request.target), request.before, dict(request.running_before)
+    declared = observed.declared or {}
+    if dict(observed.requested or {}) == target or (target and all(declared.get(one) == target[one] for one in target)):
+        return True
+    has_grown = any(
+        count > max(before.get(vertex, count), ran.get(vertex, count)) for vertex, count in observed.running.items()
+    )
+    return (
+        has_grown
+        or _has_started_anew(request, observed)
+        or (observed.runs_at(target) and dict(observed.running) != ran)
+    )
+
+
+def _has_started_anew(request: Request, observed: ObservedJob) -> bool:
+    """Whether the job has come to run again since a request: a rescale does that, there and back as well.
+
+    A failure does it too; a request of which nobody knows then counts as one that has arrived, and is not repeated.
+    """
+    before_s, now_s = request.running_since_s, observed.running_since_s
+    return before_s is not None and now_s is not None and bool(observed.running) and before_s != now_s
+
+
+def remember_late(history: JobHistory, request: Request, observed: ObservedJob) -> JobHistory:
+    """Return the history after a request was given up: one that is not known to have arrived may do so late."""
+    if has_arrived(request, observed):
+        return history
+    late = LateRequest(dict(request.target), request.sent_at_s + LATE_S)
+    return replace(history, late_requests=(*history.late_requests, late))
+
+
+def find_late(history: JobHistory, asked: Parallelism, now_s: float) -> LateRequest | None:
+    """Return the given-up request that may be behind ``asked``; None where it is somebody else's."""
+    return next((one for one in history.late_requests if dict(one.target) == dict(asked) and now_s < one.until_s), None)
+
+
+def forget_late(history: JobHistory, arrived: LateRequest | None, now_s: float) -> JobHistory:
+    """Return the history without the request that has arrived, which cannot do so again, and without those too old."""
+    left = list(history.late_requests)
+    if arrived is not None:
+        left.remove(arrived)
+    return replace(history, late_requests=tuple(one for one in left if now_s < one.until_s))
