@@ -196,7 +196,8 @@ class Ticker:
     def _evaluate(self, view: FleetView, settings: Settings, now_s: int) -> None:
         unknown = [name for name in view.jobs if name not in self._kept]
         if unknown:
-            self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), {})
+            nothing = dict[JobName, Kept]()
+            self._kept |= self._try("what was kept", lambda: self._readers.memories.read(unknown, now_s), nothing)
         changed = {}
         for name, job in view.jobs.items():
             before = self._kept.get(name, Kept())

@@ -27,10 +27,11 @@ def find_failure(case: Case) -> tuple[Request, Failure] | None:
         else:
             known.add(one.kind)
     known -= {block.failure for block in history.blocked}  # a rescale was their cause, and may be again
-    new = [found for kind, found in later.items() if kind not in known and len(found) >= _TWICE]
+    new: list[list[Failure]] = [one for kind, one in later.items() if kind not in known and len(one) >= _TWICE]
     if not new:
         return None
-    return request, max(max(new, key=len), key=lambda one: one.at_s)
+    most = max(new, key=lambda found: len(found))
+    return request, max(most, key=lambda one: one.at_s)
 
 
 def _since_s(request: Request) -> float:
