@@ -30,7 +30,7 @@ def find_failure(case: Case) -> tuple[Request, Failure] | None:
     new: list[list[Failure]] = [one for kind, one in later.items() if kind not in known and len(one) >= _TWICE]
     if not new:
         return None
-    most = max(new, key=lambda found: len(found))
+    most = max(new, key=len)
     return request, max(most, key=lambda one: one.at_s)
 
 
