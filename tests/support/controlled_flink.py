@@ -65,6 +65,9 @@ class World:
     def read_history(self, job: str) -> JobHistory:
         return load(JobHistory, self.history) if self.history else JobHistory()
 
+    def read_open(self) -> dict[str, LogEntry]:
+        return {one.job: one for one in self.entries[-1:] if one.history.in_flight is not None}
+
     # what happens
 
     def tick(self) -> Action:

@@ -47,7 +47,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         client = FlinkClient(self.server.url, cluster="prod", retries=0, read_timeout_s=0.5, total_timeout_s=2.0)
-        self.actuator = FlinkActuator(client, "prod")
+        self.server.clock = lambda: self.now_s
+        self.actuator = FlinkActuator(client, "prod", clock=lambda: self.now_s)
         assert self.tick().reason == "new_job_id"
 
     @property

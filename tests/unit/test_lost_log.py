@@ -8,6 +8,7 @@ from datetime import date
 
 import pytest
 from control_entries import NOW_S, TWO, plain_case
+from willing_flink import WillingFlink
 
 from controller.control_job import Controller, JobTask, LeaseLostError
 from controller.delta_log import DeltaControlLog, open_control_log
@@ -24,7 +25,7 @@ JOB = "live/orders"
 AUTO = Limits(mode=Mode.AUTO, cooldown_s=0.0)
 
 
-class World:
+class World(WillingFlink):
     """A job that a person changes, and controllers that are started again."""
 
     def __init__(self, root) -> None:

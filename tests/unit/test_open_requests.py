@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from willing_flink import WillingFlink
 
 from controller import control_job
 from controller.control_job import Controller, JobTask
@@ -43,7 +44,7 @@ class KeptLog:
 
 
 @dataclass
-class Cluster:
+class Cluster(WillingFlink):
     """Jobs under the adaptive scheduler on a number of slots; a rescale takes until somebody lets it happen.
 
     Attributes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from flink_model import MemoryLog
+from willing_flink import WillingFlink
 
 from controller.control_job import Controller, JobTask
 from controller.operator_limits import limit_operators
@@ -113,7 +114,7 @@ def test_operators_cannot_be_limited_where_the_operator_has_one_number_for_all()
         check_settings(given)
 
 
-class Cluster:
+class Cluster(WillingFlink):
     """Jobs of four slots each, and what is free."""
 
     def __init__(self, jobs: list[str], free: int, is_elastic: bool | None = False) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from control_entries import NOW_S, TWO
+from willing_flink import WillingFlink
 
 from controller.champion import ChampionReader
 from controller.control_job import Controller, JobTask
@@ -23,7 +24,7 @@ AUTO = Limits(mode=Mode.AUTO)
 WANTED = Intention({"a": 4, "b": 4}, Origin.PLAN, "step-1", "load rises", NOW_S + 600)
 
 
-class Flink:
+class Flink(WillingFlink):
     """A cluster that would do at once whatever it is asked for."""
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from control_entries import FOUR, TWO
 from flink_server import FakeJob, FlinkServer, serving
+from willing_flink import WillingFlink
 
 from controller.control_job import Controller, JobTask, LeaseLostError, RequestConflictError
 from controller.flink_actuator import FlinkActuator
@@ -114,7 +115,7 @@ def test_a_process_that_is_stopped_between_check_and_request_judges_afresh(
 ) -> None:
     requests, stopped = [], [0]
 
-    class Flink:
+    class Flink(WillingFlink):
         def observe(self, job):
             return ObservedJob("j", "RUNNING", TWO, TWO, free_slots=9)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from control_entries import NOW_S, TWO, plain_case
 from deltalake import DeltaTable
+from willing_flink import WillingFlink
 
 from controller import step_reviews
 from controller.control_job import Controller, JobTask
@@ -239,7 +240,7 @@ def test_namesakes_go_by_their_ids() -> None:
     assert seen == [{"a": 4, "b": 4}, {"a": 4, "b": 4}]
 
 
-class Flink:
+class Flink(WillingFlink):
     """A cluster that does what it is asked for at once."""
 
     def __init__(self) -> None:
