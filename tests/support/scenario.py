@@ -70,6 +70,14 @@ class Scenario:
         controller = Controller(self.actuator, self.log, lambda: None, lambda: self.now_s)
         return controller.control_job(JOB, desired, lambda: self.limits, self.outcome)
 
+    def follow(self) -> Action:
+        """Let time pass until a request has its end: Flink may wait, for its configuration says how long."""
+        for _ in range(60):
+            action = self.tick()
+            if action.reason != "in_flight":
+                return action
+        raise AssertionError("a request is in flight for an hour")
+
     def put(self, upper: Mapping[str, int], lower: Mapping[str, int] | None = None, *, runs: bool = True) -> None:
         """Ask for something as a person does."""
         ran = dict(self.flink.parallelism)

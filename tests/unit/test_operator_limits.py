@@ -161,10 +161,10 @@ def test_slots_that_a_job_of_higher_priority_waits_for_are_not_taken_by_others()
     """Four are free and it needs six: each time some become free another job would take them, for ever."""
     cluster = Cluster(["c/a", "c/b", "c/c"], free=4)
     tasks = [task("c/a", 6, 0), task("c/b", 10, 5), task("c/c", 2, 0)]
-    assert control(cluster, tasks) == {"c/a": "no_free_slots", "c/b": "no_free_slots", "c/c": "plan"}
-    assert cluster.sent == [("c/c", 2)]
+    assert control(cluster, tasks) == {"c/a": "no_free_slots", "c/b": "plan", "c/c": "plan"}
+    assert cluster.sent == [("c/b", 8), ("c/c", 2)]  # the one that waits gets what there is
     unsure = Cluster(["c/b", "c/c"], free=4, is_elastic=None)  # falls are sent while some are free
-    assert control(unsure, tasks[1:]) == {"c/b": "no_free_slots", "c/c": "plan"}
+    assert control(unsure, tasks[1:]) == {"c/b": "plan", "c/c": "free_slots_unknown"}
     same = Cluster(["c/a", "c/b"], free=4)
     assert control(same, [task("c/a", 6, 5), task("c/b", 10, 5)])["c/a"] == "plan"
 

@@ -119,7 +119,7 @@ def test_a_value_that_was_given_up_and_is_set_by_hand_is_a_person_s(world: Scena
     world.wanted = both(8)
     world.fills_nothing()
     world.tick()
-    assert [world.tick().reason for _ in range(3)] == ["in_flight", "in_flight", "not_filled"]  # withdrawn
+    assert world.follow().reason == "not_filled"  # withdrawn
     assert world.flink.requested == both(4)
     world.wanted = None
     assert world.tick().verb is Verb.CONFIRM
@@ -212,9 +212,7 @@ def test_a_bound_that_somebody_set_and_flink_did_not_fill_is_not_lowered_by_a_wi
     world.wanted = both(8)
     world.fills_nothing()
     assert world.tick(HOUR_S).verb is Verb.RESCALE
-    for _ in range(2):
-        world.tick()
-    assert world.tick().reason == "not_filled"
+    assert world.follow().reason == "not_filled"
     assert world.flink.requested == both(6)
 
 
