@@ -20,7 +20,12 @@ from models.control.limits import Limits
 from models.control.state import Mode
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "limits.md").read_text()
-BLOCKS = [check_settings(tomllib.loads(block)) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)]
+OF_A_PACKAGE = "[project"  # how a team's own package names its rules
+BLOCKS = [
+    check_settings(tomllib.loads(block))
+    for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    if not block.startswith(OF_A_PACKAGE)
+]
 COMMANDS = re.findall(r"^make (hold|release|approve)(?: ARGS=\"(.*)\")?$", PAGE, re.MULTILINE)
 LEVELS, LOOSER, ROLES, BLACKOUT, PINS, OPERATORS, PRIORITIES = BLOCKS
 
