@@ -11,7 +11,7 @@ from models.control.arrivals import find_late, forget_late, has_arrived, note_ar
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
-from models.control.failing_rescale import form_block
+from models.control.failing_rescale import SPARES_SAVEPOINT, form_block
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Request
 
@@ -73,7 +73,7 @@ def _send(history: JobHistory, case: Case, request: Request, reason: str) -> Job
         # The bounds in force, which may not have been filled: they are what there is to go back to.
         good = request.before if request.running_before else history.last_good
         return replace(after, last_good=good)
-    if history.unfilled is None:  # else it was counted when it was not filled
+    if history.unfilled is None and reason != SPARES_SAVEPOINT:  # else it was counted when it was not filled
         after = note_bad_step(after, case.now_s)
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)
 
