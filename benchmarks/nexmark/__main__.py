@@ -10,7 +10,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +19,7 @@ from benchmarks.nexmark.autoscaler_process import AUTOSCALER_SETTINGS, start_aut
 from benchmarks.nexmark.controller_settings import write_settings
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.experiment import MOST, RIVALS, JobTrial, Truth
+from benchmarks.nexmark.results import read_results
 from benchmarks.nexmark.tables import judge, print_tables
 from benchmarks.nexmark.trial import Trial
 from benchmarks.nexmark.truth import find_truth
@@ -73,9 +74,17 @@ class Progress:
 
 
 def measure(
-    out: Path, queries: list[str], minutes: float, progress: Progress, autoscaler_jar: Path | None
+    out: Path,
+    queries: list[str],
+    minutes: float,
+    progress: Progress,
+    *,
+    autoscaler_jar: Path | None,
+    known: Mapping[str, Truth],
 ) -> tuple[dict[str, Truth], dict[str, dict[str, JobTrial]]]:
     """Run everything; returns query -> truth, and query -> policy -> what happened.
+
+    ``known`` truths are not measured again, and the time for them is left out.
 
     What is known of a query is written to ``<out>/<query>.json`` when it has ended: a run that is ended early keeps it.
     """
@@ -89,9 +98,10 @@ def measure(
     with LocalCluster(out / "flink", options, ready_timeout_s=_STARTS_S) as cluster:
         client = FlinkClient(cluster.rest_url, read_timeout_s=_REPLIES_S)
         jar = client.upload_jar(build_nexmark())
-        truths = dict[str, Truth]()
-        for first in range(0, len(chosen), len(RIVALS) + 1):  # as many at once as there are slots
-            some = chosen[first : first + len(RIVALS) + 1]
+        truths = {name: known[name] for name in queries if name in known}
+        unknown = [query for query in chosen if query.name not in truths]
+        for first in range(0, len(unknown), len(RIVALS) + 1):  # as many at once as there are slots
+            some = unknown[first : first + len(RIVALS) + 1]
             share = _TRUTH_SHARE * seconds * len(some) / len(chosen)
             truths |= find_truth(client, cluster.work_dir, jar, some, seconds=share, say=progress.say)
         environment = write_settings(out, cluster.rest_url, queries)
@@ -118,6 +128,9 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     parser.add_argument(
         "--autoscaler-jar", type=Path, help="flink-autoscaler-standalone; its process then gives advice on all jobs"
     )
+    parser.add_argument(
+        "--results", type=Path, help="nexmark.json of a run on this machine: its truths, and queries not measured again"
+    )
     parser.add_argument("--cpu-max", type=number(0, 1), default=0.70, help="share of all processors; above: discarded")
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="the page whose tables are written")
@@ -125,15 +138,18 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     progress = Progress(args.minutes * 60)
     folder = (args.out / "nexmark").resolve()
     try:
+        known_truths, known_trials = read_results(args.results) if args.results is not None else ({}, {})
         with hold_folder(args.out, "make nexmark", ".nexmark.lock"), progress.running():
             _remove_lake(folder)
-            truths, trials = measure(folder, args.queries, args.minutes, progress, args.autoscaler_jar)
+            jar = args.autoscaler_jar
+            measured = measure(folder, args.queries, args.minutes, progress, autoscaler_jar=jar, known=known_truths)
     except UsageError as error:
         print(f"nexmark: {error}", file=sys.stderr)
         return EXIT_USAGE
     except FlinkError as error:
         print(f"tidewise: nexmark failed: {error}", file=sys.stderr)
         return 1
+    truths, trials = known_truths | measured[0], known_trials | measured[1]
     busy = progress.cpu.in_all()
     wrong = judge(truths, trials)
     found = {
@@ -152,8 +168,11 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     say(tables)
     for one in wrong:
         say(f"falls short: {one}")
-    command = f'make nexmark ARGS="--queries {" ".join(args.queries)} --minutes {args.minutes:g}"'
-    head = f"`{command}`; all processors of the machine were {busy:.0%} busy on average."
+    command = f'`make nexmark ARGS="--queries {" ".join(args.queries)} --minutes {args.minutes:g}"`'
+    before = ", ".join(sorted(set(trials) - set(args.queries)))
+    if args.results is not None:
+        command += f" with the truths{f', and {before},' if before else ''} of an earlier run on the same machine"
+    head = f"{command}; all processors of the machine were {busy:.0%} busy on average."
     short = ["### What falls short", "", *(f"- {one}" for one in wrong or ["nothing"])]
     part = "\n\n".join([head, tables, "\n".join(short)])
     write_text(args.document, put_between_marks(args.document.read_text(encoding="utf-8"), MARKS, part))

@@ -46,7 +46,7 @@ DRAWN: dict[str, dict[str, Any]] = {
 }
 
 
-LONG = ("defaults", "short")
+LONG = ("defaults", "short", "long")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from include.stages import Stage, StageRequest
 from spark_jobs.model_store import VERSION_TAG, ModelStore
 
 HOURS = 3
-SHORT = 2  # points of a stage in `make test`; `make test-long` has all, and the stages that follow ingestion
+SHORT = 2  # points of each stage that are checked first
 REQUESTS = {
     stage: StageRequest(stage, AS_OF, AS_OF - timedelta(hours=HOURS), AS_OF)
     if stage is Stage.INGEST
@@ -35,8 +35,6 @@ REQUESTS = {
     for stage in Stage
     if stage is not Stage.ADVISE  # writes no table, and appraises days that this history does not have
 }
-FIRST_ALONE = [stage if stage is Stage.INGEST else pytest.param(stage, marks=pytest.mark.long) for stage in REQUESTS]
-
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 
@@ -157,7 +155,7 @@ def assert_made_good(spark: SparkSession, pipeline: Pipeline, stage: Stage, poin
 
 
 def spread(points: list[KillPoint]) -> list[KillPoint]:
-    """Return so many of the distinct points as `make test` has time for, the last among them.
+    """Return a few of the distinct points, the last among them.
 
     Not the first: before it nothing is written.
     """
@@ -166,7 +164,8 @@ def spread(points: list[KillPoint]) -> list[KillPoint]:
     return [distinct[len(distinct) * (place + 1) // most - 1] for place in range(most)]
 
 
-@pytest.mark.parametrize("stage", FIRST_ALONE)
+@pytest.mark.long
+@pytest.mark.parametrize("stage", REQUESTS)
 def test_a_stage_killed_at_a_write_is_made_good_by_the_next_run(
     spark: SparkSession, pipeline: Pipeline, stage: Stage
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from datetime import datetime
 
 import pytest
@@ -11,9 +12,12 @@ from benchmarks.nexmark.autoscaler_process import read_advice
 from benchmarks.nexmark.counters import Counters, CounterSeries, Reading, compare
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.experiment import HIGH, LOW, STEPS, TIDEWISE, JobTrial, Truth, find_step, make_trace
+from benchmarks.nexmark.results import read_results
 from benchmarks.nexmark.tables import judge, print_tables
+from cli.arguments import UsageError
 from cli.local_flink.nexmark import QUERIES, SQL_DIR
 from cli.record_queries import RECORDED, SCRIPT
+from include.atomic_write import write_json
 
 VERTEX = "cbc357ccb763df2852fee8c4fc7d55f2"
 
@@ -127,3 +131,14 @@ def test_every_query_has_its_statements_and_is_rescaled_by_its_own_recording():
     for query in QUERIES:
         assert "INSERT INTO" in (SQL_DIR / f"{query}.sql").read_text(encoding="utf-8")
     assert {change.query for change in SCRIPT} == set(RECORDED) <= set(QUERIES)
+
+
+def test_results_are_read_back_as_they_were_written(tmp_path):
+    jobs = {policy: trial([1, 3, 1], 100.0, 50.0) for policy in (TIDEWISE, "ds2", "conttune", "autoscaler")}
+    content = {"truths": {"q3": asdict(truth())}, "trials": {"q3": {name: asdict(one) for name, one in jobs.items()}}}
+    write_json(tmp_path / "nexmark.json", content)
+    truths, trials = read_results(tmp_path / "nexmark.json")
+    assert truths == {"q3": truth()}
+    assert print_tables(truths, trials) == print_tables({"q3": truth()}, {"q3": jobs})
+    with pytest.raises(UsageError, match="no results of `make nexmark`"):
+        read_results(tmp_path / "nosuch.json")
