@@ -28,6 +28,7 @@ from models.control.reconcile import Action, OutcomeCheck
 from models.control.state import Intention, Mode, ObservedJob, Origin, Request
 
 log = logging.getLogger(__name__)
+NO_REMARKS: Mapping[str, str] = {}
 
 
 class ClusterActuator(Actuator, Protocol):
@@ -95,7 +96,7 @@ class ClusterControl:
         model_version: str | None,
         *,
         is_evaluation: bool,
-        remarks: Mapping[str, str],
+        remarks: Mapping[str, str] = NO_REMARKS,
     ) -> tuple[Counter[str], str | None]:
         """Deal with the jobs of the cluster; returns how many met each decision, and why it was left alone.
 
