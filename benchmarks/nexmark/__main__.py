@@ -12,14 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.nexmark.autoscaler_process import AUTOSCALER_SETTINGS, start_autoscaler
 from benchmarks.nexmark.controller_settings import write_settings
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.experiment import MOST, RIVALS, JobTrial, Truth
-from benchmarks.nexmark.results import read_results
+from benchmarks.nexmark.results import format_results, read_results
 from benchmarks.nexmark.tables import judge, print_tables
 from benchmarks.nexmark.trial import Trial
 from benchmarks.nexmark.truth import find_truth
@@ -86,7 +85,8 @@ def measure(
 
     ``known`` truths are not measured again, and the time for them is left out.
 
-    What is known of a query is written to ``<out>/<query>.json`` when it has ended: a run that is ended early keeps it.
+    What is known is written to ``<out>/ended.json`` whenever a query has ended: a run that is ended early keeps it, and
+    ``--results`` takes it.
     """
     seconds, chosen = minutes * 60, [QUERIES[name] for name in queries]
     slots = MOST * (len(RIVALS) + 1) // 2
@@ -111,8 +111,7 @@ def measure(
             for query in chosen:
                 trial = Trial(client, query, truths[query.name], (1 - _TRUTH_SHARE) * seconds / len(chosen))
                 trials[query.name] = trial.run(cluster.work_dir, jar, out / "lake", advice, progress.say)
-                done = {policy: asdict(one) for policy, one in trials[query.name].items()}
-                write_json(out / f"{query.name}.json", {"truth": asdict(truths[query.name]), "trials": done})
+                write_json(out / "ended.json", format_results(truths, trials))
         finally:
             end_process(controller, grace_s=20)
             if autoscaler is not None:
@@ -155,8 +154,7 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     found = {
         "minutes": args.minutes,
         "cpu_share": busy,
-        "truths": {name: asdict(one) for name, one in truths.items()},
-        "trials": {name: {policy: asdict(one) for policy, one in jobs.items()} for name, jobs in trials.items()},
+        **format_results(truths, trials),
         "falls_short": wrong,
     }
     write_json(args.out / "nexmark.json", found)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.nexmark.experiment import POLL_EVERY_S
 from include.flink.client import FlinkClient
 
 FETCHED_AFTER_S = 1.5  # the JobManager answers with what it had, and fetches anew because it was asked
-_READINGS = 40
-_READ_WITHIN_S = 5.0
+_READINGS = 40  # of a series: more than the length of a window and of what settles
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class CounterSeries:
         for vertex in self._readings[-1][1] if self._readings else ():
             known = [(at_s, one[vertex].read) for at_s, one in self._readings if vertex in one]
             at_s, read = np.array(known).T
-            inside = (at_s >= start_s - _READ_WITHIN_S) & (at_s <= end_s + _READ_WITHIN_S)
+            inside = (at_s >= start_s - POLL_EVERY_S) & (at_s <= end_s + POLL_EVERY_S)
             if at_s[0] <= start_s and at_s[-1] >= end_s and (np.diff(read[inside]) >= 0).all():
                 first, last = np.interp([start_s, end_s], at_s, read)
                 found[vertex] = float(last - first) / (end_s - start_s)

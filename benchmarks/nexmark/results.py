@@ -1,14 +1,25 @@
-"""The results of an earlier run, read from the file that it has written."""
+"""The results of a run as JSON: written, and read back by a later run."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.nexmark.experiment import JobTrial, Truth
 from cli.arguments import UsageError
+
+
+def format_results(
+    truths: Mapping[str, Truth], trials: Mapping[str, Mapping[str, JobTrial]]
+) -> dict[str, dict[str, Any]]:
+    """Return what :func:`read_results` reads."""
+    return {
+        "truths": {name: asdict(one) for name, one in truths.items()},
+        "trials": {name: {policy: asdict(one) for policy, one in jobs.items()} for name, jobs in trials.items()},
+    }
 
 
 def read_results(path: Path) -> tuple[dict[str, Truth], dict[str, dict[str, JobTrial]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from datetime import datetime
 
 import pytest
@@ -12,7 +11,7 @@ from benchmarks.nexmark.autoscaler_process import read_advice
 from benchmarks.nexmark.counters import Counters, CounterSeries, Reading, compare
 from benchmarks.nexmark.cpu import CpuMeter
 from benchmarks.nexmark.experiment import HIGH, LOW, STEPS, TIDEWISE, JobTrial, Truth, find_step, make_trace
-from benchmarks.nexmark.results import read_results
+from benchmarks.nexmark.results import format_results, read_results
 from benchmarks.nexmark.tables import judge, print_tables
 from cli.arguments import UsageError
 from cli.local_flink.nexmark import QUERIES, SQL_DIR
@@ -135,8 +134,7 @@ def test_every_query_has_its_statements_and_is_rescaled_by_its_own_recording():
 
 def test_results_are_read_back_as_they_were_written(tmp_path):
     jobs = {policy: trial([1, 3, 1], 100.0, 50.0) for policy in (TIDEWISE, "ds2", "conttune", "autoscaler")}
-    content = {"truths": {"q3": asdict(truth())}, "trials": {"q3": {name: asdict(one) for name, one in jobs.items()}}}
-    write_json(tmp_path / "nexmark.json", content)
+    write_json(tmp_path / "nexmark.json", format_results({"q3": truth()}, {"q3": jobs}))
     truths, trials = read_results(tmp_path / "nexmark.json")
     assert truths == {"q3": truth()}
     assert print_tables(truths, trials) == print_tables({"q3": truth()}, {"q3": jobs})

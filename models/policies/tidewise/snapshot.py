@@ -12,7 +12,7 @@ from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
 from models.policies.conttune.capacity_history import History, capacity_at, most_capacity_at
-from models.policies.conttune.reading import Reading, select_new_windows
+from models.policies.conttune.reading import SPAN_S, Reading, select_new_windows
 from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
@@ -20,8 +20,7 @@ from models.recovery import UNTRAINED
 from models.scheduling.even_shares import align_shares
 from models.scheduling.need import upper_limits
 
-LATEST = 2  # windows that show the present,
-_LATEST_S = 60  # but at least so many seconds: windows may be as short as five
+LATEST = 2  # windows that show the present, but at least a minute of them: they may be as short as five seconds
 _EDGES_S = 600  # of ratios: buffers hold what an operator has sent and the next has not taken, for half a minute
 
 
@@ -54,11 +53,15 @@ class Snapshot:
 
 def latest_windows(snapshot: Snapshot) -> Observations:
     """Return the windows that show the present: the last undisturbed ones."""
-    observations = snapshot.observations
+    return _select_last(snapshot.observations, SPAN_S)
+
+
+def _select_last(observations: Observations, least_s: int) -> Observations:
+    """Return the undisturbed ones of the last windows, of ``LATEST`` and of so many seconds at least."""
     if not len(observations):
         return observations
     end_s = int(observations.window_start_s[-1]) + observations.window_s
-    return select_new_windows(observations, end_s - max(LATEST * observations.window_s, _LATEST_S))
+    return select_new_windows(observations, end_s - max(LATEST * observations.window_s, least_s))
 
 
 def edge_windows(snapshot: Snapshot) -> Observations:
@@ -67,11 +70,9 @@ def edge_windows(snapshot: Snapshot) -> Observations:
     How many records leave an operator that aggregates depends on its own subtasks: its rates at another parallelism are
     unknown.
     """
-    observations = snapshot.observations
-    if not len(observations):
-        return observations
-    end_s = int(observations.window_start_s[-1]) + observations.window_s
-    windows = select_new_windows(observations, end_s - max(LATEST * observations.window_s, _EDGES_S))
+    windows = _select_last(snapshot.observations, _EDGES_S)
+    if not len(windows):
+        return windows
     counts = np.array([snapshot.running[name] for name in snapshot.graph.names], np.int64)
     is_other = (windows.parallelism != counts) & (windows.parallelism >= 1)
     sends = [snapshot.graph.position(up) for up in {up for one in snapshot.graph.operators for up in one.upstream}]
