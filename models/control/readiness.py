@@ -5,6 +5,7 @@ It is asked for only where something is about to be sent. What Flink does not te
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -109,6 +110,7 @@ class Guards:
 
     Attributes:
         checkpoint_max_age_s: oldest checkpoint; None: three times the job's interval, at least 180 s.
+        is_age_of_interval_too: whether that of the interval bounds it as well, as in one of two settings that count.
         triggers_checkpoint: whether a checkpoint is asked for with a request.
         heap_share_max, gc_share_max: of a TaskManager, 0..1, above which no slots are given back; 1 asks nothing.
         state_per_slot_max_bytes: largest state that a slot may hold after a fall.
@@ -119,7 +121,32 @@ class Guards:
     heap_share_max: float = 0.9
     gc_share_max: float = 0.3
     state_per_slot_max_bytes: float = 32.0 * 2**30
+    is_age_of_interval_too: bool = False
 
     def max_age_s(self, interval_s: float) -> float:
         """Return the oldest that a checkpoint may be before a request, s."""
-        return max(3.0 * interval_s, 180.0) if self.checkpoint_max_age_s is None else self.checkpoint_max_age_s
+        of_interval = max(3.0 * interval_s, 180.0)
+        if self.checkpoint_max_age_s is None:
+            return of_interval
+        return min(of_interval, self.checkpoint_max_age_s) if self.is_age_of_interval_too else self.checkpoint_max_age_s
+
+
+def combine_guards(guards: Iterable[Guards]) -> Guards:
+    """Return the guards that satisfy all of them: of each the strictest.
+
+    Raises:
+        ValueError: none was given.
+    """
+    every = list(guards)
+    if not every:
+        raise ValueError("guards need at least one setting")
+    ages = [one.checkpoint_max_age_s for one in every]
+    given = [age for age in ages if age is not None]
+    return Guards(
+        checkpoint_max_age_s=min(given, default=None),
+        triggers_checkpoint=all(one.triggers_checkpoint for one in every),
+        heap_share_max=min(one.heap_share_max for one in every),
+        gc_share_max=min(one.gc_share_max for one in every),
+        state_per_slot_max_bytes=min(one.state_per_slot_max_bytes for one in every),
+        is_age_of_interval_too=bool(given) and (None in ages or any(one.is_age_of_interval_too for one in every)),
+    )
