@@ -248,9 +248,9 @@ def _guards_of(apply: Apply) -> Guards:
     return Guards(
         checkpoint_max_age_s=apply.checkpoint_max_age_s,
         triggers_checkpoint=apply.trigger_checkpoint,
-        heap_share_max=apply.heap_share_max,
-        gc_share_max=apply.gc_share_max,
-        state_per_slot_max_bytes=apply.state_per_slot_max_mib * 2**20,
+        heap_share_max=apply.memory.heap_share_max,
+        gc_share_max=apply.memory.gc_share_max,
+        state_per_slot_max_bytes=apply.memory.state_per_slot_max_mib * 2**20,
     )
 
 

@@ -38,6 +38,30 @@ class Backtest(Section):
     )
 
 
+class Memory(Section):
+    """What the memory of the TaskManagers must be like before slots are given back."""
+
+    heap_share_max: float = Field(
+        0.9,
+        gt=0,
+        le=1,
+        description="share of a TaskManager's heap in use, above which no slots are given back; 1 for this and "
+        "gc_share_max: memory is not asked for",
+    )
+    gc_share_max: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="share of a TaskManager's time in garbage collection, above which no slots are given back",
+    )
+    state_per_slot_max_mib: float = Field(
+        32_768.0,
+        gt=0,
+        le=2**30,
+        description="MiB; no slots are given back where each would hold more state afterwards",
+    )
+
+
 class Apply(Section):
     """How steps reach Flink. What may be sent is in `[limits]`: nothing, unless its mode says so."""
 
@@ -64,28 +88,10 @@ class Apply(Section):
         description="s; while the last completed checkpoint is older, only a rise for an overload is sent; unset: "
         "three times the job's interval, at least 180",
     )
-    heap_share_max: float = Field(
-        0.9,
-        gt=0,
-        le=1,
-        description="share of a TaskManager's heap in use, above which no slots are given back; 1 for this and "
-        "gc_share_max: memory is not asked for",
-    )
-    gc_share_max: float = Field(
-        0.3,
-        gt=0,
-        le=1,
-        description="share of a TaskManager's time in garbage collection, above which no slots are given back",
-    )
-    state_per_slot_max_mib: float = Field(
-        32_768.0,
-        gt=0,
-        le=2**30,
-        description="MiB; no slots are given back where each would hold more state afterwards",
-    )
     foreign_change_hold_h: Hours = Field(
         4.0, description="h; after a change that Tidewise did not make a job is left alone for so long"
     )
+    memory: Memory = Field(default_factory=Memory)
     block_h: Hours = Field(6.0, description="h; a parallelism that did harm or was refused is not tried for so long")
     tick_s: int = Field(
         60, ge=1, le=HOUR_S, description="s; between two ticks, at which requests are followed; divides an hour"

@@ -203,10 +203,11 @@ class ControllerMachine(RuleBasedStateMachine):
         assert set(target) == set(flink.asked), "Flink wants a bound for every vertex"
         assert all(target[vertex] >= lower for vertex, lower in flink.lower.items()), "below a person's lower bound"
         assert not list(flink.ledger.foreign(now_s, limits.foreign_change_hold_s)), "a foreign change is undone"
-        assert not flink.ledger.in_flight(now_s), "two requests in flight"
+        is_early = request.is_rollback and entry.action.reason in {"job_fails", "savepoint_in_progress"}
+        in_flight = [dict(one.target) for one in flink.ledger.in_flight(now_s)]
+        assert in_flight in ([], [dict(request.before)] if is_early else []), "two requests in flight"
         if before.in_flight is not None:  # only to take it back, after its time has passed
             assert request.is_rollback
-            is_early = entry.action.reason in {"job_fails", "savepoint_in_progress"}
             assert self.clock() >= before.in_flight.deadline_s or is_early
         if request.is_rollback:
             assert flink.ledger.is_own(), "what is taken back is the last own request"

@@ -178,7 +178,7 @@ def test_a_lease_is_kept_while_a_cluster_is_at_work_for_longer_than_a_term(tmp_p
     slow = FlinkServer(FakeJob())
 
     def answer_slowly(request) -> None:
-        time.sleep(0.25)
+        time.sleep(0.4)
         status, content = slow._reply(request)
         request.write_json(content, status)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 
 import flink_server
 import pytest
@@ -45,7 +47,9 @@ def observe(server, job="prod/orders", **options):
 
 
 def test_a_job_is_found_by_name_and_seen_by_vertex_id(server):
-    assert observe(server) == ObservedJob(
+    found = observe(server)
+    assert found.told_at_s == pytest.approx(time.time(), abs=60)  # by the cluster's clock
+    assert replace(found, told_at_s=None) == ObservedJob(
         job_id="a" * 32,
         state="RUNNING",
         running={SOURCE: 1, ENRICH: 2},

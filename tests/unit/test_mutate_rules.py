@@ -104,14 +104,16 @@ def test_a_changed_file_is_what_the_tests_import(tmp_path: Path) -> None:
 from dataclasses import replace
 from control_entries import plain_case
 from models.control.partial_rise import fit_rise
+from models.control.state import Origin
 
-def test_a_plan_is_not_cut():
+def test_a_pin_is_not_cut():
     case = plain_case()
     case = replace(case, observed=replace(case.observed, free_slots=1))
-    assert fit_rise(case.desired, case) is case.desired
+    pin = replace(case.desired, origin=Origin.PIN)
+    assert fit_rise(pin, case) is pin
 """)
     misses.write_text("import models.control.partial_rise\n\n\ndef test_nothing():\n    pass\n")
-    what = "wanted.origin is not Origin.REACTIVE"
+    what = "wanted.origin is Origin.PIN"
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, what, str(notices), str(misses)],
         cwd=PROJECT,

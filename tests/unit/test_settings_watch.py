@@ -220,11 +220,11 @@ def test_a_tick_goes_by_what_has_stood_and_the_narrowest_band(watched) -> None:
 
 
 def test_what_is_asked_before_a_request_tightens_at_once_and_loosens_late(watched) -> None:
-    strict = "checkpoint_max_age_s = 300\nheap_share_max = 0.5\ntrigger_checkpoint = false\n"
+    strict = "checkpoint_max_age_s = 300\nmemory.heap_share_max = 0.5\ntrigger_checkpoint = false\n"
     watched.write(f"{LOOSE}[apply]\n{strict}")
     watched.limits()
     watched.limits(61)
-    watched.write(f"{LOOSE}[apply]\ngc_share_max = 0.1\n")
+    watched.write(f"{LOOSE}[apply]\nmemory.gc_share_max = 0.1\n")
     guards = watched.limits(1).guards
     assert (guards.heap_share_max, guards.gc_share_max, guards.triggers_checkpoint) == (0.5, 0.1, False)
     assert [guards.max_age_s(interval_s) for interval_s in (10, 60, 600)] == [180, 180, 300]
