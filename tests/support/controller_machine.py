@@ -215,10 +215,11 @@ class ControllerMachine(RuleBasedStateMachine):
             if entry.action.reason == "savepoint_in_progress":
                 assert flink.checkpoints == "savepoint", "there is no savepoint to spare"
                 return
-            self.taken_back.append((now_s, dict(request.before)))
-            if entry.action.reason == "job_fails":
+            if entry.action.reason == "job_fails":  # blocked until a person lifts it
                 assert max(request.before.values()) >= flink.breaks_at or flink.failures, "the job did not fail"
                 self.broke.append(dict(request.before))
+            else:
+                self.taken_back.append((now_s, dict(request.before)))
             return
         assert target not in self.broke, "what broke the job is tried again before a person has said so"
         self._check_readiness(dict(target), entry.action.reason)
