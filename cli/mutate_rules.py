@@ -29,7 +29,7 @@ from include.settings import PROJECT
 # Imported before the processes are forked, which then need not: what the tests need and the project does not change.
 _PRELOADED = ("pytest", "hypothesis", "numpy", "pandas", "pyarrow", "deltalake", "pydantic", "croniter", "structlog")
 _OWN = frozenset({"benchmarks", "cli", "controller", "include", "models", "spark_jobs", "tests"})
-_LONGEST_S = 180.0
+_LONGEST_S = 600.0
 NOTICED, SURVIVED = "noticed", "survived"
 
 
