@@ -113,8 +113,12 @@ WORKERS ?= 2
 .PHONY: test
 test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
 	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
-	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/fuzz tests/dags tests/experiments -n $(WORKERS) --dist loadfile \
+	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/fuzz tests/dags -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
+
+.PHONY: test-benchmarks
+test-benchmarks: setup  ## what guards comparisons only: papers, rivals, the replay's tables and search, harnesses of benchmarks/
+	@$(PY) -m pytest tests/benchmarks -n $(WORKERS) --durations=10 $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
