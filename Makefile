@@ -115,23 +115,57 @@ nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted bes
 # Two cores: with a third worker the live tests, which follow a cluster in real time, wait too long for their turn.
 WORKERS ?= 2
 .PHONY: test
-test: setup  ## everything that guards a promise: lint, types, layers, unit, Spark, DAGs, live Flink, end to end
-	@$(PY) -m pytest tests/unit -n 2 --durations=20 $(ARGS)
-	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/fuzz tests/dags tests/experiments -n $(WORKERS) --dist loadfile \
+test: check  ## everything that guards a promise: the fast part, then Spark, DAGs, live Flink, end to end
+	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/fuzz tests/dags -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
+
+.PHONY: test-benchmarks
+test-benchmarks: setup  ## what guards comparisons only: papers, rivals, the replay's tables and search, harnesses of benchmarks/
+	@$(PY) -m pytest tests/benchmarks -n $(WORKERS) --durations=10 $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="--lines 100000 --seed 1"
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
+# Tests marked `long`, by hand: what repeats with real parts, at random or at length what `make test` checks once. Each
+# part is over within an hour on two cores; its time is in its comment. tests/unit/test_long_tests.py holds the lists.
+LONG := -m long --durations=20
 .PHONY: test-long
-test-long: setup  ## 100,000 transitions of the controller, kills at random moments, real parts for hours (4 hours)
-	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py --timeout 3600 $(ARGS)
-	@$(PY) -m pytest tests/long tests/live/test_prometheus_source.py tests/live/test_chaos_short.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/spark/test_stages_survive_kills.py tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py -m long --durations=20 $(ARGS)
+test-long: test-long-rules test-long-kills test-long-spark test-long-parts test-long-clusters test-long-prometheus  ## all of the parts below, one after the other (3 to 4 hours)
 
+.PHONY: test-long-rules
+test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (40 minutes)
+	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
+	@$(PY) -m pytest tests/unit/test_live_fuzz.py -n 2 $(LONG) $(ARGS)
+
+.PHONY: test-long-kills
+test-long-kills: setup  ## stages killed at every write, and at random moments (60 minutes)
+	@$(PY) -m pytest tests/spark/test_train.py tests/spark/test_stages_survive_kills.py tests/long/test_kill_stages.py -n 2 --dist loadfile $(LONG) $(ARGS)
+
+.PHONY: test-long-spark
+test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (20 minutes)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_kafka_broker.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+
+.PHONY: test-long-parts
+test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (60 minutes)
+	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
+
+.PHONY: test-long-clusters
+test-long-clusters: setup  ## every version and kind of Flink cluster, and the Kubernetes operator (60 minutes)
+	@$(PY) -m pytest tests/long/test_flink_versions.py tests/long/test_kubernetes_operator.py $(LONG) $(ARGS)
+
+.PHONY: test-long-prometheus
+test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS_MINUTES=120 as in docs/sources.md (55 minutes)
+	@PROMETHEUS_MINUTES="$${PROMETHEUS_MINUTES:-40}" $(PY) -m pytest tests/long/test_prometheus_two_hours.py $(LONG) $(ARGS)
+
+# Types are checked beside the unit tests, and what mypy says is shown after them.
 .PHONY: check
-check: setup  ## the fast part, before a commit: lint, types, layers, unit
-	@$(PY) -m pytest tests/unit -q -n 2 $(ARGS)
+check: setup  ## the fast part, before a commit: lint, layers, types, unit
+	@TIMEFORMAT="lint and layers: %R s"; time { .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports; }
+	@mkdir -p .mypy_cache; { TIMEFORMAT="types: %R s"; time .venv/bin/mypy; } > .mypy_cache/found.txt 2>&1 & \
+	  $(PY) -m pytest tests/unit -q -n 2 --durations=10 $(ARGS); units=$$?; \
+	  wait $$!; types=$$?; cat .mypy_cache/found.txt; exit $$((units + types))
 
 .PHONY: mutate-rules
 mutate-rules: setup  ## each rule of the controller removed and inverted: which ones no unit test misses

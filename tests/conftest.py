@@ -49,11 +49,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class FileScheduling(LoadScopeScheduling):
-    """Gives whole files to workers, and those of tests/live, which share one Flink cluster, to one worker."""
+    """Gives whole files to workers; those of tests/live share one Flink cluster, those of tests/dags one Airflow."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "tests/live" if file.startswith("tests/live/") else file
+        return next((folder for folder in ("tests/live", "tests/dags") if file.startswith(f"{folder}/")), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:

@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HOURS = 2
 STARTS_WITHIN_S, BACKFILL_WITHIN_S = 240.0, 1000.0
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(1500)]
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,6 @@ def is_open(port: int, address: str = "127.0.0.1") -> bool:
         return probe.connect_ex((address, port)) == 0
 
 
-@pytest.mark.long  # tests/e2e/test_backfill.py has the command, tests/dags the DAG
 def test_a_backfill_ingests_each_hour_and_plans_nothing(ui: Ui) -> None:
     wait_until(lambda: any(dag["dag_id"] == "tidewise_ingest" for dag in ui.api("/dags?limit=50")["dags"]), 120, 2)
     dates = ["--from-date", "2026-11-20T17:00:00Z", "--to-date", "2026-11-20T18:30:00Z"]

@@ -1,4 +1,4 @@
-"""2,000 mutated lines through one ingestion; `make fuzz` for more."""
+"""600 mutated lines through one ingestion, 2,000 in `make test-long`; `make fuzz` for more."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from tests.fuzz.world import END, START, write_world
 from tests.spark.lake_settings import settings_below
 
 pytestmark = pytest.mark.spark
-LINES, SEED = 2_000, 1
+SEED = 1
 
 
 @pytest.mark.covers("ingest_review 1", "ingest_review 2")
+@pytest.mark.parametrize("lines", [600, pytest.param(2_000, marks=pytest.mark.long)])
 def test_no_line_is_lost_and_no_good_one_is_changed(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int
 ) -> None:
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "none.toml"))
     settings = settings_below(tmp_path)
-    world = write_world(Path(settings.paths.raw), LINES, SEED)
-    assert world.mutated > 0.9 * LINES
+    world = write_world(Path(settings.paths.raw), lines, SEED)
+    assert world.mutated > 0.9 * lines
     ingest.run(spark, settings, StageRequest(Stage.INGEST, END, START, END))
     lake = Lake(spark, settings.paths.lake)
     assert list(islice(find_violations(world, lake), 10)) == []

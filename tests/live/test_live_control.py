@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from controller_process import controlling, read_log, start_controller
+from live_flink import job_on
 from small_world import World
 from waiting import wait_until
 
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE
+from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions
 from include.stages import Stage, StageRequest
 from include.utc import floor_hour
 
@@ -66,6 +67,23 @@ def bounds(overloaded) -> dict[str, int]:
     return {names[vertex]: bound for vertex, bound in client.upper_bounds(overloaded.job_id).items()}
 
 
+# Three subtasks for what one does with ease.
+ROOMY = LoadOptions(job_name="roomy", low_per_s=100.0, high_per_s=100.0, cost_us=10, wait_us=490, parallelism=3)
+
+
+def test_a_job_in_need_rises_and_a_roomy_one_falls(world, overloaded, local_cluster):
+    output = world.out / "controller.log"
+    eager = {"TIDEWISE__PLANNER__REACTIVE__SCALE_DOWN_MARGIN": "0"}  # by default a fall has to pay for two rescales
+    with job_on(local_cluster, ROOMY) as roomy, controlling(eager, output):
+        for flink in (overloaded, roomy):
+            confirmed = wait_until(lambda job=flink.job_name: log_of(world, verb="confirm", job=job), 240)
+            assert confirmed, output.read_text()[-3000:]
+        assert {row["origin"] for row in log_of(world, verb="rescale", is_dry_run=False)} == {"reactive"}
+        assert overloaded.client.running_parallelism(overloaded.job_id)[ENRICH] > 1
+        assert roomy.client.running_parallelism(roomy.job_id)[ENRICH] < ROOMY.parallelism
+
+
+@pytest.mark.long  # above are a rise and a fall, in tests/unit what a kill and a person's change lead to
 @pytest.mark.covers("apply_review 6")
 @pytest.mark.covers("apply_review 24")
 def test_a_new_cluster_is_guarded_killed_and_learnt_from(world, overloaded):

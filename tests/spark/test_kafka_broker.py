@@ -21,22 +21,21 @@ from include.tables import OBSERVATIONS
 from include.utc import ceil_hour, floor_hour
 from spark_jobs.ingest import stage as ingest
 
-pytestmark = pytest.mark.spark
-WINDOW_S, SECONDS, PER_TURN = 4, 26, 150
+WINDOW_S, PER_TURN = 4, 150
+SHORT_S, LONG_S = 4, 26
 SOURCES = {"orders/Source: orders": ("orders",), "orders/Source: clicks": ("clicks",), "orders/Source: gone": ("gone",)}
 
 
-@pytest.fixture(scope="module")
-def produced(tmp_path_factory):
-    """Raw files of polls of a real broker, and what the producer counted: (time, records)."""
-    work, counted = tmp_path_factory.mktemp("kafka"), []
+def produce(work, seconds):
+    """Return raw files of polls of a real broker, and what the producer counted: (time, records)."""
+    counted = []
     with running_kafka(work / "broker") as kafka:
         kafka.create("orders", 3)
         kafka.create("clicks", 1)  # idle
         brokers = Kafka(bootstrap_servers=kafka.servers, topics=SOURCES, timeout_s=5)
         source = KafkaSource("k", {"main": brokers}, time.time)
         started, turn = time.time(), 0
-        while time.time() - started < SECONDS:
+        while time.time() - started < seconds:
             kafka.send("orders", PER_TURN)
             poll = source.poll()
             assert (poll.faults, len(poll.records)) == ((), 1)
@@ -50,14 +49,21 @@ def produced(tmp_path_factory):
     return work / "raw", counted, brokers, dead.poll()
 
 
+@pytest.fixture(scope="module")
+def produced(tmp_path_factory):
+    return produce(tmp_path_factory.mktemp("kafka"), SHORT_S)
+
+
 def test_a_broker_that_is_gone_is_named(produced):
     poll = produced[3]
     assert poll.records == ()
     assert "[clusters.k.kafka.main]" in poll.faults[0]
 
 
-def test_demand_is_what_the_producer_counted(spark, settings, lake, produced):
-    raw, counted, brokers, _ = produced
+@pytest.mark.long  # tests/spark/test_kafka_arrivals.py has the ingestion of such lines
+@pytest.mark.spark
+def test_demand_is_what_the_producer_counted(spark, settings, lake, tmp_path):
+    raw, counted, brokers, _ = produce(tmp_path, LONG_S)
     paths = settings.paths.model_copy(update={"raw": str(raw)})
     own = settings.model_copy(
         update={"paths": paths, "clusters": {"k": Cluster(window_s=WINDOW_S, kafka={"main": brokers})}}

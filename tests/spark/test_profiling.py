@@ -114,6 +114,7 @@ def test_jobs_are_profiled_and_the_next_plan_has_their_profiles(profiled: Profil
     assert {row["status"] for row in plans} <= {"planned", "hold"}
 
 
+@pytest.mark.long
 def test_again_killed_between_its_writes_and_again_it_leaves_the_same(
     profiled: Profiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_again_killed_between_its_writes_and_again_it_leaves_the_same(
     assert contents(lake) == whole
 
 
+@pytest.mark.long
 def test_one_job_alone_replaces_only_its_own_rows(profiled: Profiled) -> None:
     lake = profiled.lake
     whole = contents(lake)

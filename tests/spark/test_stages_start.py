@@ -1,7 +1,4 @@
-"""Settings that load can start every stage on an empty lake: a handful of unlike ones, in one session.
-
-`make test` has the two furthest from the defaults, under which the other tests run.
-"""
+"""Settings that load can start every stage on an empty lake: a handful of unlike ones, in one session."""
 
 from __future__ import annotations
 
@@ -45,13 +42,11 @@ DRAWN: dict[str, dict[str, Any]] = {
     },
 }
 
+# `make test` has each stage on a lake that is not empty, and refusals of settings in tests/unit.
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-LONG = ("defaults", "short", "long")
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in DRAWN]
-)
+@pytest.mark.parametrize("name", DRAWN)
 def test_every_stage_starts_on_an_empty_lake(spark: SparkSession, settings: Settings, name: str) -> None:
     own = settings.model_dump(include={"paths", "spark", "mlflow"}, mode="json")
     drawn = check_settings(own | DRAWN[name])

@@ -43,6 +43,8 @@ pytestmark = pytest.mark.spark
 
 LATER = AS_OF + timedelta(minutes=5)
 LAST = LATER + timedelta(minutes=5)
+BUNDLE = (ModelStore, "log_bundle")
+MOMENTS = ((training_log, "recovery_figure"), BUNDLE, (train, "promote"))
 
 
 class KilledError(BaseException):
@@ -67,7 +69,7 @@ class Trainings:
     Attributes:
         settings: of all of them.
         usable: windows that the first one may learn from.
-        rows_when_killed: rows of gold.model_versions after each of its three runs that were killed.
+        rows_when_killed: rows of gold.model_versions after a run of it that was killed.
         first: the run that was not killed.
         again: the same once more, at once.
         better: the next one, of a job that became faster.
@@ -77,7 +79,7 @@ class Trainings:
 
     settings: Settings
     usable: int
-    rows_when_killed: list[int]
+    rows_when_killed: int
     first: Trained
     again: Trained
     better: Trained
@@ -158,8 +160,7 @@ def run_worse(lake: Lake, settings: Settings) -> Trained:
 def trainings(shared_settings: Settings, shared_lake: Lake) -> Trainings:
     settings, lake = shared_settings, shared_lake
     usable = fill_first(lake)
-    places = ((training_log, "recovery_figure"), (ModelStore, "log_bundle"), (train, "promote"))
-    rows_when_killed = [run_until(target, name, lake, settings) for target, name in places]
+    rows_when_killed = run_until(*BUNDLE, lake, settings)
     first, again = run(lake, settings), run(lake, settings)
     fill(lake, ["rides"], error=1.3)  # the job became faster: the champion is wrong now
     better = run(lake, settings, LATER)
@@ -252,12 +253,22 @@ def test_the_pyfunc_predicts(trainings: Trainings) -> None:
 
 
 def test_a_run_killed_half_way_is_closed_and_made_again(trainings: Trainings) -> None:
-    assert trainings.rows_when_killed == [0, 0, 0]
-    version = trainings.first.champion.model_version
-    statuses = sorted(run.info.status for run in trainings.store._runs(version))
-    assert statuses == ["FINISHED", "KILLED", "KILLED"]
-    assert trainings.first.registered == [version]
-    assert len(trainings.first.rows) == 1
+    assert trainings.rows_when_killed == 0
+    assert_trained_once(trainings.store, trainings.first, killed=1)
+
+
+def assert_trained_once(store: ModelStore, trained: Trained, killed: int) -> None:
+    version = trained.champion.model_version
+    assert sorted(run.info.status for run in store._runs(version)) == ["FINISHED", *["KILLED"] * killed]
+    assert trained.registered == [version]
+    assert len(trained.rows) == 1
+
+
+@pytest.mark.long
+def test_killed_at_three_moments_in_a_row_it_is_made_once(lake: Lake, settings: Settings) -> None:
+    fill(lake, ["rides"])
+    assert [run_until(target, name, lake, settings) for target, name in MOMENTS] == [0, 0, 0]
+    assert_trained_once(ModelStore(settings.mlflow), run(lake, settings), killed=2)
 
 
 def test_better_or_equal_passes_and_worse_fails_the_gate(trainings: Trainings) -> None:

@@ -1,4 +1,7 @@
-"""Training, forecast, plan and report one after the other: on an hour of data, with strange names, beside old days."""
+"""Training, forecast, plan and report one after the other: on an hour of data, with strange names, beside old days.
+
+In `make test` the whole pipeline is that of ``tests/e2e/test_run.py``, and ``tests/unit`` has names and training need.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from spark_jobs.report import stage as report
 from spark_jobs.train import stage as train
 from tests.spark import synthetic_observations as synthetic
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 HOUR = timedelta(hours=1)
 
 
@@ -100,7 +103,6 @@ def lose_old_days(lake: Lake) -> None:
                 Path(file).unlink()
 
 
-@pytest.mark.long
 @pytest.mark.covers("apply_review 7")
 @pytest.mark.covers("apply_review 10")
 @pytest.mark.covers("apply_review 13")

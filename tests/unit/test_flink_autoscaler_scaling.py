@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from models.policies.flink_autoscaler.alignment import Limits, align
 from models.policies.flink_autoscaler.autoscaler_memory import Memory, Recommendation, Restart, Scaling
-from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
+from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError, Release
 from models.policies.flink_autoscaler.evaluate import Evaluation
 from models.policies.flink_autoscaler.gates import Resources, in_period
 from models.policies.flink_autoscaler.job_scaling import Plan, decide, decide_from_samples
-from models.policies.flink_autoscaler.target_capacity import Demand, bounds
+from models.policies.flink_autoscaler.target_capacity import Bounds, Demand, bounds
 from models.policies.flink_autoscaler.topology import JobTopology, Vertex
 from models.policies.flink_autoscaler.vertex_scaling import (
     VertexState,
@@ -272,3 +272,21 @@ def test_no_measurement_breaks_a_cycle_and_every_plan_is_feasible(
         known = metrics.get(vertex.name)
         assert known or wanted == vertex.parallelism
     assert load(Memory, dump(after)) == after
+
+
+def idle_vertex(rate_per_s: float) -> VertexState:
+    """Return a vertex of 10 that needs 700/s with bounds of 500/s and 1000/s."""
+    return VertexState(10, 128, Demand(490.0), rate_per_s, Bounds(500.0, 1000.0))
+
+
+def test_release_1_10_takes_what_is_recommended_when_the_wait_is_over() -> None:
+    found = {}
+    for release in Release:
+        config = AutoscalerConfig(restart_time_s=0.0, release=release)
+        delayed = None
+        for now_s, rate in ((0.0, 1200.0), (1800.0, 1100.0), (3600.0, 1600.0)):
+            change, delayed = scale_vertex(config, idle_vertex(rate), restart_s=0.0, now_s=now_s, delayed=delayed)
+            if now_s < 3600:
+                assert not change.outside_bounds
+        found[release] = change.parallelism
+    assert found == {Release.CURRENT: 7, Release.V1_10: 5}

@@ -1,4 +1,4 @@
-"""What Flink's own autoscaler is given in the replay, and which release's rules ours follow."""
+"""What Flink's own autoscaler is given in the replay."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions, Disturbances
 from models.evaluation.replay_run import ReplayRun
 from models.evaluation.workload import Workload
-from models.policies.flink_autoscaler.config import AutoscalerConfig, Release
-from models.policies.flink_autoscaler.target_capacity import Bounds, Demand
-from models.policies.flink_autoscaler.vertex_scaling import VertexState, scale_vertex
 from models.simulation.spec import JobSpec, OperatorSpec
 
 MONDAY = 1_709_510_400
@@ -77,21 +74,3 @@ def test_differences_have_kinds() -> None:
     assert kind({"a": 5}, None) == "only ours asks for more"
     assert kind(None, {"a": 3}) == "only Flink's asks for less"
     assert kind({"a": 5}, {"a": 6}) == "both ask, for other numbers"
-
-
-def idle_vertex(rate_per_s: float) -> VertexState:
-    """Return a vertex of 10 that needs 700/s with bounds of 500/s and 1000/s."""
-    return VertexState(10, 128, Demand(490.0), rate_per_s, Bounds(500.0, 1000.0))
-
-
-def test_release_1_10_takes_what_is_recommended_when_the_wait_is_over() -> None:
-    found = {}
-    for release in Release:
-        config = AutoscalerConfig(restart_time_s=0.0, release=release)
-        delayed = None
-        for now_s, rate in ((0.0, 1200.0), (1800.0, 1100.0), (3600.0, 1600.0)):
-            change, delayed = scale_vertex(config, idle_vertex(rate), restart_s=0.0, now_s=now_s, delayed=delayed)
-            if now_s < 3600:
-                assert not change.outside_bounds
-        found[release] = change.parallelism
-    assert found == {Release.CURRENT: 7, Release.V1_10: 5}

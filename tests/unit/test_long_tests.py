@@ -1,0 +1,38 @@
+"""Tests that are too long for `make test`: the parts of `make test-long` name every file that has one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TESTS = REPOSITORY / "tests"
+
+
+def recipes() -> dict[str, str]:
+    """Return the parts of `make test-long` with their commands."""
+    text = (REPOSITORY / "Makefile").read_text().replace("\\\n", " ")
+    return dict(re.findall(r"^(test-long-[a-z]+):.*\n((?:\t.*\n)+)", text, re.MULTILINE))
+
+
+def named() -> set[Path]:
+    paths = {REPOSITORY / path for path in re.findall(r"tests/[\w/.]+", " ".join(recipes().values()))}
+    assert [path for path in paths if not path.exists()] == []
+    return paths
+
+
+def test_every_file_with_a_long_test_is_named() -> None:
+    marked = {path for path in TESTS.rglob("test_*.py") if re.search(r"mark\.long\b", path.read_text())}
+    assert len(marked) > 15
+    # The machines of the controllers run longer by their number of examples.
+    assert named() - marked == {TESTS / "unit" / f"test_{name}_stateful.py" for name in ("controller", "operator")}
+    assert marked - named() == set()
+
+
+def test_test_long_is_all_of_its_parts() -> None:
+    text = (REPOSITORY / "Makefile").read_text()
+    (parts,) = re.findall(r"^test-long:([a-z -]*)##", text, re.MULTILINE)
+    assert set(parts.split()) == recipes().keys()
+    for part in recipes():  # within an hour each
+        (minutes,) = re.findall(rf"^{part}:.*## .*\((\d+) minutes\)$", text, re.MULTILINE)
+        assert int(minutes) <= 60
