@@ -144,7 +144,7 @@ test-long-kills: setup  ## stages killed at every write, and at random moments (
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (20 minutes)
-	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_kafka_broker.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (60 minutes)
@@ -152,8 +152,8 @@ test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's o
 	@$(PY) -m pytest tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
 
 .PHONY: test-long-clusters
-test-long-clusters: setup  ## every version and kind of Flink cluster, and the Kubernetes operator (60 minutes)
-	@$(PY) -m pytest tests/long/test_flink_versions.py tests/long/test_kubernetes_operator.py $(LONG) $(ARGS)
+test-long-clusters: setup  ## every version and kind of Flink cluster, what Flink waits for, and the Kubernetes operator (60 minutes)
+	@$(PY) -m pytest tests/long/test_flink_versions.py tests/long/test_flink_waits.py tests/long/test_kubernetes_operator.py $(LONG) $(ARGS)
 
 .PHONY: test-long-prometheus
 test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS_MINUTES=120 as in docs/sources.md (55 minutes)
