@@ -116,7 +116,7 @@ nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted bes
 WORKERS ?= 2
 .PHONY: test
 test: check  ## everything that guards a promise: the fast part, then Spark, DAGs, live Flink, end to end
-	@$(PY) -m pytest tests/live tests/e2e tests/spark tests/fuzz tests/dags -n $(WORKERS) --dist loadfile \
+	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark tests/fuzz -n $(WORKERS) --dist loadfile \
 	  --no-loadscope-reorder --durations=20 $(ARGS)
 
 .PHONY: test-benchmarks

@@ -14,17 +14,15 @@ from xdist.scheduler import LoadScopeScheduling
 FIRST = (
     "live/test_flink_cluster.py",
     "live/test_live_control.py",
-    "live/test_chaos_short.py",
     "live/test_nexmark_short.py",
     "live/test_flink_actuator.py",
     "live/test_doctor.py",
-    "live/test_prometheus_source.py",
     "e2e/test_run.py",
     "spark/test_stages_survive_kills.py",
-    "e2e/test_run_ui.py",
-    "spark/test_whole_pipeline.py",
+    "spark/test_train.py",
+    "spark/test_ingest_tables.py",
+    "spark/test_release_before.py",
     "fuzz/test_fuzz.py",
-    "e2e/test_local_cluster.py",
 )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 import pytest
 
 from models.arrays import Floats
-from models.forecasting import Calendar, ForecastSettings, forecast_batch, roll
+from models.forecasting import Calendar, ForecastBatch, ForecastSettings, forecast_batch, roll
 
 CALENDAR = Calendar(0, 600)
 DAY = CALENDAR.day
@@ -35,21 +38,26 @@ def judge(rates: Floats, **changed: float) -> str | None:
     return forecast_batch(rates[None], CALENDAR, settings).reason[0]
 
 
+@cache
+def made(load: Callable[[int], Floats], days: int) -> ForecastBatch:
+    """Return the forecast of a load with the defaults; it takes a second, and several tests look at it."""
+    return forecast_batch(load(days)[None], CALENDAR, SETTINGS)
+
+
 def test_a_season_is_planned_with() -> None:
-    assert judge(season(6)) is None
+    assert made(season, 6).reason[0] is None
 
 
 def test_a_load_that_is_followed_better_than_forecast_is_no_forecast_to_plan_with() -> None:
-    reason = judge(wander(6))
-    assert reason is not None
-    assert "following the measured load" in reason
-    made = forecast_batch(wander(6)[None], CALENDAR, SETTINGS)
-    assert made.champion[0] >= 0  # its quantiles are those of the champion all the same
-    assert np.isfinite(made.quantiles).all()
+    found = made(wander, 6)
+    assert found.reason[0] is not None
+    assert "following the measured load" in found.reason[0]
+    assert found.champion[0] >= 0  # its quantiles are those of the champion all the same
+    assert np.isfinite(found.quantiles).all()
 
 
 def test_a_load_that_nobody_can_follow_is_planned_with() -> None:
-    assert judge(jump(6)) is None
+    assert made(jump, 6).reason[0] is None
 
 
 def test_the_share_is_a_setting() -> None:
@@ -58,15 +66,15 @@ def test_the_share_is_a_setting() -> None:
 
 
 def test_each_series_is_judged_by_its_own_errors() -> None:
-    made = forecast_batch(np.stack([season(6), wander(6), jump(6)]), CALENDAR, SETTINGS)
-    assert [reason is None for reason in made.reason] == [True, False, True]
+    found = forecast_batch(np.stack([season(6), wander(6), jump(6)]), CALENDAR, SETTINGS)
+    assert [reason is None for reason in found.reason] == [True, False, True]
 
 
 @pytest.mark.parametrize("days", [5, 9])
 def test_a_replay_judges_as_the_stage_does(days: int) -> None:
-    for load in (season(days), wander(days), jump(days)):
-        rolled = roll(load, CALENDAR, np.array([days * DAY]), SETTINGS)
-        assert (rolled.reason[0] is None) == (judge(load) is None)
+    for load in (season, wander, jump):
+        rolled = roll(load(days), CALENDAR, np.array([days * DAY]), SETTINGS)
+        assert (rolled.reason[0] is None) == (made(load, days).reason[0] is None)
 
 
 def test_a_forecast_that_was_bad_long_ago_is_planned_with_again() -> None:
