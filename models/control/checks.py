@@ -135,15 +135,17 @@ def check_slots(case: Case) -> Action | None:
 
 def _check_rise(case: Case, added: int) -> Action | None:
     observed, budget = case.observed, case.limits.cluster_slots_max
-    if not observed.is_elastic and observed.free_slots is None:
+    own, free = observed.slots_shown_free, observed.free_slots
+    if not observed.is_elastic and free is None:
         return Action(Verb.REFUSE, "free_slots_unknown", f"{added} more slots wanted, nobody knows how many are free")
-    if not observed.is_elastic and observed.free_slots is not None and added > observed.free_slots:
-        return Action(Verb.REFUSE, "no_free_slots", f"{added} more slots wanted, {observed.free_slots} are free")
+    if not observed.is_elastic and free is not None and added > free - own:
+        detail = f"{added} more slots wanted, {max(free - own, 0)} are free"
+        return Action(Verb.REFUSE, "no_free_slots", detail)
     if math.isinf(budget):
         return None
-    used = observed.cluster_slots_used
-    if used is None:
+    if observed.cluster_slots_used is None:
         return Action(Verb.REFUSE, "budget_unknown", f"nobody has counted the slots under the budget of {budget:g}")
+    used = observed.cluster_slots_used + own
     if used + added > budget:
         detail = f"{added} more slots wanted, the cluster's jobs have {used} of {budget:g}"
         return Action(Verb.REFUSE, "exceeds_budget", detail)

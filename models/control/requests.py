@@ -13,6 +13,7 @@ from models.control.checkpoints import check_restart
 from models.control.failing_rescale import SPARES_SAVEPOINT, take_back
 from models.control.limits import Limits
 from models.control.lower_bounds import is_lower_changed
+from models.control.partial_rise import fit_back
 from models.control.state import Mode, Parallelism, Request
 
 _BEFORE_FORCED_S = 120.0  # two ticks
@@ -155,15 +156,22 @@ def judge_outcome(case: Case) -> Action | None:
         return Action(Verb.REFUSE, "worse_than_before", f"{case.outcome.detail}; no request is allowed now")
     asked = dict(case.observed.requested or {})
     pinned = case.limits.pin_of(asked)  # what a person demands stays
-    target = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
+    back_to = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
+    target = fit_back(back_to, case)
     if target == asked:
-        return None
+        return None if back_to == asked else _describe_no_way_back(case, back_to)
     ready = case.observed.readiness
     refused = None if ready is None else check_restart(ready)
     if refused is not None:
         return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, "worse_than_before", case.outcome.detail, back)
+
+
+def _describe_no_way_back(case: Case, target: Parallelism) -> Action:
+    missing = case.observed.slots_of(target) - case.observed.slots
+    detail = f"{case.outcome.detail}; {missing} more slots are needed to go back, and are not to be had"
+    return Action(Verb.REFUSE, "no_free_slots", detail)
 
 
 def _allow_any_step(limits: Limits) -> Limits:

@@ -108,6 +108,11 @@ class ObservedJob:
         """What the job takes now; while it does not run, what it was asked for."""
         return self.slots_of(self.running or self.requested or {})
 
+    @property
+    def slots_shown_free(self) -> int:
+        """Slots that it is asked for and may not hold now: of a job that does not run they may be shown as free."""
+        return 0 if self.running else self.slots
+
     def runs_at(self, parallelism: Parallelism) -> bool:
         """Whether all vertices that have not finished run, and run at a parallelism."""
         return bool(self.running) and all(parallelism.get(vertex) == count for vertex, count in self.running.items())

@@ -188,7 +188,7 @@ class FlinkServer:
         listed = [{**job.reply(), "vertices": None, "plan": None} for job in self.jobs]
         told = {} if self.version is None else {"flink-version": self.version}
         known = {
-            "/overview": {"slots-total": 8, "slots-available": self.free_slots, **told},
+            "/overview": {"slots-total": max(8, self.free_slots), "slots-available": self.free_slots, **told},
             "/taskmanagers/metrics": self._memory(),
             "/jobs/metrics": [],
             "/jobs/overview": {"jobs": listed},
