@@ -246,7 +246,9 @@ class FlinkActuator:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _report_problem("missing_requirement", f"Flink tells no resource requirement of {named}")
         obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts.is_reactive)
-        own, own_unknown = (None, "") if facts.autoscaler else self._configuration.find_autoscaler(job_id)
+        own, own_unknown = (
+            (None, "") if facts.autoscaler else self._configuration.find_autoscaler(job_id, reply.submitted_ms)
+        )
         if requested is not None:
             with self._lock:
                 self._judged[job_id] = requested

@@ -37,9 +37,9 @@ def find_failure(case: Case) -> tuple[Request, Failure] | None:
 
 def _since_s(request: Request) -> float:
     """Return when the last failure before a request was, by Flink's clock as far as that is known."""
-    if request.failures_before is None:
-        return request.sent_at_s
-    return -math.inf if request.failed_until_s is None else request.failed_until_s
+    if request.failed_until_s is not None:
+        return request.failed_until_s
+    return request.sent_at_s if request.failures_before is None else -math.inf
 
 
 def take_back(case: Case) -> Action | None:

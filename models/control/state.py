@@ -178,7 +178,8 @@ class Request:
         settle_s: see :class:`Intention`.
         is_rollback: whether it takes an earlier request back.
         failures_before: kinds of failures that the job had before it; None where nobody knows.
-        failed_until_s: the last of them, epoch seconds by Flink's clock; None without one.
+        failed_until_s: the last of them, epoch seconds by Flink's clock, or what that clock said where nobody knows
+            them; None without one.
         wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
         forced_at_s: epoch seconds at which Flink, which waits for a checkpoint, begins without one; None where it does
             not wait, or nobody knows.
