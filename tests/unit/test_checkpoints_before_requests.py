@@ -13,6 +13,7 @@ from flink_rescaling import RescalingJob
 from models.control.readiness import Guards
 from models.control.reconcile import OutcomeCheck, Verb
 from models.control.state import Mode, Origin
+from models.policies.memory import dump
 
 UP, DOWN = 4, 1
 
@@ -315,6 +316,16 @@ def test_no_checkpoint_is_asked_for_where_the_setting_says_so(version: str) -> N
         assert world.tick().reason == "reactive"
         world.ticks(3)
         assert world.job.triggered == []
+
+
+def test_of_a_job_that_is_in_dry_run_by_itself_no_checkpoint_is_asked_for() -> None:
+    with controlled(RescalingJob(interval_s=600), version="1.18.1") as world:
+        world.pass_s(300)
+        world.history = dump(replace(world.read_history(""), bad_steps_s=(world.now(),)))
+        world.limits = replace(world.limits, bad_steps_max=1)
+        world.wanted = UP
+        assert world.ticks(3) == ["plan"]
+        assert (world.job.triggered, world.puts) == ([], 0)
 
 
 def test_before_1_20_an_overload_waits_a_minute_for_a_checkpoint_and_no_longer() -> None:
