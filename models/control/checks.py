@@ -186,14 +186,16 @@ def _check_others(case: Case) -> Action | None:
 
 
 def check_approval(case: Case) -> Action | None:
-    """Wait for a person's yes where the mode asks for it."""
+    """Wait for a person's yes where the mode asks for it; a person's no stands in the mode auto as well."""
     wanted = desired_parallelism(case)
-    if wanted is None or not _needs_approval(case, wanted):
+    if wanted is None or wanted.origin is Origin.PIN or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
         return None
-    denial = find_denial(case.limits, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
+    needs, limits = _needs_approval(case, wanted), case.limits
+    said = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
+    denial = find_denial(said, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
     if denial is not None:
         return Action(Verb.REFUSE, "denied", f"{denial.by or 'a person'} has said no")
-    if find_approvals(case, wanted):
+    if not needs or find_approvals(case, wanted):
         return None
     return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
 
