@@ -257,7 +257,7 @@ def read_overview(found: object) -> Slots:
     if type(total) is not int or type(free) is not int:
         raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
     if not 0 <= free <= total:
-        raise ReplyError(Rule.WRONG_TYPE, f"{free} of {total} slots are free")
+        raise ReplyError(Rule.WRONG_TYPE, shorten(f"{free} of {total} slots are free"))
     return Slots(total, free)
 
 
