@@ -192,8 +192,7 @@ def test_what_somebody_else_set_meanwhile_is_not_taken_back() -> None:
 @pytest.mark.parametrize("ahead_s", [0.0, 3600.0, -3600.0])
 def test_failures_that_flink_does_not_tell_take_nothing_back(ahead_s: float) -> None:
     with controlled(breaking()) as world:
-        right = world.now
-        world.now = lambda: right() + ahead_s  # type: ignore[method-assign]
+        world.ahead_s = ahead_s
         world.server.troubles["/exceptions"] = flink_server.reply_500
         assert "job_fails" not in rise(world)
         world.server.troubles.clear()
