@@ -12,7 +12,7 @@ from typing import Protocol
 
 from models.control.readiness import Failure, Readiness
 from models.control.reconcile import Action, Case, Verb, reconcile
-from models.control.requests import will_be_forced
+from models.control.requests import is_waited_with
 from models.control.state import JobHistory, Mode, ObservedJob, Request
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action
     """
     action = reconcile(case)
     is_asked = needs_readiness(action) and not (action.is_dry_run and not is_news(action))
-    if not (is_asked or (action.reason == "in_flight" and will_be_forced(case))):
+    if not (is_asked or (action.reason == "in_flight" and is_waited_with(case))):
         return case, action
     ready = inspect(inspector, job, case.observed.job_id or "")
     asked = replace(case, observed=replace(case.observed, readiness=ready))

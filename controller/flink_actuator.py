@@ -13,7 +13,7 @@ from controller.control_job import RequestConflictError, RequestRefusedError, Re
 from controller.flink_configuration import FlinkConfiguration
 from controller.flink_readiness import FlinkReadiness
 from include.flink.client import FlinkClient
-from include.flink.endpoints import TERMINAL_STATES
+from include.flink.endpoints import RESTARTING_STATES, TERMINAL_STATES
 from include.flink.faults import FlinkError, FlinkRefused, SentTooLate
 from include.flink.versions import explain_no_requirements, read_version
 from include.metric_sources.collection import open_client
@@ -87,6 +87,7 @@ class FlinkActuator:
             raise RequestUnknownError(str(error)) from error
         except ReplyError as error:
             return dict.fromkeys(wanted, _report_problem("unreadable_reply", f"the list of jobs: {error}"))
+        slots = self._reserve_restarting(slots, listed, wanted)
         known = [one.job_id for one in listed]
         self._configuration.forget(known)
         self._readiness.forget(known)
@@ -186,6 +187,25 @@ class FlinkActuator:
             log.warning("cluster %s: free slots are unknown: %s", self._cluster, error)
             return None
 
+    def _reserve_restarting(self, slots: Slots | None, listed: Iterable[ListedJob], wanted: list[str]) -> Slots | None:
+        """Return the slots without those of jobs that nobody asks about and that come back, which may be shown as free.
+
+        Where one does not tell what it is asked for, nobody knows how many are free.
+        """
+        others = [
+            one
+            for one in listed
+            if one.state in RESTARTING_STATES and f"{self._cluster}/{one.name}" not in wanted and slots is not None
+        ]
+        taken = 0
+        for one in others:
+            observed = self._observe(f"{self._cluster}/{one.name}", [one], None)
+            if isinstance(observed, RequestUnknownError) or observed.problem:
+                log.warning("cluster %s: free slots are unknown while %s restarts", self._cluster, one.name)
+                return None
+            taken += observed.slots_shown_free
+        return slots if slots is None else Slots(slots.total, max(slots.free - taken, 0))
+
     def _observe(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> Observation:
         try:
             return self._ask(job, listed, slots)
@@ -226,7 +246,9 @@ class FlinkActuator:
             named = ", ".join(shorten(f"{one.name} ({one.vertex_id})") for one in missing)
             return _report_problem("missing_requirement", f"Flink tells no resource requirement of {named}")
         obstacle, detail = ("", "") if requested is not None else self._explain_no_requirements(facts.is_reactive)
-        own, own_unknown = (None, "") if facts.autoscaler else self._configuration.find_autoscaler(job_id)
+        own, own_unknown = (
+            (None, "") if facts.autoscaler else self._configuration.find_autoscaler(job_id, reply.submitted_ms)
+        )
         if requested is not None:
             with self._lock:
                 self._judged[job_id] = requested

@@ -50,7 +50,8 @@ class FlinkConfiguration:
         self._client, self._cluster, self._clock = client, cluster, clock
         self._lock = threading.Lock()
         self._facts: tuple[float, ClusterFacts] | None = None
-        self._autoscalers: dict[str, str | None] = {}  # of a job's own configuration, by job id
+        # Of a job's own configuration, by job id; an application has the same id whenever it is deployed.
+        self._autoscalers: dict[str, tuple[int, str | None]] = {}
 
     def read_cluster(self, most_age_s: float = _KEPT_S) -> ClusterFacts:
         """Return what the cluster's configuration tells, or told at most so many seconds ago.
@@ -81,17 +82,21 @@ class FlinkConfiguration:
                 self._facts = (now_s, facts)
         return facts
 
-    def find_autoscaler(self, job_id: str) -> tuple[str | None, str]:
+    def find_autoscaler(self, job_id: str, submitted_ms: int | None = None) -> tuple[str | None, str]:
         """Return the key of a job's own configuration that names an autoscaler, and why nobody knows whether one does.
 
-        What a job has told does not change: it is asked once.
+        Args:
+            job_id: of the job.
+            submitted_ms: when Flink was given the job: what it has told since does not change, and is asked for once.
+                None: it is asked for.
 
         Raises:
             FlinkUnreachable: the cluster does not reply.
         """
         with self._lock:
-            if job_id in self._autoscalers:
-                return self._autoscalers[job_id], ""
+            known = self._autoscalers.get(job_id)
+            if known is not None and known[0] == submitted_ms:
+                return known[1], ""
         try:
             reply = self._client.job_config(job_id)
         except FlinkRefused as error:
@@ -99,8 +104,9 @@ class FlinkConfiguration:
         found = cluster_facts.active_autoscaler(cluster_facts.read_user_configuration(reply))
         if not cluster_facts.is_user_configuration(reply):
             return found, "the job's configuration cannot be read"
-        with self._lock:
-            self._autoscalers[job_id] = found
+        if submitted_ms is not None:
+            with self._lock:
+                self._autoscalers[job_id] = (submitted_ms, found)
         return found, ""
 
     def forget(self, job_ids: Iterable[str]) -> None:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _AT_ONCE_S = 5.0  # what is the same for all jobs of a cluster is asked once in a tick
 _FORGET_AFTER = 1.5  # times the time in which Flink gives a checkpoint up: it was for another request
+_FAILURES_KEPT = 64  # of a job
 _OFF = ("ot enabled", "ot been enabled")  # Checkpointing (has) not (been) enabled: 404 with it
 
 
@@ -54,9 +55,10 @@ class FlinkReadiness:
         self._version: Version | None = None
         self._ahead_s: float | None = None  # Flink's time less the monotonic one
         self._memory: tuple[float, Memory] | None = None
-        self._configs: dict[str, CheckpointConfig] = {}  # by job id: it does not change
+        self._configs: dict[str, CheckpointConfig] = {}  # by job id, as told last
         self._asked: dict[str, _Asked] = {}
         self._last_ids: dict[str, int] = {}
+        self._failures: dict[str, tuple[Failure, ...]] = {}  # that were told so far: Flink may remember only the last
 
     def note_version(self, version: Version | None) -> None:
         """Keep the version that the cluster reports."""
@@ -84,11 +86,12 @@ class FlinkReadiness:
         return Readiness(
             checkpoints=checkpoints,
             memory=memory,
-            failures=_ask(lambda: failure_replies.read_failures(self._client.exceptions(job_id)), unknown),
+            failures=_ask(lambda: self._read_failures(job_id), unknown),
             now_s=None if self._ahead_s is None else now_s + self._ahead_s,
             wait_s=times.total_s,
             wait_detail=_describe(times),
-            checkpoint_wait_s=times.checkpoint_s,
+            # With several at once the next checkpoint is completed, and Flink begins, in the midst of a savepoint.
+            checkpoint_wait_s=0.0 if self._takes_several(job_id) else times.checkpoint_s,
             waits_for_checkpoint=self._version is None or self._version >= WAITS_FOR_CHECKPOINT_SINCE,
             tells_gc=self._version is None or self._version >= GC_TIME_SINCE,
             asked_ago_s=None if asked is None else now_s - asked.at_s,
@@ -102,7 +105,7 @@ class FlinkReadiness:
         """Return the failures that Flink remembers of a job; None when it does not tell."""
         unknown: list[str] = []
         try:
-            return _ask(lambda: failure_replies.read_failures(self._client.exceptions(job_id)), unknown)
+            return _ask(lambda: self._read_failures(job_id), unknown)
         except FlinkUnreachable as error:
             unknown.append(str(error))
             return None
@@ -133,6 +136,7 @@ class FlinkReadiness:
             self._configs = {job_id: one for job_id, one in self._configs.items() if job_id in known}
             self._asked = {job_id: one for job_id, one in self._asked.items() if job_id in known}
             self._last_ids = {job_id: one for job_id, one in self._last_ids.items() if job_id in known}
+            self._failures = {job_id: one for job_id, one in self._failures.items() if job_id in known}
 
     def _read_checkpoints(self, job_id: str) -> Checkpoints:
         config = self._read_config(job_id)
@@ -143,10 +147,16 @@ class FlinkReadiness:
             self._last_ids[job_id] = found.last_id
         return found
 
-    def _read_config(self, job_id: str) -> CheckpointConfig:
+    def _read_failures(self, job_id: str) -> tuple[Failure, ...]:
+        """Return what Flink tells now with what it told before; ``web.exception-history-size`` may be 1."""
+        told = failure_replies.read_failures(self._client.exceptions(job_id))
         with self._lock:
-            if job_id in self._configs:
-                return self._configs[job_id]
+            every = sorted({*self._failures.get(job_id, ()), *told}, key=lambda one: (one.at_s, one.kind))
+            self._failures[job_id] = tuple(every[-_FAILURES_KEPT:])
+            return self._failures[job_id]
+
+    def _read_config(self, job_id: str) -> CheckpointConfig:
+        # Not from memory: an application that is deployed anew has the same id, and may take no checkpoints any more.
         try:
             found = read_config(self._client.checkpoint_config(job_id))
         except FlinkRefused as error:
@@ -156,6 +166,10 @@ class FlinkReadiness:
         with self._lock:
             self._configs[job_id] = found
         return found
+
+    def _takes_several(self, job_id: str) -> bool:
+        with self._lock:
+            return self._configs.get(job_id, CheckpointConfig(None)).is_concurrent
 
     def _read_memory(self) -> Memory:
         now_s = self._clock()

@@ -106,12 +106,20 @@ def form_request(
         settle_s=settle_s,
         is_rollback=is_rollback,
         failures_before=None if failures is None else tuple(sorted({one.kind for one in failures})),
-        failed_until_s=max((one.at_s for one in failures), default=None) if failures else None,
+        failed_until_s=_failed_until_s(case),
         wait_detail="" if ready is None else ready.wait_detail,
         forced_at_s=None if ready is None or not _waits(ready) else case.now_s + ready.checkpoint_wait_s,
         approvals=tuple(approvals),
         running_since_s=case.observed.running_since_s if case.observed.running else None,
     )
+
+
+def _failed_until_s(case: Case) -> float | None:
+    """Return when the last failure was, by Flink's clock; where it does not tell its failures, what that clock says."""
+    ready = case.observed.readiness
+    if ready is None or ready.failures is None:
+        return case.observed.told_at_s if ready is None or ready.now_s is None else ready.now_s
+    return max((one.at_s for one in ready.failures), default=None)
 
 
 def _waits(ready: Readiness) -> bool:

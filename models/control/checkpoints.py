@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.control.bad_steps import effective_mode
 from models.control.case import Action, Case, Verb
 from models.control.readiness import Checkpoints, Readiness
 from models.control.state import Intention, Mode, Origin
@@ -80,7 +81,7 @@ def _describe_age(case: Case, ready: Readiness, told: Checkpoints) -> str:
 def _wait_for_fresh(case: Case, ready: Readiness, most_s: float) -> Action | None:
     """Wait for a checkpoint that is asked for before the request, where Flink itself does not wait for one."""
     is_asked_before = case.limits.guards.triggers_checkpoint and not ready.waits_for_checkpoint
-    if not is_asked_before or case.limits.mode is Mode.DRY_RUN or ready.is_fresh or ready.checkpoints is None:
+    if not is_asked_before or effective_mode(case) is Mode.DRY_RUN or ready.is_fresh or ready.checkpoints is None:
         return None
     if _age_s(case, ready, ready.checkpoints) <= _FRESH_S:
         return None

@@ -135,15 +135,17 @@ def check_slots(case: Case) -> Action | None:
 
 def _check_rise(case: Case, added: int) -> Action | None:
     observed, budget = case.observed, case.limits.cluster_slots_max
-    if not observed.is_elastic and observed.free_slots is None:
+    own, free = observed.slots_shown_free, observed.free_slots
+    if not observed.is_elastic and free is None:
         return Action(Verb.REFUSE, "free_slots_unknown", f"{added} more slots wanted, nobody knows how many are free")
-    if not observed.is_elastic and observed.free_slots is not None and added > observed.free_slots:
-        return Action(Verb.REFUSE, "no_free_slots", f"{added} more slots wanted, {observed.free_slots} are free")
+    if not observed.is_elastic and free is not None and added > free - own:
+        detail = f"{added} more slots wanted, {max(free - own, 0)} are free"
+        return Action(Verb.REFUSE, "no_free_slots", detail)
     if math.isinf(budget):
         return None
-    used = observed.cluster_slots_used
-    if used is None:
+    if observed.cluster_slots_used is None:
         return Action(Verb.REFUSE, "budget_unknown", f"nobody has counted the slots under the budget of {budget:g}")
+    used = observed.cluster_slots_used + own
     if used + added > budget:
         detail = f"{added} more slots wanted, the cluster's jobs have {used} of {budget:g}"
         return Action(Verb.REFUSE, "exceeds_budget", detail)
@@ -184,14 +186,16 @@ def _check_others(case: Case) -> Action | None:
 
 
 def check_approval(case: Case) -> Action | None:
-    """Wait for a person's yes where the mode asks for it."""
+    """Wait for a person's yes where the mode asks for it; a person's no stands in the mode auto as well."""
     wanted = desired_parallelism(case)
-    if wanted is None or not _needs_approval(case, wanted):
+    if wanted is None or wanted.origin is Origin.PIN or effective_mode(case) not in {Mode.APPROVE, Mode.AUTO}:
         return None
-    denial = find_denial(case.limits, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
+    needs, limits = _needs_approval(case, wanted), case.limits
+    said = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
+    denial = find_denial(said, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
     if denial is not None:
         return Action(Verb.REFUSE, "denied", f"{denial.by or 'a person'} has said no")
-    if find_approvals(case, wanted):
+    if not needs or find_approvals(case, wanted):
         return None
     return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
 

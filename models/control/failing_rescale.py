@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 
 from models.control.case import Action, Case, Verb, form_request
+from models.control.partial_rise import fit_back
 from models.control.readiness import Failure
 from models.control.state import BlockedTarget, Request
 
@@ -36,9 +37,9 @@ def find_failure(case: Case) -> tuple[Request, Failure] | None:
 
 def _since_s(request: Request) -> float:
     """Return when the last failure before a request was, by Flink's clock as far as that is known."""
-    if request.failures_before is None:
-        return request.sent_at_s
-    return -math.inf if request.failed_until_s is None else request.failed_until_s
+    if request.failed_until_s is not None:
+        return request.failed_until_s
+    return request.sent_at_s if request.failures_before is None else -math.inf
 
 
 def take_back(case: Case) -> Action | None:
@@ -49,6 +50,8 @@ def take_back(case: Case) -> Action | None:
     request, failure = found
     asked = dict(case.observed.requested or {})
     target = {vertex: request.before.get(vertex, count) for vertex, count in asked.items()}
+    if case.observed.free_slots is not None:  # where nobody knows, worse than failing it cannot become
+        target = fit_back(target, case)
     if target == asked:
         return None
     back = form_request(case, f"{request.step_id}-failed", target, request.settle_s, is_rollback=True)

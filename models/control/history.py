@@ -70,9 +70,10 @@ def _send(history: JobHistory, case: Case, request: Request, reason: str) -> Job
     used = use_approvals(history, request, case.limits.approvals, case.now_s)
     after = replace(history, in_flight=request, request_times_s=times_s, to_judge=None, used_approvals=used)
     if not request.is_rollback:
-        # The bounds in force, which may not have been filled: they are what there is to go back to.
-        good = request.before if request.running_before else history.last_good
-        return replace(after, last_good=good)
+        # The bounds in force, which may not have been filled: they are what there is to go back to. Of a job that does
+        # not run they may be the harm of the request before; else they are good, or somebody else has set them.
+        is_doubtful = not request.running_before and history.to_judge is not None
+        return replace(after, last_good=history.last_good if is_doubtful else request.before)
     if history.unfilled is None and reason != SPARES_SAVEPOINT:  # else it was counted when it was not filled
         after = note_bad_step(after, case.now_s)
     return _block(replace(after, unfilled=None), form_block(case, request, reason), case.now_s)

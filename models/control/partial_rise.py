@@ -30,15 +30,30 @@ def fit_rise(wanted: Intention, case: Case) -> Intention:
     return replace(wanted, parallelism=part, reason=f"{wanted.reason}; {gained} of the {added} slots are to be had now")
 
 
+def fit_back(target: Parallelism, case: Case) -> dict[str, int]:
+    """Return the parallelism to go back to, cut to the slots that can be had: others may have taken what it gave up."""
+    observed = case.observed
+    is_counted = math.isinf(case.limits.cluster_slots_max) or observed.cluster_slots_used is not None
+    room = max(_room(case), 0) if is_counted else 0
+    if observed.slots_of(target) - observed.slots <= room:
+        return dict(target)
+    now = {**(observed.requested or {}), **observed.running}
+    least = {vertex: min(now.get(vertex, count), count) for vertex, count in target.items()}
+    return keep_as_asked(grow_within(least, target, observed, observed.slots + int(room)), observed, case.limits)
+
+
 def count_room(case: Case) -> float:
     """Return how many slots more the job could get now: free ones, of the cluster's budget, of its own limit."""
-    observed, limits = case.observed, case.limits
-    room = limits.slots_max - observed.slots
-    if not observed.is_elastic:
-        room = min(room, observed.free_slots or 0)  # unknown is none
-    if not math.isinf(limits.cluster_slots_max) and observed.cluster_slots_used is not None:
-        room = min(room, int(limits.cluster_slots_max) - observed.cluster_slots_used)
-    return max(room, 0)
+    return max(min(case.limits.slots_max - case.observed.slots, _room(case) - case.observed.slots_shown_free), 0)
+
+
+def _room(case: Case) -> float:
+    """Return how many slots the cluster shows as free and its budget leaves, where that is known; unknown is none."""
+    observed, budget = case.observed, case.limits.cluster_slots_max
+    room = math.inf if observed.is_elastic else observed.free_slots or 0
+    if not math.isinf(budget) and observed.cluster_slots_used is not None:
+        room = min(room, int(budget) - observed.cluster_slots_used)
+    return room
 
 
 def sustains_more(part: Parallelism, now: Parallelism, wanted: Parallelism) -> bool:

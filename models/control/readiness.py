@@ -77,7 +77,8 @@ class Readiness:
         restarts: whether what is sent restarts the job; the least parallelism of an autoscaler does not by itself.
         wait_s: longest that Flink waits before it begins with the rescale.
         wait_detail: the parts of it, for a person.
-        checkpoint_wait_s: the part of it for the next checkpoint.
+        checkpoint_wait_s: so long it is sure not to begin while a savepoint is in progress: the part of it for the next
+            checkpoint, nothing where several are taken at once.
         waits_for_checkpoint: whether a rescale waits for the next checkpoint (Flink 1.20 and later).
         tells_gc: whether this version of Flink tells the time of garbage collection.
         asked_ago_s: since the controller asked for a checkpoint of which nothing has come yet; None where it did not.

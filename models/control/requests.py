@@ -13,6 +13,8 @@ from models.control.checkpoints import check_restart
 from models.control.failing_rescale import SPARES_SAVEPOINT, take_back
 from models.control.limits import Limits
 from models.control.lower_bounds import is_lower_changed
+from models.control.partial_rise import fit_back
+from models.control.readiness import Checkpoints
 from models.control.state import Mode, Parallelism, Request
 
 _BEFORE_FORCED_S = 120.0  # two ticks
@@ -49,21 +51,28 @@ def follow_request(case: Case) -> Action | None:
     return _withdraw(case, request) if is_there else _end_lost(request)
 
 
-def will_be_forced(case: Case) -> bool:
-    """Whether Flink has not begun with the request in flight, and soon does without a checkpoint."""
+def is_waited_with(case: Case) -> bool:
+    """Whether Flink, which waits for a checkpoint, has not begun with the request in flight."""
     request, observed = case.history.in_flight, case.observed
     if request is None or request.is_rollback or request.forced_at_s is None:
         return False
     has_arrived = dict(observed.requested or {}) == dict(request.target)
-    is_waiting = has_arrived and bool(observed.running) and dict(observed.running) == dict(request.running_before)
-    return is_waiting and case.now_s >= request.forced_at_s - _BEFORE_FORCED_S
+    return has_arrived and bool(observed.running) and dict(observed.running) == dict(request.running_before)
+
+
+def _begins_soon(case: Case, request: Request, told: Checkpoints) -> bool:
+    """Whether Flink may begin in the midst of a savepoint: without a checkpoint, or with one that began before it."""
+    is_forced = request.forced_at_s is not None and case.now_s >= request.forced_at_s - _BEFORE_FORCED_S
+    return is_forced or told.in_progress > 0
 
 
 def _spare_savepoint(case: Case, request: Request) -> Action | None:
     """Take a request back for which Flink would end a savepoint that somebody has begun since."""
     ready = case.observed.readiness
     told = None if ready is None else ready.checkpoints
-    if told is None or not told.savepoints or not will_be_forced(case) or not _may_roll_back(case):
+    if told is None or not told.savepoints or not is_waited_with(case) or not _may_roll_back(case):
+        return None
+    if not _begins_soon(case, request, told):
         return None
     target = {**case.observed.running, **request.before}
     back = form_request(case, f"{request.step_id}-postponed", target, request.settle_s, is_rollback=True)
@@ -155,15 +164,22 @@ def judge_outcome(case: Case) -> Action | None:
         return Action(Verb.REFUSE, "worse_than_before", f"{case.outcome.detail}; no request is allowed now")
     asked = dict(case.observed.requested or {})
     pinned = case.limits.pin_of(asked)  # what a person demands stays
-    target = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
+    back_to = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
+    target = fit_back(back_to, case)
     if target == asked:
-        return None
+        return None if back_to == asked else _describe_no_way_back(case, back_to)
     ready = case.observed.readiness
     refused = None if ready is None else check_restart(ready)
     if refused is not None:
         return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
     return Action(Verb.ROLL_BACK, "worse_than_before", case.outcome.detail, back)
+
+
+def _describe_no_way_back(case: Case, target: Parallelism) -> Action:
+    missing = case.observed.slots_of(target) - case.observed.slots
+    detail = f"{case.outcome.detail}; {missing} more slots are needed to go back, and are not to be had"
+    return Action(Verb.REFUSE, "no_free_slots", detail)
 
 
 def _allow_any_step(limits: Limits) -> Limits:

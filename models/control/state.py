@@ -108,6 +108,11 @@ class ObservedJob:
         """What the job takes now; while it does not run, what it was asked for."""
         return self.slots_of(self.running or self.requested or {})
 
+    @property
+    def slots_shown_free(self) -> int:
+        """Slots that it is asked for and may not hold now: of a job that does not run they may be shown as free."""
+        return 0 if self.running else self.slots
+
     def runs_at(self, parallelism: Parallelism) -> bool:
         """Whether all vertices that have not finished run, and run at a parallelism."""
         return bool(self.running) and all(parallelism.get(vertex) == count for vertex, count in self.running.items())
@@ -173,7 +178,8 @@ class Request:
         settle_s: see :class:`Intention`.
         is_rollback: whether it takes an earlier request back.
         failures_before: kinds of failures that the job had before it; None where nobody knows.
-        failed_until_s: the last of them, epoch seconds by Flink's clock; None without one.
+        failed_until_s: the last of them, epoch seconds by Flink's clock, or what that clock said where nobody knows
+            them; None without one.
         wait_detail: for what Flink may wait before it begins, for a person; empty where nobody knows.
         forced_at_s: epoch seconds at which Flink, which waits for a checkpoint, begins without one; None where it does
             not wait, or nobody knows.

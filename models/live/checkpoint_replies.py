@@ -20,10 +20,12 @@ class CheckpointConfig:
     Attributes:
         interval_s: between two of them, s; None where they are off.
         timeout_s: after which Flink gives one up.
+        is_concurrent: whether one may be completed while another, or a savepoint, is in progress.
     """
 
     interval_s: float | None
     timeout_s: float = 600.0
+    is_concurrent: bool = False
 
 
 def read_config(found: object) -> CheckpointConfig:
@@ -41,7 +43,8 @@ def read_config(found: object) -> CheckpointConfig:
     if not 0 < interval_ms < _NEVER_MS:
         return CheckpointConfig(None)
     pause_ms, timeout_ms = _time_ms(reply.get("min_pause")) or 0, _time_ms(reply.get("timeout")) or 600_000
-    return CheckpointConfig(max(float(interval_ms), float(pause_ms)) / 1000.0, timeout_ms / 1000.0)
+    is_concurrent = _time_ms(reply.get("max_concurrent")) not in {None, 1}
+    return CheckpointConfig(max(float(interval_ms), float(pause_ms)) / 1000.0, timeout_ms / 1000.0, is_concurrent)
 
 
 def read_checkpoints(found: object, config: CheckpointConfig) -> Checkpoints:

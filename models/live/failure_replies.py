@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice, takewhile
 from typing import Any
 
 from models.control.readiness import Failure
 from models.live.faults import ReplyError, Rule, shorten
 
-_CAUSED_BY = "Caused by: "
+_CAUSED_BY, _AT = "Caused by: ", "at "
 _MOST_LETTERS = 300
+_PLACES = 3  # so many frames tell where an exception was thrown
 # What differs from one occurrence of an exception to the next: ids, numbers, addresses.
-_VARYING = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b|\d+")
+_VARYING = re.compile(
+    r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"|\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b|(?<=@)[0-9a-f]+\b|\d+",
+    re.IGNORECASE,
+)
 _LACKS_SLOTS = (
     "NoResourceAvailableException",
     "ResourceManagerException",
@@ -47,15 +53,30 @@ def _read_entry(entry: Mapping[str, Any]) -> Failure | None:
         return None
     texts = [entry[key] for key in ("stacktrace", "exceptionName") if isinstance(entry.get(key), str) and entry[key]]
     trace = texts[0] if texts else ""
-    cause = _root_of(trace)
+    cause, places = _root_of(trace)
     told = " ".join(texts).lower()
     lacks_slots = any(sign.lower() in told for sign in _LACKS_SLOTS)
-    return Failure(at_ms / 1000.0, cause, _VARYING.sub("#", cause), lacks_slots)
+    return Failure(at_ms / 1000.0, cause, _kind_of(cause, places), lacks_slots)
 
 
-def _root_of(trace: str) -> str:
-    """Return the first line of the innermost cause of a stack trace."""
+def _root_of(trace: str) -> tuple[str, list[str]]:
+    """Return the first line of the innermost cause of a stack trace, and the first of the places below it."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    causes = [line.removeprefix(_CAUSED_BY) for line in lines if line.startswith(_CAUSED_BY)]
-    root = causes[-1] if causes else lines[0] if lines else "an exception without a text"
-    return root[:_MOST_LETTERS].encode("utf-8", "replace").decode()
+    causes = [place for place, line in enumerate(lines) if line.startswith(_CAUSED_BY)]
+    first = causes[-1] if causes else 0
+    root = lines[first].removeprefix(_CAUSED_BY) if lines else "an exception without a text"
+    below = takewhile(lambda line: line.startswith(_AT), lines[first + 1 :])
+    return _encodable(root[:_MOST_LETTERS]), [_encodable(line) for line in islice(below, _PLACES)]
+
+
+def _kind_of(cause: str, places: list[str]) -> str:
+    """Return what occurrences of one exception have in common: its class and where it was thrown.
+
+    Its message may name another record, file or address each time; where no place is told it has to do.
+    """
+    text = "\n".join([cause.partition(":")[0], *places]) if places else cause
+    return _VARYING.sub("#", text)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

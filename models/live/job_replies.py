@@ -256,6 +256,8 @@ def read_overview(found: object) -> Slots:
     total, free = reply.get("slots-total"), reply.get("slots-available")
     if type(total) is not int or type(free) is not int:
         raise ReplyError(Rule.MISSING_FIELD, "slots-total, slots-available")
+    if not 0 <= free <= total:
+        raise ReplyError(Rule.WRONG_TYPE, shorten(f"{free} of {total} slots are free"))
     return Slots(total, free)
 
 

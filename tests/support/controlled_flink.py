@@ -30,6 +30,7 @@ class World:
         server, job: what runs.
         limits: of the job.
         wanted: parallelism of both vertices; None: nothing.
+        ahead_s: the controller's clock, of Flink's.
     """
 
     server: FlinkServer
@@ -37,6 +38,7 @@ class World:
     clock_s: list[float]
     limits: Limits = field(default_factory=lambda: Limits(mode=Mode.AUTO, cooldown_s=0.0))
     wanted: int | None = None
+    ahead_s: float = 0.0
     origin: Origin = Origin.PLAN
     entries: list[LogEntry] = field(default_factory=list)
     history: str = ""
@@ -75,7 +77,7 @@ class World:
         if self.wanted is not None:
             target = {SOURCE: self.wanted, ENRICH: self.wanted}
             desired = Intention(target, self.origin, f"step-{self.wanted}", "tested", self.now() + 7200)
-        controller = Controller(self.actuator, self, lambda: None, self.now)
+        controller = Controller(self.actuator, self, lambda: None, lambda: self.now() + self.ahead_s)
         return controller.control_job("prod/orders", desired, lambda: self.limits, self.outcome)
 
     def pass_s(self, seconds: float) -> None:

@@ -44,6 +44,7 @@ class RescalingJob(FakeJob):
     Attributes:
         began_s: when it was submitted.
         interval_s: of checkpoints; None: off.
+        max_concurrent: checkpoints at once, a savepoint among them.
         waits: whether a rescale waits for a checkpoint (Flink 1.20 and later).
         max_delay_s: longest that it waits; None: three intervals.
         slots_s: from when its slots are there after a request: a checkpoint before that begins nothing.
@@ -58,6 +59,7 @@ class RescalingJob(FakeJob):
     began_s: float = 0.0
     interval_s: float | None = 600.0
     checkpoint_s: float = 2.0
+    max_concurrent: int = 1
     waits: bool = True
     max_delay_s: float | None = None
     slots_s: float = 0.0
@@ -103,12 +105,12 @@ class RescalingJob(FakeJob):
 
     def trigger_checkpoint(self, now_s: float) -> None:
         self.triggered.append(now_s)
-        if not self._in_progress:
+        if len(self._in_progress) < self.max_concurrent:
             self._begin(is_savepoint=False, lasts_s=self.checkpoint_s)
 
     def checkpoint_config(self) -> dict[str, Any]:
         interval_ms = OFF_MS if self.interval_s is None else round(1000 * self.interval_s)
-        return super().checkpoint_config() | {"interval": interval_ms}
+        return super().checkpoint_config() | {"interval": interval_ms, "max_concurrent": self.max_concurrent}
 
     def checkpoints(self, now_s: float) -> dict[str, Any]:
         def latest(status: str, *, is_savepoint: bool = False) -> dict[str, Any] | None:
@@ -153,7 +155,8 @@ class RescalingJob(FakeJob):
         for one in self._in_progress:
             if now_s - one.began_s >= one.lasts_s:
                 self._end(one, "FAILED" if self.are_failing and not one.is_savepoint else "COMPLETED")
-        if self.state == "RUNNING" and self.interval_s is not None and now_s >= self._due_s and not self._in_progress:
+        is_due = self.state == "RUNNING" and self.interval_s is not None and now_s >= self._due_s
+        if is_due and self.interval_s is not None and len(self._in_progress) < self.max_concurrent:
             self._due_s = now_s + self.interval_s
             self._begin(is_savepoint=False, lasts_s=self.checkpoint_s)
         if self._asked_s is not None and now_s - self._asked_s >= self._longest_s():

@@ -38,6 +38,7 @@ class FakeJob:
     running_ms: int = 1_795_000_000_000
     user_config: dict[str, str] = field(default_factory=dict)
     now_ms: int | None = None  # by its clock
+    submitted_ms: int = 5
 
     def __post_init__(self) -> None:
         self.requested = dict(self.parallelism) if self.requested is None else self.requested
@@ -80,7 +81,13 @@ class FakeJob:
         ids = list(self.parallelism)
         nodes = [{"id": one, "inputs": [{"id": ids[place - 1]}] if place else []} for place, one in enumerate(ids)]
         times = {"RUNNING": self.running_ms}
-        listed = {"jid": self.job_id, "name": self.name, "state": self.state, "start-time": 5, "timestamps": times}
+        listed = {
+            "jid": self.job_id,
+            "name": self.name,
+            "state": self.state,
+            "start-time": self.submitted_ms,
+            "timestamps": times,
+        }
         if self.now_ms is not None:
             listed["now"] = self.now_ms
         return {**listed, "vertices": vertices, "plan": {"nodes": nodes}}
@@ -188,7 +195,7 @@ class FlinkServer:
         listed = [{**job.reply(), "vertices": None, "plan": None} for job in self.jobs]
         told = {} if self.version is None else {"flink-version": self.version}
         known = {
-            "/overview": {"slots-total": 8, "slots-available": self.free_slots, **told},
+            "/overview": {"slots-total": max(8, self.free_slots), "slots-available": self.free_slots, **told},
             "/taskmanagers/metrics": self._memory(),
             "/jobs/metrics": [],
             "/jobs/overview": {"jobs": listed},

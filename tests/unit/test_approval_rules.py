@@ -79,6 +79,7 @@ def test_a_vertex_may_go_the_other_way_where_that_was_shown() -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [-900.0, 0.0, 900.0])
+@pytest.mark.covers("harm yes-twice")
 def test_one_yes_is_one_request_whatever_the_clock_of_who_gives_it(ahead_s: float) -> None:
     yes = replace(YES, at_s=NOW_S + ahead_s, until_s=NOW_S + ahead_s + HOUR_S)
     first = case(at(4), at(8), yes)

@@ -59,6 +59,7 @@ def covered(blackout: Blackout, begin: datetime, hours: float) -> list[str]:
         ("30 2 * * *", 60, "Europe/Berlin", datetime(2026, 3, 30), ["on 00:30Z", "off 01:30Z"]),
     ],
 )  # fmt: skip
+@pytest.mark.covers("harm repeated-hour")
 def test_a_blackout_has_no_hole_when_the_clocks_change(cron, minutes, zone, begin, expected) -> None:
     assert covered(Blackout(cron, 60 * minutes, zone), begin.replace(tzinfo=UTC), 23) == expected
 
@@ -66,6 +67,7 @@ def test_a_blackout_has_no_hole_when_the_clocks_change(cron, minutes, zone, begi
 @pytest.mark.parametrize(
     "cron", ["R 8 * * *", "H 8 * * *", "r(0-5) 8 * * *", "0 h/2 * * *", "5,R 8 * * *", "0 8 * * * 0"]
 )
+@pytest.mark.covers("harm random-cron")
 def test_a_time_that_is_made_up_anew_at_each_look_is_refused(cron: str) -> None:
     with pytest.raises(ValueError, match="no cron expression"):
         Blackout(cron, 60)

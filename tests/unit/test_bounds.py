@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +73,7 @@ def test_a_part_of_a_rise_is_that_of_one_subtask_after_the_other(now, wanted, gr
     assert grow_within(now, wanted, observed, slots) == grow_one_by_one(now, wanted, observed, slots)
 
 
+@pytest.mark.covers("harm slow-decision")
 def test_a_job_of_500_operators_is_bounded_at_once() -> None:
     names = [f"operator-{number:03}" for number in range(500)]
     now = dict.fromkeys(names, 4)

@@ -13,6 +13,7 @@ from flink_rescaling import RescalingJob
 from models.control.readiness import Guards
 from models.control.reconcile import OutcomeCheck, Verb
 from models.control.state import Mode, Origin
+from models.policies.memory import dump
 
 UP, DOWN = 4, 1
 
@@ -63,6 +64,36 @@ def test_a_savepoint_that_begins_while_flink_waits_is_spared(interval_s: float, 
         world.ticks(20)
         assert world.job.broken_savepoints == 0
         assert world.job.parallelism == {SOURCE: UP, ENRICH: UP}
+
+
+@pytest.mark.covers("flink_waits 1")
+def test_where_checkpoints_are_taken_beside_a_savepoint_it_is_spared_at_once() -> None:
+    """The next checkpoint is completed in the midst of the savepoint, and Flink begins with the rescale."""
+    with controlled(RescalingJob(interval_s=600, max_concurrent=2, slots_s=200)) as world:
+        world.wanted, world.origin = UP, Origin.REACTIVE
+        world.tick()
+        world.pass_s(30)
+        world.job.savepoint(lasts_s=600)
+        assert world.ticks(9)[0] == "savepoint_in_progress"
+        assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: 1, ENRICH: 2})
+        world.job.slots_s = 0
+        world.ticks(10)
+        assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: UP, ENRICH: UP})
+
+
+@pytest.mark.covers("flink_waits 1")
+def test_a_savepoint_that_begins_beside_the_checkpoint_for_which_flink_waits_is_spared() -> None:
+    """A savepoint begins at once, whatever is in progress: the checkpoint is completed first, and Flink begins."""
+    with controlled(RescalingJob(interval_s=600, checkpoint_s=180)) as world:
+        world.pass_s(200)
+        world.wanted, world.origin = UP, Origin.REACTIVE
+        world.tick()
+        world.pass_s(30)
+        world.job.savepoint(lasts_s=600)
+        assert world.ticks(9)[0] == "savepoint_in_progress"
+        assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: 1, ENRICH: 2})
+        world.ticks(20)
+        assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: UP, ENRICH: UP})
 
 
 @pytest.mark.parametrize("origin", [Origin.REACTIVE, Origin.PLAN])
@@ -285,6 +316,16 @@ def test_no_checkpoint_is_asked_for_where_the_setting_says_so(version: str) -> N
         assert world.tick().reason == "reactive"
         world.ticks(3)
         assert world.job.triggered == []
+
+
+def test_of_a_job_that_is_in_dry_run_by_itself_no_checkpoint_is_asked_for() -> None:
+    with controlled(RescalingJob(interval_s=600), version="1.18.1") as world:
+        world.pass_s(300)
+        world.history = dump(replace(world.read_history(""), bad_steps_s=(world.now(),)))
+        world.limits = replace(world.limits, bad_steps_max=1)
+        world.wanted = UP
+        assert world.ticks(3) == ["plan"]
+        assert (world.job.triggered, world.puts) == ([], 0)
 
 
 def test_before_1_20_an_overload_waits_a_minute_for_a_checkpoint_and_no_longer() -> None:

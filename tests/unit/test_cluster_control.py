@@ -110,6 +110,7 @@ def test_a_step_is_sent_and_confirmed(world) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_between", [False, True])
+@pytest.mark.covers("harm settings-wired")
 def test_a_control_whose_parts_are_of_other_settings_sends_nothing(world, monkeypatch, change, why, is_between) -> None:
     (job,) = world.server.jobs
     world.want()
@@ -141,6 +142,7 @@ def test_a_request_of_a_job_that_nobody_has_polled_is_followed_by_the_next_contr
     assert (found, problem) == (Counter({"confirm runs_as_requested": 1}), None)
 
 
+@pytest.mark.covers("harm leases-gone")
 def test_leases_that_were_removed_begin_above_the_numbers_of_the_log(world) -> None:
     (job,) = world.server.jobs
     for count in (2, 3, 4):
@@ -159,6 +161,7 @@ def test_leases_that_were_removed_begin_above_the_numbers_of_the_log(world) -> N
     assert world.want(job, count=5) == Counter({"rescale plan": 1})
 
 
+@pytest.mark.covers("harm unreadable-file")
 def test_a_job_whose_row_cannot_be_read_is_refused_by_name_and_stops_nobody(world) -> None:
     other = FakeJob(job_id="b" * 32, name="rides")
     world.server.jobs.append(other)
@@ -173,6 +176,7 @@ def test_a_job_whose_row_cannot_be_read_is_refused_by_name_and_stops_nobody(worl
     assert set(job.requested.values()) == {4}
 
 
+@pytest.mark.covers("harm slow-cluster")
 def test_a_lease_is_kept_while_a_cluster_is_at_work_for_longer_than_a_term(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(SETTINGS_FILE_VARIABLE, str(tmp_path / "settings.toml"))
     slow = FlinkServer(FakeJob())
@@ -237,6 +241,7 @@ def test_a_controller_begins_anew_only_with_clusters_that_it_may_control(tmp_pat
     assert Anew(before, ticks, None).explain() == ""
 
 
+@pytest.mark.covers("harm slow-cluster")
 def test_a_slow_cluster_holds_up_neither_the_tick_nor_its_own_turn() -> None:
     turns, gate, done = ClusterTurns(2), threading.Event(), []
 

@@ -136,6 +136,22 @@ def test_what_ingestion_has_seen_and_evaluations_have_not_is_learnt_from_the_pla
     assert (met.memory.seen_until_s, dict(met.memory.histories)) == (900.0, histories)
 
 
+@pytest.mark.parametrize(("measure", "odd"), [("target_data_rate_per_s", 1e12), ("latency_ms", 9e5)])
+@pytest.mark.covers("harm odd-poll")
+def test_one_odd_poll_doubles_a_job_at_most(measure: str, odd: float) -> None:
+    """A counter that jumps once, or a backlog that nobody has; two windows that agree are believed."""
+    said = []
+    for windows_odd in (1, 2):
+        known = windows(1000.0)
+        getattr(known, measure)[-windows_odd:, 0] = odd
+        met = evaluate(view(seen=seen(), observations=known), Kept(ControllerMemory()), SETTINGS, NOW_S)
+        assert met.standing is not None
+        said.append(met.standing)
+    assert max(said[0].wanted[name] / RUNNING[name] for name in RUNNING) <= 2
+    assert "until two windows agree" in said[0].reason
+    assert max(said[1].wanted[name] / RUNNING[name] for name in RUNNING) > 2
+
+
 @pytest.mark.parametrize(
     "known",
     [

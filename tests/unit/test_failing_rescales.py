@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
+from uuid import UUID
 
 import flink_server
 import pytest
@@ -57,6 +59,44 @@ def test_it_is_taken_back_at_the_next_look_with_the_exception_in_log_and_outcome
         assert world.job.parallelism == BEFORE
         assert world.job.state == "RUNNING"
         assert world.job.outage_s < 75  # a tick, not three and a half minutes
+
+
+@pytest.mark.covers("flink_waits 5")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "java.lang.IllegalStateException: cannot open /tmp/flink-io-{one}/spill",
+        "java.lang.IllegalStateException: no reader of Split@{two:X}",
+        "java.lang.RuntimeException: record of {three} cannot be read\n\tat com.example.Reader.open(Reader.java:17)",
+    ],
+)
+def test_an_exception_whose_message_differs_each_time_is_one(message: str) -> None:
+    chance = random.Random(4)
+
+    def fail(now: dict[str, int]) -> str | None:
+        given = {"one": UUID(int=chance.getrandbits(128)), "two": chance.getrandbits(28)}
+        text = message.format(**given, three="".join(chance.choices("opqrstuv", k=8)))
+        return f"a.B: outer\n\tat c.D(E.java:3)\nCaused by: {text}" if now[ENRICH] >= UP else None
+
+    with controlled(RescalingJob(interval_s=60, breaks=fail)) as world:
+        assert rise(world)[1] == "job_fails"
+        assert world.job.requested == BEFORE
+
+
+@pytest.mark.covers("flink_waits 5")
+def test_a_history_of_one_exception_is_enough() -> None:
+    """web.exception-history-size may be 1: what was told at an earlier look is remembered."""
+    job = breaking()
+    tell = job.exceptions
+
+    def tell_last() -> dict[str, object]:
+        entries = tell()["exceptionHistory"]["entries"]
+        return {"exceptionHistory": {"entries": entries[:1], "truncated": len(entries) > 1}}
+
+    job.exceptions = tell_last  # type: ignore[method-assign]
+    with controlled(job) as world:
+        assert "job_fails" in [*rise(world), *world.ticks(1)]
+        assert world.job.requested == BEFORE
 
 
 @pytest.mark.covers("flink_waits 5")
@@ -149,8 +189,10 @@ def test_what_somebody_else_set_meanwhile_is_not_taken_back() -> None:
         assert world.job.requested == {SOURCE: 3, ENRICH: 3}
 
 
-def test_failures_that_flink_does_not_tell_take_nothing_back() -> None:
+@pytest.mark.parametrize("ahead_s", [0.0, 3600.0, -3600.0])
+def test_failures_that_flink_does_not_tell_take_nothing_back(ahead_s: float) -> None:
     with controlled(breaking()) as world:
+        world.ahead_s = ahead_s
         world.server.troubles["/exceptions"] = flink_server.reply_500
         assert "job_fails" not in rise(world)
         world.server.troubles.clear()

@@ -282,6 +282,7 @@ def test_a_request_names_every_vertex_and_keeps_the_lower_bound_at_one(server):
     }
 
 
+@pytest.mark.covers("harm lower-bound")
 def test_lower_bounds_that_somebody_has_set_are_told_and_kept(server):
     server.jobs[0].lower = {ENRICH: 2}
     assert observe(server).lower_bounds == {SOURCE: 1, ENRICH: 2}

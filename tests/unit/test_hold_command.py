@@ -94,6 +94,7 @@ def test_a_store_that_cannot_be_written_says_that_it_failed(lake, capsys, monkey
     assert "a controller with these settings sends nothing" in capsys.readouterr().err
 
 
+@pytest.mark.covers("harm hold-elsewhere")
 def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(
     lake, capsys, monkeypatch, tmp_path
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_lake_that_no_controller_uses_is_none_that_a_hold_stops_anything_on(
     "make", [lambda path: path.mkdir(), lambda path: path.symlink_to("/nowhere"), lambda path: path.touch()]
 )
 @pytest.mark.parametrize("name", ["stop", "stop#1", "a b", "stop%2F"])
+@pytest.mark.covers("harm hold-unknown")
 def test_whatever_lies_among_the_holds_holds_everything_until_it_is_gone(lake, make, name) -> None:
     place = Path(lake, "_control", "holds", name)
     place.parent.mkdir(parents=True)
@@ -130,6 +132,7 @@ def test_whatever_lies_among_the_holds_holds_everything_until_it_is_gone(lake, m
     assert held(lake) == (["all"] if place.is_dir() else [])
 
 
+@pytest.mark.covers("harm hold-unknown")
 def test_a_folder_of_holds_that_is_none_holds_everything(lake) -> None:
     place = Path(lake, "_control", "holds")
     place.parent.mkdir(parents=True)

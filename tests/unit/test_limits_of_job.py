@@ -92,6 +92,7 @@ def test_a_hold_is_of_everything_a_cluster_or_a_job() -> None:
      (" live ", "everything"), ("liv/orders", "everything"), ("live/Orders", "live"), ("live/ orders", "live"),
      ("live/", "live"), ("live/*", "live"), ("live/rides", "rides")],
 )  # fmt: skip
+@pytest.mark.covers("harm hold-unknown")
 def test_a_hold_that_names_what_nobody_knows_holds_the_cluster_or_everything(scope: str, held: str) -> None:
     settings = check_settings({"limits": {"mode": "auto"}, "clusters": {"live": LIVE, "spare": LIVE}})
     reader = LimitsReader(lambda: settings, lambda clusters, now: [Hold(scope)], lambda now: (), lambda: NOW_S)

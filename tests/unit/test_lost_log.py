@@ -81,6 +81,7 @@ def person(world: World) -> None:
     assert world.tick(6).reason == "foreign_change"
 
 
+@pytest.mark.covers("harm leases-gone")
 def test_removed_leases_forget_nothing(world) -> None:
     person(world)
     before = world.log.read_history(JOB)
@@ -102,6 +103,7 @@ def test_removed_leases_forget_nothing(world) -> None:
 
 
 @pytest.mark.parametrize("days", [15.0, 200.0])
+@pytest.mark.covers("harm hold-outlives-log")
 def test_a_hold_that_is_longer_than_the_days_that_are_read_first_is_kept(world, days: float) -> None:
     """No row is written while it lasts, and no controller runs."""
     world.asked = {"a": 5, "b": 5}
@@ -136,6 +138,7 @@ def test_old_rows_are_written_again_so_that_they_are_found_at_once(world) -> Non
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.covers("harm log-gone")
 def test_a_removed_log_forgets_nothing_that_the_process_knows_and_holds_what_nobody_knows(world, is_restarted) -> None:
     person(world)
     before = world.log.read_history(JOB)
@@ -156,6 +159,7 @@ def test_a_removed_log_forgets_nothing_that_the_process_knows_and_holds_what_nob
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.covers("harm log-gone")
 def test_yesterday_s_lake_forgets_nothing(world, tmp_path, is_restarted) -> None:
     shutil.copytree(world.lake, tmp_path / "yesterday")
     world.now_s += DAY_S
@@ -188,6 +192,7 @@ def test_another_lake_on_purpose_is_no_lost_one(world, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("days", [5.0, 40.0, -5.0])
+@pytest.mark.covers("harm clock-set")
 def test_a_clock_that_was_days_wrong_and_set_right_forgets_nothing(world, days: float) -> None:
     person(world)
     before = world.log.read_history(JOB)

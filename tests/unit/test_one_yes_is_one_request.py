@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from flink_server import FakeJob, FlinkServer, serving
 from scenario import ENRICH, JOB, SOURCE, Scenario, both
 
 from controller.limits_of_job import LimitsReader
-from include.control.approvals import Approval, ApprovalStore
+from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.settings import check_settings
 from models.control.reconcile import Verb
 
@@ -62,6 +63,7 @@ def go_back(world: Approved) -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [-900.0, 0.0, 900.0])
+@pytest.mark.covers("harm yes-twice")
 def test_a_yes_allows_one_request(world: Approved, ahead_s: float) -> None:
     world.wanted = both(8)
     assert world.tick().reason == "needs_approval"
@@ -82,6 +84,7 @@ def test_a_yes_covers_the_step_of_the_next_evaluation_that_differs_by_little(wor
     assert world.tick().verb is Verb.RESCALE
 
 
+@pytest.mark.covers("harm no-lifted")
 def test_a_no_outweighs_what_others_say_later(world: Approved) -> None:
     world.wanted = both(8)
     world.answer("ada", 8, is_approved=False)
@@ -94,6 +97,20 @@ def test_a_no_outweighs_what_others_say_later(world: Approved) -> None:
     assert world.puts == 0
     world.store.lift([one for one in world.store.read(world.now_s) if not one.is_approved])
     assert world.tick().verb is Verb.RESCALE
+
+
+@pytest.mark.parametrize(("by", "is_sent"), [("ada", False), (NOBODY, True)])
+@pytest.mark.covers("harm no-lifted")
+def test_a_no_stands_though_the_mode_becomes_auto(world: Approved, monkeypatch, by: str, is_sent: bool) -> None:
+    """Silence is none: that is about who has to be asked, and auto asks nobody."""
+    world.wanted = both(8)
+    world.answer(by, 8, is_approved=False)
+    assert world.tick().reason == "denied"
+    values = SETTINGS.model_dump(exclude_unset=True, mode="json")
+    values["limits"]["mode"] = "auto"
+    monkeypatch.setattr(sys.modules[__name__], "SETTINGS", check_settings(values))
+    assert world.tick().reason == ("reactive" if is_sent else "denied")
+    assert world.puts == is_sent
 
 
 def test_a_yes_whose_request_was_withdrawn_or_recorded_only_is_not_used_up(world: Approved) -> None:

@@ -116,6 +116,7 @@ def want(slots: object, name: str, now_s: float) -> Intention:
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 @pytest.mark.parametrize("is_asked_about_both", [False, True])
+@pytest.mark.covers("harm slots-twice")
 def test_free_slots_that_a_request_in_flight_will_take_are_not_free(world, is_restarted, is_asked_about_both) -> None:
     cluster, start = world
     tick = start()
@@ -131,6 +132,7 @@ def test_free_slots_that_a_request_in_flight_will_take_are_not_free(world, is_re
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.covers("harm slots-twice")
 def test_the_budget_counts_what_was_asked_for(world, is_restarted) -> None:
     cluster, start = world
     limits = replace(AUTO, cluster_slots_max=12.0)
@@ -142,6 +144,7 @@ def test_the_budget_counts_what_was_asked_for(world, is_restarted) -> None:
     assert sum(cluster.asked.values()) == 12
 
 
+@pytest.mark.covers("harm slots-twice")
 def test_slots_of_a_job_that_restarts_are_its_own(world) -> None:
     cluster, start = world
     tick = start()
@@ -196,6 +199,7 @@ def test_rescales_that_nobody_has_counted_are_too_many() -> None:
 
 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, 0, -3, 2.5, "4", None, True, 2**40])
+@pytest.mark.covers("harm odd-intention")
 def test_an_intention_that_is_none_harms_its_own_job_alone(world, odd) -> None:
     cluster, start = world
     tick = start()

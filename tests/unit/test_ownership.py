@@ -33,6 +33,7 @@ def is_left_alone(world: Scenario, asked: dict[str, int], hours: float = 4.0) ->
 # a revert while a request is in flight
 
 
+@pytest.mark.covers("harm revert-in-flight")
 def test_a_person_who_takes_back_an_accepted_request_is_left_alone(world: Scenario) -> None:
     world.wanted = both(8)
     world.fills_nothing()
@@ -41,6 +42,7 @@ def test_a_person_who_takes_back_an_accepted_request_is_left_alone(world: Scenar
     assert is_left_alone(world, both(4))
 
 
+@pytest.mark.covers("harm revert-in-flight")
 def test_a_person_who_takes_back_a_request_that_was_seen_is_left_alone(world: Scenario) -> None:
     world.wanted = both(8)
 
@@ -115,6 +117,7 @@ def test_a_target_that_was_seen_in_time_is_the_controller_s_however_late_it_is_l
 
 
 @pytest.mark.parametrize("hours", [0.2, 2.0, 120.0])
+@pytest.mark.covers("harm given-up-value")
 def test_a_value_that_was_given_up_and_is_set_by_hand_is_a_person_s(world: Scenario, hours: float) -> None:
     world.wanted = both(8)
     world.fills_nothing()
@@ -148,6 +151,7 @@ def test_a_late_request_arrives_once_within_its_time(world: Scenario) -> None:
     assert world.tick(5 * DAY_S).reason == "foreign_change"
 
 
+@pytest.mark.covers("harm given-up-value")
 def test_a_lost_request_s_value_is_a_person_s_once_it_can_not_arrive_any_more(world: Scenario) -> None:
     world.wanted = both(8)
     world.meets(flink_server.close)
@@ -178,6 +182,7 @@ def test_a_target_that_did_harm_and_is_set_by_hand_is_a_person_s(world: Scenario
 # bounds that somebody has set
 
 
+@pytest.mark.covers("harm lower-bound")
 def test_a_lower_bound_is_kept_and_a_change_of_it_is_foreign(world: Scenario) -> None:
     world.put(both(4), {ENRICH: 2})
     assert is_left_alone(world, both(4))
@@ -190,6 +195,7 @@ def test_a_lower_bound_is_kept_and_a_change_of_it_is_foreign(world: Scenario) ->
     assert is_left_alone(world, {SOURCE: 1, ENRICH: 2})
 
 
+@pytest.mark.covers("harm lower-bound")
 def test_a_lower_bound_that_comes_while_a_request_is_in_flight_is_foreign(world: Scenario) -> None:
     world.wanted = both(8)
     world.fills_nothing()
@@ -225,6 +231,24 @@ def test_what_is_rolled_back_to_is_what_was_asked_for(world: Scenario) -> None:
     world.outcome = OutcomeCheck(True, "records wait")
     assert world.tick().reason == "worse_than_before"
     assert world.flink.requested == both(6)
+
+
+def test_a_rise_of_a_job_that_restarts_is_rolled_back_to_what_a_person_had_set(world: Scenario) -> None:
+    """And not to what ran before the controller's own last change."""
+    world.wanted = both(6)
+    world.follow()
+    assert world.tick().reason == "runs_as_requested" or world.history.to_judge is not None
+    world.wanted = None
+    world.put(both(8))
+    assert world.tick().reason == "foreign_change"
+    world.tick(5 * HOUR_S)
+    world.flink.state, world.wanted = "RESTARTING", both(10)
+    assert world.tick().verb is Verb.RESCALE
+    world.flink.state = "RUNNING"
+    assert world.follow().verb is Verb.CONFIRM
+    world.wanted, world.outcome = None, OutcomeCheck(is_worse=True, detail="late")
+    assert world.tick().reason == "worse_than_before"
+    assert world.flink.requested == both(8)
 
 
 # deployments

@@ -59,6 +59,7 @@ def two(rates: tuple[float, float], ages_ms: tuple[float, float] = (0.0, 0.0), d
         (two((1000.0, 1000.0), disturbed=True), False),
     ],
 )
+@pytest.mark.covers("harm odd-poll")
 def test_two_windows_agree_or_not(seen: Observations, expected: bool) -> None:
     assert agree(seen, [0]) is expected
 

@@ -99,6 +99,7 @@ def test_an_answer_of_somebody_who_is_not_named_is_no_yes_for_the_controller(ins
     assert ApprovalStore(lake).read(time.time())
 
 
+@pytest.mark.covers("harm no-lifted")
 def test_a_no_stands_beside_every_later_yes_until_its_author_lifts_it(installation: Write, capsys) -> None:
     lake = installation()
     step = ApprovalStore(lake)
@@ -202,6 +203,7 @@ def test_a_new_file_does_not_say_anew_who_may_change_it(installation: Write, tmp
 # who can write the control folder
 
 
+@pytest.mark.covers("harm answers-open")
 def test_the_doctor_says_who_can_write_what_the_controller_obeys(tmp_path: Path) -> None:
     settings = check_settings({"paths": {"lake": str(tmp_path / "lake")}})
     assert check_control_folder(settings) == []

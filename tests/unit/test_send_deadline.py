@@ -110,6 +110,7 @@ class Log:
 
 
 @pytest.mark.parametrize(("stops", "sent"), [(0, 1), (1, 1), (2, 0)])
+@pytest.mark.covers("harm sent-late")
 def test_a_process_that_is_stopped_between_check_and_request_judges_afresh(
     lease, clocks, stops: int, sent: int
 ) -> None:
@@ -185,6 +186,7 @@ def _stop_itself_and_send(lake: str, url: str) -> None:
     os._exit(0)
 
 
+@pytest.mark.covers("harm sent-late")
 def test_a_controller_that_was_stopped_does_not_overwrite_what_the_next_one_asked_for(tmp_path) -> None:
     server = FlinkServer(FakeJob())
     with serving(server):

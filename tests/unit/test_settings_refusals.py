@@ -74,6 +74,7 @@ SINGLE = [
     ("plannner>horizon_h", 3, "write planner"),
     ("planner", 3, "section"),
     ("limits>mode", "yes", "dry-run"),
+    ("clusters>a>poll_every_s", 1e-9, "greater than or equal"),
     ("policies>conttune_a3>alpha", -1, "greater than or equal"),
     ("policies>conttune_a3>alhpa", 1, "policies.conttune_a3.alpha"),
     ("policies>conttune_a3>thresholds>core_mn", 1, "policies.conttune_a3.thresholds.core_min"),
@@ -100,6 +101,7 @@ SINGLE = [
 
 
 @pytest.mark.parametrize(("path", "value", "why"), SINGLE)
+@pytest.mark.covers("harm poll-without-rest")
 def test_a_value_that_cannot_work_is_refused_in_one_line(path: str, value: object, why: str) -> None:
     with pytest.raises(SettingsError) as refused:
         check_settings(nested(path, value))
@@ -195,6 +197,7 @@ SECRET = "t0psecretpw"
     ["clusters.a.rest_url", "clusters.a.prometheus.url", "clusters.a.connection.proxy", "mlflow.tracking_uri",
      "paths.raw", "spark.master", "clusters.a.no_such_key", "planner.no_such_key", "backtest.policies"],
 )  # fmt: skip
+@pytest.mark.covers("harm secret-in-address")
 def test_no_refusal_holds_what_a_url_may_hide(place: str, url: str) -> None:
     values: dict[str, object] = {"clusters": {"a": {"slots_max": 0}}}
     at, (*sections, key) = values, place.split(".")

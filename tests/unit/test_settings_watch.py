@@ -73,6 +73,7 @@ STRICT_FOUND = (Mode.DRY_RUN, 8, 4, 40, True, True)
 LOOSE_FOUND = (Mode.AUTO, 64, float("inf"), float("inf"), False, False)
 
 
+@pytest.mark.covers("harm settings-loosened")
 def test_what_loosens_counts_when_the_file_has_stood_for_a_minute(watched) -> None:
     assert strictness(watched.limits()) == STRICT_FOUND
     watched.write(LOOSE)
@@ -137,6 +138,7 @@ CUT = STRICT[: STRICT.index("[clusters.live]")].replace('[limits.jobs."live/orde
     ['[limits]\nmode = "auto"\n', LOOSE.replace("clusters.live", "clusters.prod"), CUT],
     ids=["removed", "renamed", "cut at a line"],
 )
+@pytest.mark.covers("harm settings-loosened")
 def test_a_cluster_that_is_no_longer_named_is_stopped_however_long_that_is_so(watched, text: str) -> None:
     watched.limits()
     watched.write(text)
@@ -157,6 +159,7 @@ def test_a_cluster_that_was_never_named_is_at_most_in_dry_run(watched) -> None:
 
 @pytest.mark.parametrize("has_namesake", [False, True])
 @pytest.mark.parametrize("is_gone_at_the_start", [False, True])
+@pytest.mark.covers("harm settings-loosened")
 def test_a_named_file_that_is_gone_stops_all(
     watched, monkeypatch, tmp_path, has_namesake, is_gone_at_the_start
 ) -> None:
@@ -178,6 +181,7 @@ def test_a_named_file_that_is_gone_stops_all(
 
 
 @pytest.mark.parametrize("has_other", [False, True])
+@pytest.mark.covers("harm settings-loosened")
 def test_an_unnamed_file_that_is_gone_stops_all(watched, monkeypatch, tmp_path, has_other) -> None:
     monkeypatch.delenv(SETTINGS_FILE_VARIABLE)
     monkeypatch.chdir(tmp_path)

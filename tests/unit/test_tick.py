@@ -176,6 +176,7 @@ def plan_of(settings: Settings) -> tuple[Settings, str, dict[str, int]]:
     return settings, job, running
 
 
+@pytest.mark.covers("harm unreadable-file")
 def test_a_plan_s_file_that_is_gone_stops_no_job(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     """Plans that were read count on until they are old; a controller that starts is as one without plans."""
     settings, _, _ = plan_of(settings)
@@ -191,6 +192,7 @@ def test_a_plan_s_file_that_is_gone_stops_no_job(settings: Settings, caplog: pyt
     assert "gold.plans cannot be read" in caplog.text
 
 
+@pytest.mark.covers("harm unreadable-file")
 def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, monkeypatch) -> None:
     from controller import plan_tables
 
@@ -214,6 +216,7 @@ def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, 
     "broken",
     ["evaluate", "form_intention", "append_outcomes", "forecasts", "memories", "champion", "follow_plan"],
 )
+@pytest.mark.covers("harm unreadable-file")
 def test_what_fails_in_a_tick_is_a_line_in_the_log(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
@@ -244,6 +247,7 @@ def test_what_fails_in_a_tick_is_a_line_in_the_log(
         assert summary.decisions["rescale plan (dry run)"] == 1
 
 
+@pytest.mark.covers("harm unreadable-file")
 def test_a_champion_whose_file_is_none_leaves_the_models_as_they_are(settings: Settings, monkeypatch, caplog) -> None:
     from controller.champion import ChampionReader
 
