@@ -128,35 +128,39 @@ fuzz: setup  ## mutated raw lines through ingestion, what became of them; ARGS="
 	@nice -n 10 $(PY) -m tests.fuzz $(ARGS)
 
 # Tests marked `long`, by hand: what repeats with real parts, at random or at length what `make test` checks once. Each
-# part is over within an hour on two cores; its time is in its comment. tests/unit/test_long_tests.py holds the lists.
+# part is to end within an hour on two cores. tests/unit/test_long_tests.py holds the lists.
 LONG := -m long --durations=20
 .PHONY: test-long
-test-long: test-long-rules test-long-kills test-long-spark test-long-parts test-long-clusters test-long-prometheus  ## all of the parts below, one after the other (3 to 4 hours)
+test-long: test-long-rules test-long-kills test-long-spark test-long-parts test-long-clusters test-long-waits test-long-prometheus  ## all of the parts below, one after the other (hours)
 
 .PHONY: test-long-rules
-test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (40 minutes)
+test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken replies (at most 60 minutes)
 	@TIDEWISE_STATEFUL_EXAMPLES=2000 $(PY) -m pytest tests/unit/test_controller_stateful.py tests/unit/test_operator_stateful.py -n 2 --timeout 3600 $(ARGS)
 	@$(PY) -m pytest tests/unit/test_live_fuzz.py -n 2 $(LONG) $(ARGS)
 
 .PHONY: test-long-kills
-test-long-kills: setup  ## stages killed at every write, and at random moments (60 minutes)
+test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
 	@$(PY) -m pytest tests/spark/test_train.py tests/spark/test_stages_survive_kills.py tests/long/test_kill_stages.py -n 2 --dist loadfile $(LONG) $(ARGS)
 
 .PHONY: test-long-spark
-test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (20 minutes)
+test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
 	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
-test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (60 minutes)
+test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)
 	@$(PY) -m pytest tests/live/test_live_control.py tests/live/test_chaos_short.py tests/live/test_prometheus_source.py $(LONG) $(ARGS)
 	@$(PY) -m pytest tests/e2e/test_backfill.py tests/e2e/test_local_cluster.py tests/e2e/test_run_ui.py tests/long/test_advise_on_prometheus.py tests/long/test_autoscaler_jar.py tests/long/test_kafka_job.py tests/long/test_papers_live.py tests/long/test_profiling_on_flink.py $(LONG) $(ARGS)
 
 .PHONY: test-long-clusters
-test-long-clusters: setup  ## every version and kind of Flink cluster, what Flink waits for, and the Kubernetes operator (60 minutes)
-	@$(PY) -m pytest tests/long/test_flink_versions.py tests/long/test_flink_waits.py tests/long/test_kubernetes_operator.py $(LONG) $(ARGS)
+test-long-clusters: setup  ## every version and kind of Flink cluster, and the Kubernetes operator (at most 60 minutes)
+	@$(PY) -m pytest tests/long/test_flink_versions.py tests/long/test_kubernetes_operator.py $(LONG) $(ARGS)
+
+.PHONY: test-long-waits
+test-long-waits: setup  ## the controller with checkpoints every ten minutes, in progress, off, on each version of Flink (at most 60 minutes)
+	@$(PY) -m pytest tests/long/test_flink_waits.py -s $(LONG) $(ARGS)
 
 .PHONY: test-long-prometheus
-test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS_MINUTES=120 as in docs/sources.md (55 minutes)
+test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS_MINUTES=120 as in docs/sources.md (at most 60 minutes)
 	@PROMETHEUS_MINUTES="$${PROMETHEUS_MINUTES:-40}" $(PY) -m pytest tests/long/test_prometheus_two_hours.py $(LONG) $(ARGS)
 
 # Types are checked beside the unit tests, and what mypy says is shown after them.
