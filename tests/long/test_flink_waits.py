@@ -51,6 +51,9 @@ class Live:
     def read_history(self, job: str) -> JobHistory:
         return self.entries[-1].history if self.entries else JobHistory()
 
+    def read_open(self) -> dict[str, LogEntry]:
+        return {one.job: one for one in self.entries[-1:] if one.history.in_flight is not None}
+
     @property
     def ids(self) -> dict[str, str]:
         return {vertex["name"]: vertex["id"] for vertex in self.client.job(self.job_id)["vertices"]}
