@@ -137,6 +137,7 @@ class ControllerMachine(RuleBasedStateMachine):
                     ledger.answer(sent, is_refused=False)
                 except RequestConflictError:
                     sent.has_left = False
+                    machine.answers.withdraw()
                     raise
                 except RequestRefusedError:
                     ledger.answer(sent, is_refused=True)
@@ -191,6 +192,7 @@ class ControllerMachine(RuleBasedStateMachine):
     def check_request(self, entry: LogEntry, target: dict[str, int], number: int) -> None:
         flink, limits, request = self.flink, self.limits, entry.action.request
         now_s, before = flink.now_s, entry.case.history
+        self.answers.latest = frozenset()
         assert request is not None
         assert dict(request.target) == dict(target), "every request is in the log"
         assert entry.answer == ""
