@@ -14,7 +14,7 @@ from waiting import wait_until
 from benchmarks.versions.__main__ import VERSIONS
 from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
-from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
+from cli.local_flink.load import ENRICH, LoadOptions, submit_load
 from cli.local_flink.releases import RELEASES, install_release
 from controller.control_job import Controller
 from controller.control_log import LogEntry
@@ -61,7 +61,7 @@ class Live:
     def tick(self, enrich: int | None = None, origin: Origin = Origin.REACTIVE) -> Action:
         desired = None
         if enrich is not None:
-            target = {self.ids[name]: 1 for name in (SOURCE, AGGREGATE, SINK)} | {self.ids[ENRICH]: enrich}
+            target = {**dict.fromkeys(self.ids.values(), 1), self.ids[ENRICH]: enrich}
             desired = Intention(target, origin, f"step-{enrich}", "tested", time.time() + 600)
         controller = Controller(self.actuator, self, lambda: None, time.time)
         return controller.control_job(JOB, desired, lambda: LIMITS)
