@@ -176,8 +176,8 @@ class FlinkReadiness:
         with self._lock:
             if self._memory is not None and now_s - self._memory[0] < _AT_ONCE_S:
                 return self._memory[1]
-        told = self._client.task_manager_metrics(memory_replies.MEMORY_METRICS)
-        found = memory_replies.read_memory(told)
+        heap, gc = map(self._client.task_manager_metrics, (memory_replies.HEAP_METRICS, memory_replies.GC_METRICS))
+        found = memory_replies.read_memory(heap, gc)
         with self._lock:
             self._memory = (now_s, found)
         return found

@@ -80,6 +80,9 @@ class Live:
     def running(self) -> int:
         return self.client.running_parallelism(self.job_id).get(ENRICH, 0)
 
+    def count_savepoints(self) -> int:
+        return sum(one["is_savepoint"] for one in self.client.checkpoints(self.job_id)["history"])
+
     def take_checkpoint(self) -> None:
         self.client.trigger_checkpoint(self.job_id)
         assert wait_until(lambda: self.client.checkpoints(self.job_id)["counts"]["completed"] > 0, 60)
@@ -139,6 +142,7 @@ def test_a_savepoint_that_takes_long_is_not_ended(tmp_path: Path) -> None:
         live.take_checkpoint()
         live.client.transport.send_json("POST", f"/jobs/{live.job_id}/savepoints", json={})
         seen = set()
+        assert wait_until(lambda: live.count_savepoints() > 0, 60)
         while True:
             told = live.client.checkpoints(live.job_id)
             going_on = [one for one in told["history"] if one["is_savepoint"] and one["status"] == "IN_PROGRESS"]

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs
 
 from include.flink.endpoints import SOURCE_METRICS, VERTEX_METRICS
 
@@ -127,6 +128,7 @@ class Request:
     headers: dict[str, str]
     body: str
     ending: threading.Event
+    query: str = ""
 
     def write(self, content: bytes, status: int = 200, **headers: str) -> None:
         self.handler.send_response(status)
@@ -152,7 +154,8 @@ class FlinkServer:
         self.jobs = list(jobs)
         self.clock = clock
         self.version: str | None = "2.1.3"
-        self.heap_used, self.heap_max, self.gc_ms_per_s = 200e6, 500e6, 20.0  # of the fullest TaskManager
+        self.heap_used, self.heap_max = 200e6, 500e6  # of the fullest TaskManager
+        self.gc_ms_per_s: float | None = 20.0  # None before 1.20
         self.config: object = list(ADAPTIVE)
         self.free_slots = 5
         self.troubles: dict[str, Trouble] = {}
@@ -196,7 +199,7 @@ class FlinkServer:
         told = {} if self.version is None else {"flink-version": self.version}
         known = {
             "/overview": {"slots-total": max(8, self.free_slots), "slots-available": self.free_slots, **told},
-            "/taskmanagers/metrics": self._memory(),
+            "/taskmanagers/metrics": self._memory(request.query),
             "/jobs/metrics": [],
             "/jobs/overview": {"jobs": listed},
             "/jobmanager/config": self.config,
@@ -218,10 +221,13 @@ class FlinkServer:
         job.put({one: bound["parallelism"]["upperBound"] for one, bound in bounds.items()}, self.clock())
         return 200, {}
 
-    def _memory(self) -> list[dict[str, Any]]:
+    def _memory(self, query: str) -> list[dict[str, Any]]:
+        """Return the metrics that are asked for; none of all where one is not known, as Flink 1.18.1 does."""
         values = {"Memory.Heap.Used": self.heap_used, "Memory.Heap.Max": self.heap_max}
         values["GarbageCollector.All.TimeMsPerSecond"] = self.gc_ms_per_s
-        return [{"id": f"Status.JVM.{name}", "min": value, "max": value} for name, value in values.items()]
+        known = {f"Status.JVM.{name}": value for name, value in values.items() if value is not None}
+        asked = parse_qs(query).get("get", [""])[0].split(",")
+        return [{"id": name, "min": known[name], "max": known[name]} for name in asked if set(asked) <= set(known)]
 
     def _of_job(self, job: FakeJob, leaf: list[str]) -> object:
         if leaf[:1] == ["vertices"]:
@@ -257,8 +263,8 @@ def serving(server: FlinkServer, tls: ssl.SSLContext | None = None) -> Iterator[
             body = self.rfile.read(length).decode()
             if len(body.encode()) < length:  # as Flink, which acts on whole requests alone
                 return
-            path = self.path.split("?")[0]
-            request = Request(self, self.command, path, dict(self.headers.items()), body, server.ending)
+            path, _, query = self.path.partition("?")
+            request = Request(self, self.command, path, dict(self.headers.items()), body, server.ending, query)
             with suppress(OSError):
                 server.answer(request)
 

@@ -156,7 +156,8 @@ def test_memory_is_that_of_the_fullest_task_manager() -> None:
         {"id": "Status.JVM.Memory.Heap.Max", "min": 100.0, "max": 400.0},
         {"id": "Status.JVM.GarbageCollector.All.TimeMsPerSecond", "min": 0.0, "max": 250.0},
     ]
-    assert (read_memory(told).heap_share, read_memory(told).gc_share) == (0.8, 0.25)
-    assert read_memory(told[:2]).gc_share is None
-    with pytest.raises(ReplyError):
-        read_memory(told[1:])
+    assert (read_memory(told[:2], told[2:]).heap_share, read_memory(told[:2], told[2:]).gc_share) == (0.8, 0.25)
+    assert read_memory(told[:2], []).gc_share is None
+    for heap, gc in ((told[1:2], told[2:]), ([], told[2:]), (told[:2], {}), ({}, told[2:])):
+        with pytest.raises(ReplyError):
+            read_memory(heap, gc)
