@@ -39,9 +39,14 @@ class Change:
 
     @property
     def is_visible(self) -> bool:
-        """Whether anything is different from what was told."""
-        before = self.told_before
-        return before is not None and (before.upper, before.lower) != (self.asked.upper, self.asked.lower)
+        """Whether anything is different from what was told; lower bounds end with the job that had them."""
+        before, asked = self.told_before, self.asked
+        if before is None:
+            return False
+        is_lower_new = asked.lower != before.lower
+        if self.by == DEPLOYMENT:
+            is_lower_new = not asked.lower.items() <= before.lower.items()
+        return before.upper != asked.upper or is_lower_new
 
 
 @dataclass

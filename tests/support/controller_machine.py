@@ -127,6 +127,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
             def request(self, job, job_id, parallelism):
                 log.spend(may_change=False)
+                taken_back, broke = list(machine.taken_back), list(machine.broke)
                 try:
                     machine.check_request(log.entries[-1], parallelism, number)
                 except AssertionError as error:  # a controller takes no error of an actuator for its own
@@ -138,6 +139,7 @@ class ControllerMachine(RuleBasedStateMachine):
                 except RequestConflictError:
                     sent.has_left = False
                     machine.answers.withdraw()
+                    machine.taken_back, machine.broke = taken_back, broke
                     raise
                 except RequestRefusedError:
                     ledger.answer(sent, is_refused=True)
