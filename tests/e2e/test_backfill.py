@@ -102,7 +102,8 @@ def test_a_second_backfill_changes_nothing(server, month):
     assert {path: path.stat().st_mtime_ns for path in month.rglob("*.gz")} == before
 
 
-@pytest.mark.parametrize("moments", [(400,), pytest.param((100, 400), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("moments", [(400,), (100, 400)])
 def test_killed_and_run_again_it_leaves_the_same_files(server, month, tmp_path, moments):
     for least in moments:
         with subprocess.Popen(command(), env=environment(server, tmp_path), cwd=ROOT, stderr=subprocess.DEVNULL) as one:

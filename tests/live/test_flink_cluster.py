@@ -142,6 +142,7 @@ def test_collecting_writes_the_live_cluster_and_names_the_dead_one(flink_cluster
     assert {line["cluster"] for line in lines} == {"live"}
 
 
+@pytest.mark.long
 def test_an_interrupted_demo_leaves_no_process(tmp_path):
     """``python -m cli.cluster``: Ctrl-C ends it, and so does SIGKILL (the kernel ends its children)."""
     for stop in (signal.SIGINT, signal.SIGKILL):
@@ -161,6 +162,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path):
         assert wait_until(lambda left=children: not any(map(is_running, left)), 20)
 
 
+@pytest.mark.long
 def test_a_recording_ended_early_keeps_what_it_has_and_replaces_nothing(tmp_path):
     out = tmp_path / "recording"
     out.mkdir()

@@ -56,6 +56,7 @@ def advising(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return settings.model_copy(update={"advise": options, "backtest": backtest})
 
 
+@pytest.mark.long  # tests/unit/test_advice.py has its parts
 def test_history_in_and_a_page_out(spark: SparkSession, advising: Settings, lake: Lake) -> None:
     lengths = {"orders": DAYS, "clicks": DAYS, "young": 0.2, "stranger": DAYS}
     write_rows(lake, tables.JOB_GRAPHS, [row for job in lengths for row in fleet.graph_rows(job)])

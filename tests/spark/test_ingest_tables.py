@@ -121,6 +121,7 @@ def test_nothing_to_read(spark: SparkSession, settings: Settings, lake: Lake) ->
     assert lake.read(BRONZE_METRICS).isEmpty()
 
 
+@pytest.mark.long  # what a second run changes is looked at above
 def test_hour_by_hour_is_the_same_as_at_once(spark: SparkSession, at_once: Ingested, tmp_path: Path) -> None:
     """Also around a rescale that stopped the job in one hour and let it run again in the next."""
     (rescale,) = at_once.lake.read(RESCALES).collect()

@@ -21,6 +21,7 @@ def uri(tmp_path) -> str:
     return f"sqlite:///{tmp_path / 'store' / 'mlflow.db'}"
 
 
+@pytest.mark.long
 def test_a_killed_first_start_leaves_a_store_that_works(uri, tmp_path):
     folder = tmp_path / "store"
     process = subprocess.Popen([sys.executable, "-c", MAKE, uri], cwd=PROJECT)

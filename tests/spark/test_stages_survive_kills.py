@@ -201,7 +201,7 @@ def test_every_table_and_file_is_among_the_writes(spark: SparkSession, pipeline:
 @pytest.mark.parametrize(
     ("stage", "writing"),
     [
-        (Stage.INGEST, "lake/bronze/metrics/*/**/*.parquet"),
+        pytest.param(Stage.INGEST, "lake/bronze/metrics/*/**/*.parquet", marks=pytest.mark.long),
         pytest.param(Stage.TRAIN, "mlartifacts/**/*.png", marks=pytest.mark.long),
         pytest.param(Stage.PLAN, "lake/gold/policy_memory/stage=plan/**/*.parquet", marks=pytest.mark.long),
     ],
