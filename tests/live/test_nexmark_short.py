@@ -20,7 +20,7 @@ from models.live.poll_history import PollHistory
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 CLUSTER = "sql"
 WINDOW_S = 10
-OVERLOAD, CALM = 3.2, 0.8  # multiples of the load at which a query's costly vertex is half busy with one subtask
+OVERLOAD, CALM = 3.2, 0.4  # multiples of the load at which a query's costly vertex is half busy with one subtask
 PACE = {
     f"TIDEWISE__CLUSTERS__{CLUSTER}__WINDOW_S": str(WINDOW_S),
     f"TIDEWISE__CLUSTERS__{CLUSTER}__POLL_EVERY_S": "2.5",

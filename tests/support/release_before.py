@@ -22,7 +22,7 @@ _MADE_BELOW = "/release_before"
 def unpack(root: Path) -> Settings:
     """Unpack it and return its own settings, with everything below ``root``."""
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(root, filter="data")
+        archive.extractall(root, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # 3.11.4 and later
     move_model_store(root / "mlflow.db", root)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SETTINGS_FILE_VARIABLE, str(root / "tidewise.toml"))
