@@ -192,19 +192,19 @@ class FlinkActuator:
 
         Where one does not tell what it is asked for, nobody knows how many are free.
         """
-        others = [
-            one
-            for one in listed
-            if one.state in RESTARTING_STATES and f"{self._cluster}/{one.name}" not in wanted and slots is not None
-        ]
+        if slots is None:
+            return None
         taken = 0
-        for one in others:
-            observed = self._observe(f"{self._cluster}/{one.name}", [one], None)
+        for one in listed:
+            job = f"{self._cluster}/{one.name}"
+            if one.state not in RESTARTING_STATES or job in wanted:
+                continue
+            observed = self._observe(job, [one], None)
             if isinstance(observed, RequestUnknownError) or observed.problem:
                 log.warning("cluster %s: free slots are unknown while %s restarts", self._cluster, one.name)
                 return None
             taken += observed.slots_shown_free
-        return slots if slots is None else Slots(slots.total, max(slots.free - taken, 0))
+        return Slots(slots.total, max(slots.free - taken, 0))
 
     def _observe(self, job: str, listed: Iterable[ListedJob], slots: Slots | None) -> Observation:
         try:

@@ -26,7 +26,7 @@ from include.utc import HOUR_S
 from models.control.approval import StepApproval
 from models.control.blackout import Blackout
 from models.control.limits import Limits, combine_limits
-from models.control.readiness import Guards, combine_guards
+from models.control.readiness import Guards
 from models.control.state import Mode
 
 log = logging.getLogger(__name__)
@@ -112,8 +112,7 @@ class LimitsSnapshot:
             # Neither of two pins is the stricter one.
             return replace(newest, mode=Mode.OFF, settings_changed=True)
         lifted = tuple(one.block_id for one in self.lifted if (one.cluster, one.job) == (cluster, job))
-        guards = combine_guards(one.guards for one in formed)
-        return replace(combine_limits(formed), approvals=newest.approvals, lifted_blocks=lifted, guards=guards)
+        return replace(combine_limits(formed), approvals=newest.approvals, lifted_blocks=lifted)
 
     def _combine_named(self, settings: Settings, cluster: str, job: str, vertex_ids: Mapping[str, str]) -> Limits:
         """Return the limits of one version; a cluster that it does not name is never left to the defaults."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from include.utc import HOUR_S
 from models.control.approval import StepApproval
-from models.control.readiness import Guards
+from models.control.readiness import Guards, combine_guards
 from models.control.state import Mode, Parallelism
 
 _STRICTNESS = list(Mode)
@@ -88,7 +88,7 @@ class Limits:
 
 _LARGER_IS_STRICTER = frozenset({"slots_min", "cooldown_s", "foreign_change_hold_s", "block_s"})
 _ANY_HOLDS = frozenset({"in_blackout", "is_held", "settings_changed"})
-_OF_THE_JOB = frozenset({"guards", "lifted_blocks"})  # not of a level
+_OF_THE_JOB = frozenset({"lifted_blocks"})  # not of a level
 _OF_VERTICES: dict[str, Callable[..., int]] = {"operator_min": max, "operator_max": min}
 _REASONS = frozenset({"mode_reason", "blackout_reason", "hold_reason"})
 
@@ -119,6 +119,8 @@ def _strictest(name: str, left: Limits, right: Limits) -> object:
     one, other = getattr(left, name), getattr(right, name)
     if name == "mode":
         return min(one, other, key=_STRICTNESS.index)
+    if name == "guards":
+        return combine_guards((one, other))
     if name in {"pin", "pin_all"}:
         return one if other is None else other
     if name in {"approvals", "left_alone"}:
