@@ -18,7 +18,6 @@ FIRST = (
     "live/test_flink_actuator.py",
     "live/test_doctor.py",
     "e2e/test_run.py",
-    "spark/test_stages_survive_kills.py",
     "spark/test_train.py",
     "spark/test_ingest_tables.py",
     "spark/test_release_before.py",

@@ -19,12 +19,10 @@ class AnswerLedger:
     Attributes:
         given: those that a controller can read.
         used: ids of those that have allowed a request.
-        latest: ids of those that have allowed the last one.
     """
 
     given: tuple[StepApproval, ...] = ()
     used: set[str] = field(default_factory=set)
-    latest: frozenset[str] = frozenset()
     count: int = 0
 
     def give(
@@ -48,19 +46,12 @@ class AnswerLedger:
         """A request is to have a yes that had none yet, and no no."""
         said = [one for one in self.given if now_s < one.until_s]
         covering = [one for one in said if _covers(one, seen, target)]
-        self.latest = frozenset()
         assert not [one for one in said if not one.is_approved and (one.step_id == step_id or one in covering)], (
             "denied"
         )
         allowing = {one.approval_id for one in covering if one.is_approved} - self.used
         assert allowing, "a request without a yes of its own"
         self.used |= allowing
-        self.latest = frozenset(allowing)
-
-    def withdraw(self) -> None:
-        """Note that the last request has changed nothing: it may be sent once more."""
-        self.used -= self.latest
-        self.latest = frozenset()
 
 
 def _covers(said: StepApproval, seen: ObservedJob, target: Mapping[str, int]) -> bool:

@@ -127,7 +127,7 @@ class ControllerMachine(RuleBasedStateMachine):
 
             def request(self, job, job_id, parallelism):
                 log.spend(may_change=False)
-                taken_back, broke = list(machine.taken_back), list(machine.broke)
+                noted = list(machine.taken_back), list(machine.broke), set(machine.answers.used)
                 try:
                     machine.check_request(log.entries[-1], parallelism, number)
                 except AssertionError as error:  # a controller takes no error of an actuator for its own
@@ -138,8 +138,7 @@ class ControllerMachine(RuleBasedStateMachine):
                     ledger.answer(sent, is_refused=False)
                 except RequestConflictError:
                     sent.has_left = False
-                    machine.answers.withdraw()
-                    machine.taken_back, machine.broke = taken_back, broke
+                    machine.taken_back, machine.broke, machine.answers.used = noted  # nothing was changed
                     raise
                 except RequestRefusedError:
                     ledger.answer(sent, is_refused=True)
@@ -194,7 +193,6 @@ class ControllerMachine(RuleBasedStateMachine):
     def check_request(self, entry: LogEntry, target: dict[str, int], number: int) -> None:
         flink, limits, request = self.flink, self.limits, entry.action.request
         now_s, before = flink.now_s, entry.case.history
-        self.answers.latest = frozenset()
         assert request is not None
         assert dict(request.target) == dict(target), "every request is in the log"
         assert entry.answer == ""

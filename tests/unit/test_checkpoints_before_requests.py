@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import flink_server
 import pytest
-from controlled_flink import ENRICH, SOURCE, controlled
+from controlled_flink import ENRICH, SOURCE, World, controlled
 from flink_rescaling import RescalingJob
 
 from models.control.readiness import Guards
@@ -66,16 +66,21 @@ def test_a_savepoint_that_begins_while_flink_waits_is_spared(interval_s: float, 
         assert world.job.parallelism == {SOURCE: UP, ENRICH: UP}
 
 
+def assert_spared_at_once(world: World) -> None:
+    """Ask for a rise, let somebody begin a savepoint while Flink waits with it, and look at what becomes of both."""
+    world.wanted, world.origin = UP, Origin.REACTIVE
+    world.tick()
+    world.pass_s(30)
+    world.job.savepoint(lasts_s=600)
+    assert world.ticks(9)[0] == "savepoint_in_progress"
+    assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: 1, ENRICH: 2})
+
+
 @pytest.mark.covers("flink_waits 1")
 def test_where_checkpoints_are_taken_beside_a_savepoint_it_is_spared_at_once() -> None:
     """The next checkpoint is completed in the midst of the savepoint, and Flink begins with the rescale."""
     with controlled(RescalingJob(interval_s=600, max_concurrent=2, slots_s=200)) as world:
-        world.wanted, world.origin = UP, Origin.REACTIVE
-        world.tick()
-        world.pass_s(30)
-        world.job.savepoint(lasts_s=600)
-        assert world.ticks(9)[0] == "savepoint_in_progress"
-        assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: 1, ENRICH: 2})
+        assert_spared_at_once(world)
         world.job.slots_s = 0
         world.ticks(10)
         assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: UP, ENRICH: UP})
@@ -86,12 +91,7 @@ def test_a_savepoint_that_begins_beside_the_checkpoint_for_which_flink_waits_is_
     """A savepoint begins at once, whatever is in progress: the checkpoint is completed first, and Flink begins."""
     with controlled(RescalingJob(interval_s=600, checkpoint_s=180)) as world:
         world.pass_s(200)
-        world.wanted, world.origin = UP, Origin.REACTIVE
-        world.tick()
-        world.pass_s(30)
-        world.job.savepoint(lasts_s=600)
-        assert world.ticks(9)[0] == "savepoint_in_progress"
-        assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: 1, ENRICH: 2})
+        assert_spared_at_once(world)
         world.ticks(20)
         assert (world.job.broken_savepoints, world.job.parallelism) == (0, {SOURCE: UP, ENRICH: UP})
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replayed_line import MONDAY, workload
 
 from benchmarks.replay.fleet_prior_value import compare_with_prior, learn_prior_without
 from benchmarks.replay.replay_cases import CaseResult, ReplayCase, divide, merge, replay_case
@@ -23,26 +24,9 @@ from models.evaluation.replay_run import CandidateError, ReplayResult, ReplayRun
 from models.evaluation.rivals.rival_catalogue import list_rivals
 from models.evaluation.scores import Ledger, compute_score, find_span
 from models.evaluation.tick_snapshot import TickSnapshot
-from models.evaluation.workload import Workload
 from models.policies.registry import policy
-from models.simulation.spec import JobSpec, OperatorSpec
 
-MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
 UNDISTURBED = Disturbances(failures_per_day=0, capacity_noise=0.0)
-LINE = JobSpec(
-    "line",
-    (
-        OperatorSpec("in", (), 1000.0, contention=0.0),
-        OperatorSpec("work", ("in",), 100.0, contention=0.02, selectivity=0.5),
-        OperatorSpec("out", ("work",), 500.0, contention=0.0, selectivity=0.0),
-    ),
-    slots_max=16,
-)
-
-
-def workload(days: float, start_s: int = MONDAY) -> Workload:
-    at = np.arange(round(days * 8640)) * 10.0
-    return Workload(LINE, start_s, 10, (500.0 + 250.0 * np.sin(2 * np.pi * at / 86400))[:, None])
 
 
 @dataclass

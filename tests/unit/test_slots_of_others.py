@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import flink_server
 import pytest
-from cluster_of_jobs import AUTO, cluster_of
+from cluster_of_jobs import AUTO, Cluster, cluster_of
 from controlled_flink import ENRICH, SOURCE
 
 from models.control.limits import Limits
@@ -46,14 +46,19 @@ def test_while_a_job_that_restarts_does_not_tell_what_it_needs_nobody_gets_more(
         assert cluster.sent == [8]
 
 
+def fall_and_be_worse(cluster: Cluster, others: int) -> None:
+    """Let ``a`` fall, ``b`` take slots that it gave up, and the fall prove to be one for the worse."""
+    cluster.tick(a=2)
+    cluster.tick(a=None)
+    cluster.tick(b=others)
+    cluster.tick(a=None, b=None)
+    cluster.outcomes["a"] = OutcomeCheck(is_worse=True, detail="late")
+
+
 @pytest.mark.parametrize(("total", "limits"), [(8, AUTO), (20, BUDGET)])
 def test_a_job_goes_back_to_as_much_as_others_have_left(total: int, limits: Limits) -> None:
     with cluster_of(total, limits, a=5, b=3) as cluster:
-        cluster.tick(a=2)
-        cluster.tick(a=None)
-        cluster.tick(b=5)
-        cluster.tick(a=None, b=None)
-        cluster.outcomes["a"] = OutcomeCheck(is_worse=True, detail="late")
+        fall_and_be_worse(cluster, others=5)
         assert cluster.tick(a=None) == {"a": "worse_than_before"}
         assert cluster.sent == [2, 5, 3]
         assert cluster.server.asked_slots == 8
@@ -62,11 +67,7 @@ def test_a_job_goes_back_to_as_much_as_others_have_left(total: int, limits: Limi
 @pytest.mark.parametrize(("total", "limits"), [(8, AUTO), (20, BUDGET)])
 def test_a_job_whose_slots_others_have_taken_does_not_go_back(total: int, limits: Limits) -> None:
     with cluster_of(total, limits, a=5, b=3) as cluster:
-        cluster.tick(a=2)
-        cluster.tick(a=None)
-        cluster.tick(b=6)
-        cluster.tick(a=None, b=None)
-        cluster.outcomes["a"] = OutcomeCheck(is_worse=True, detail="late")
+        fall_and_be_worse(cluster, others=6)
         assert cluster.tick(a=None) == {"a": "no_free_slots"}
         assert cluster.server.asked_slots == 8
         cluster.job("b").put({SOURCE: 1, ENRICH: 1}, 0.0)
