@@ -33,6 +33,13 @@ class Inspector(Protocol):
         """Ask for a checkpoint; that it is refused is logged and harms nothing."""
 
 
+class ObservingInspector(Inspector, Protocol):
+    """One that also tells how a job runs."""
+
+    def observe(self, job: str) -> ObservedJob:
+        """Return what the cluster says of a job now."""
+
+
 def needs_readiness(action: Action) -> bool:
     """Whether a decision restarts a job, or would if it were no dry run; to take back what was not filled does not."""
     return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and action.reason != "not_filled")
@@ -47,12 +54,20 @@ def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
         return Readiness(unknown=type(error).__name__, autoscaler_unknown=type(error).__name__)
 
 
-def add_failures(inspector: Inspector, job: str, observed: ObservedJob, history: JobHistory) -> ObservedJob:
-    """Return what is observed with the failures of a job whose request is followed or judged."""
+def observe_followed(inspector: ObservingInspector, job: str, history: JobHistory) -> ObservedJob:
+    """Return what the cluster says of a job, with its failures where its request is followed or judged.
+
+    The job itself is looked at last: whatever has changed before that look counts.
+
+    Raises:
+        RequestUnknownError: the cluster does not reply.
+    """
     request = history.in_flight or history.to_judge
-    if request is None or request.is_rollback or observed.job_id is None or history.job_id != observed.job_id:
-        return observed
-    return replace(observed, failures=inspector.read_failures(job, observed.job_id))
+    if request is None or request.is_rollback or history.job_id is None:
+        return inspector.observe(job)
+    failures = inspector.read_failures(job, history.job_id)
+    observed = inspector.observe(job)
+    return replace(observed, failures=failures) if observed.job_id == history.job_id else observed
 
 
 def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action], bool]) -> tuple[Case, Action]:

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from controller.before_request import (
     Inspector,
-    add_failures,
     ask_after_request,
     decide,
     inspect,
     needs_readiness,
+    observe_followed,
     wants_checkpoint,
 )
 from controller.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
@@ -226,7 +226,7 @@ class Controller:
     def _observe(self, task: JobTask, history: JobHistory) -> tuple[Case | None, Action]:
         """Return what a decision is made from, or why there is none now."""
         try:
-            observed = add_failures(self.actuator, task.job, self.actuator.observe(task.job), history)
+            observed = observe_followed(self.actuator, task.job, history)
             limits = task.read_limits()
             desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:

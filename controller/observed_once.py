@@ -42,7 +42,9 @@ class ObservedOnce:
         return self._actuator.inspect(job, job_id)
 
     def read_failures(self, job: str, job_id: str) -> tuple[Failure, ...] | None:
-        """Return the failures of a job that the cluster remembers."""
+        """Return the failures of a job that the cluster remembers; one that does not reply is not asked again."""
+        if isinstance(self._left.get(job), RequestUnknownError):
+            return None
         return self._actuator.read_failures(job, job_id)
 
     def trigger_checkpoint(self, job: str, job_id: str) -> None:
