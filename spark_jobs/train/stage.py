@@ -146,7 +146,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     try:
         done = train(store, lake, settings, inputs)
     finally:
-        inputs.observations.unpersist()
+        inputs.unpersist()
     result = json.loads(done.data.tags[RESULT_TAG])
     registered = store.register(done)
     promote(store, registered, result, settings.training.promotion)
