@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from benchmarks.chaos.run_settings import CLUSTER, PARALLELISM_MAX
 from benchmarks.chaos.scene import HELD, Fault, Inject, Scene
-from benchmarks.chaos.wire_troubles import drop, fake_acceptance
+from benchmarks.chaos.wire_troubles import drop
 from benchmarks.waiting import wait_until
 from cli.local_flink.load import COUNTED_SINK, ENRICH
 from include.control.holds import Hold, HoldStore
@@ -55,9 +55,13 @@ def revert_request(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def ask_for_what_was_lost(scene: Scene) -> Iterator[None]:
-    """Set by hand what the controller asked for and gave up: it stays, whoever had wanted it."""
+    """Set by hand what the controller asked for and gave up: it stays, whoever had wanted it.
+
+    The request is given up because it had no reply and never arrived; one that Flink has accepted and that is not in
+    force was taken back by somebody.
+    """
     world, jobs = scene.world, scene.world.jobs
-    with world.proxy.troubling_put(scene.job_id, fake_acceptance):
+    with world.proxy.troubling_put(scene.job_id, drop):
         yield
         within_s = _GIVEN_UP_S + world.conditions.wait_s
         wait_until(lambda: _is_given_up(scene), within_s, "a request is given up", every_s=0.05)
