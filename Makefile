@@ -112,8 +112,8 @@ nexmark: setup  ## SQL jobs on a real Flink cluster, what is read and wanted bes
 	@$(PY) -m benchmarks.nexmark $(ARGS)
 
 ##@ Work on it
-# Two cores: with a third worker the live tests, which follow a cluster in real time, wait too long for their turn.
-WORKERS ?= 2
+# Two cores: the third worker has what the live tests leave of them while they wait for a cluster.
+WORKERS ?= 3
 .PHONY: test
 test: check  ## everything that guards a promise: the fast part, then Spark, DAGs, live Flink, end to end
 	@$(PY) -m pytest tests/live tests/e2e tests/dags tests/spark tests/fuzz -n $(WORKERS) --dist loadfile \
@@ -140,11 +140,11 @@ test-long-rules: setup  ## 100,000 transitions of the controller, 100,000 broken
 
 .PHONY: test-long-kills
 test-long-kills: setup  ## stages killed at every write, and at random moments (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_train.py tests/spark/test_stages_survive_kills.py tests/long/test_kill_stages.py -n 2 --dist loadfile $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_train.py tests/spark/test_release_before.py tests/spark/test_stages_survive_kills.py tests/long/test_kill_stages.py -n 2 --dist loadfile $(LONG) $(ARGS)
 
 .PHONY: test-long-spark
 test-long-spark: setup  ## stages one after the other, under unlike settings, with many broken lines (at most 60 minutes)
-	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
+	@$(PY) -m pytest tests/spark/test_stages_start.py tests/spark/test_whole_pipeline.py tests/spark/test_profiling.py tests/spark/test_advise.py tests/spark/test_ingest_tables.py tests/spark/test_model_database.py tests/spark/test_kafka_broker.py tests/spark/test_lost_input.py tests/spark/test_learn.py tests/fuzz/test_fuzz.py $(LONG) $(ARGS)
 
 .PHONY: test-long-parts
 test-long-parts: setup  ## real Flink, Prometheus, Kafka, Airflow, and Flink's own autoscaler (at most 60 minutes)

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from xdist import is_xdist_worker
 from xdist.scheduler import LoadScopeScheduling
 
 # `make test` gives whole files to its workers in this order: those that wait most come first, so that others fill the
@@ -23,6 +24,8 @@ FIRST = (
     "spark/test_release_before.py",
     "fuzz/test_fuzz.py",
 )
+
+BESIDE_LIVE = ("e2e", "spark", "dags", "fuzz")
 
 
 def pytest_configure() -> None:
@@ -43,6 +46,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return FIRST.index(name) if name in FIRST else len(FIRST)
 
     items.sort(key=place)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let tests that follow a cluster in real time go first: workers that begin with others give way to them."""
+    global _is_begun  # noqa: PLW0603 - one process is one worker
+    if not _is_begun and is_xdist_worker(item) and item.path.parent.name in BESIDE_LIVE:
+        os.nice(10)
+    _is_begun = True
+
+
+_is_begun = False
 
 
 class FileScheduling(LoadScopeScheduling):

@@ -114,6 +114,7 @@ def test_counts_rates_and_rerun(spark: SparkSession, at_once: Ingested) -> None:
     assert contents(at_once.lake) == at_once.contents
 
 
+@pytest.mark.long
 def test_nothing_to_read(spark: SparkSession, settings: Settings, lake: Lake) -> None:
     summary = run(spark, settings)
     assert summary["rows"] == 0

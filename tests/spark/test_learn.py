@@ -135,6 +135,7 @@ def test_every_policy_that_learns_does_and_the_next_plan_goes_on_from_there(lear
         assert "are needed before an agent acts" not in reasons[job]
 
 
+@pytest.mark.long
 def test_a_plan_of_the_same_moment_takes_what_was_learnt_for_it(learnt: Learnt) -> None:
     lake, request = learnt.lake, StageRequest(Stage.PLAN, fleet.AS_OF)
     plan.run(lake.spark, learnt.settings, request)

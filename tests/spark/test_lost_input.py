@@ -130,6 +130,7 @@ def test_a_new_hour_of_a_folder_that_is_not_mounted_is_no_hour_without_files(
     assert lake.read(FILES).count() == 6
 
 
+@pytest.mark.long
 def test_a_forced_run_keeps_what_the_files_that_are_left_say(
     spark: SparkSession, world: tuple[Settings, Lake, Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
