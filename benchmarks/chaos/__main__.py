@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.chaos import report
-from benchmarks.chaos.catalogue import CATALOGUE, draw_faults, find_faults
+from benchmarks.chaos.catalogue import CATALOGUE, draw_faults, find_faults, share_slots
 from benchmarks.chaos.run import run
 from benchmarks.chaos.run_settings import Conditions
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, number, require_writable, whole_number
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         faults = find_faults(options.only) if options.only else draw_faults(options.faults, random.Random(options.seed))
+        faults = share_slots(faults)  # three jobs, and not enough slots for what all of them may want
     except KeyError as error:
         parser.error(f"no fault is called {error}; --list names them")
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.chaos.faults import (
     checkpoint_faults,
@@ -14,6 +16,8 @@ from benchmarks.chaos.faults import (
     wire_faults,
 )
 from benchmarks.chaos.scene import Fault
+
+NO_SLOTS = "refused: no_free_slots"
 
 CATALOGUE: tuple[Fault, ...] = (
     *controller_faults.FAULTS,
@@ -42,3 +46,8 @@ def find_faults(names: list[str]) -> list[Fault]:
     """
     known = {fault.name: fault for fault in CATALOGUE}
     return [known[name] for name in names]
+
+
+def share_slots(faults: Sequence[Fault]) -> list[Fault]:
+    """Return faults that may also meet a step for which another job has just been given the last free slot."""
+    return [replace(fault, expected=tuple(dict.fromkeys((*fault.expected, NO_SLOTS)))) for fault in faults]

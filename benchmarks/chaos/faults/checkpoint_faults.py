@@ -113,6 +113,7 @@ def _deploy_again(scene: Scene, parallelism: int) -> None:
     jobs = scene.world.jobs
     jobs.cancel(scene.job)
     jobs.submit(scene.job, parallelism)
+    scene.world.wait_for_ticks(2)  # the controller has seen it, and holds it: the next fault waits for the end of that
 
 
 FAULTS = (
