@@ -1,4 +1,4 @@
-"""``make bench``: every figure of the README, taken in one run and written to ``out/bench.json``."""
+"""``make bench``: how fast the pipeline is, measured in one run and written to ``out/bench.json``."""
 
 from __future__ import annotations
 

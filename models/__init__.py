@@ -1,1 +1,1 @@
-"""The science: numpy, scipy and scikit-learn only; no files, no clock, no frame library."""
+"""The algorithms: numpy, scipy, scikit-learn and LightGBM; no files, no clock, no data frames."""

@@ -1,1 +1,1 @@
-"""What watching and applying share: due steps, fresh metrics and the guard of a step."""
+"""What people and the controller share in the lake: approvals, holds, lifted blocks, and the files of both."""

@@ -1,4 +1,4 @@
-"""Backtest, applying, and when the DAGs run."""
+"""Settings of backtests, of requests to Flink, and of when the DAGs run."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class CandidatePolicy:
         name: of the candidate.
         driver: decides for it.
         asks_in_restarts: its requests reach a job that restarts after a failure, as those of the reactive controller
-            do; the apply stage refuses other steps for a job that does not run.
+            do; the controller refuses other steps for a job that does not run.
     """
 
     name: str

@@ -101,7 +101,7 @@ class ReplayRun:
         )
 
     def _tick(self, now_s: int, rescales: Ints) -> None:
-        """Ask the driver of every row and rescale where the rules of the apply stage allow it."""
+        """Ask the driver of every row and rescale where the rules of the controller allow it."""
         state, cadence = self.state, self.state.setting.cadence
         plan_due = (now_s - cadence.plan_after_s) % cadence.plan_every_s == 0
         for row, candidate in enumerate(self._candidates):

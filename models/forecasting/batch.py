@@ -95,19 +95,19 @@ def forecast_batch(
         methods: those that compete, beside their blend; None for those that need no fit.
         previous_champions: name of each series' champion so far, None for a new one.
     """
-    candidate_policies = default_registry() if methods is None else methods
+    methods_by_name = default_registry() if methods is None else methods
     history = prepare(rates_per_s, calendar)
     reasons = fallback.find_fallback_reasons(history)
     learns = np.array([reason is None for reason in reasons], bool)
     n = len(reasons)
     previous: Sequence[str | None] = [None] * n if previous_champions is None else previous_champions
-    names = ((blend.NAME,) if len(candidate_policies) > 1 else ()) + tuple(candidate_policies)
+    names = ((blend.NAME,) if len(methods_by_name) > 1 else ()) + tuple(methods_by_name)
     batch = _empty_batch(n, settings.horizon, names, reasons)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean of nothing stays NaN, which is meant
         if learns.any():
             _forecast_by_champion(
-                batch, _select_rows(history, learns), learns, candidate_policies, settings=settings, previous=previous
+                batch, _select_rows(history, learns), learns, methods_by_name, settings=settings, previous=previous
             )
         _fill_with_fallback(batch, history, settings.horizon)
     return batch

@@ -1,6 +1,6 @@
 """The reactive controller between plans: it sends due steps, and decides from measurements where the plan does not fit.
 
-One state machine: the replay and the watch stage evaluate it every few minutes; the plan stage does once, for a job
+One state machine: the replay and the controller evaluate it every few minutes; the plan stage does once, for a job
 without a usable forecast:
 
 - A step is sent when it is due, never because the running configuration differs from the plan: the next plan, within
