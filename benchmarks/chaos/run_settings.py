@@ -67,10 +67,12 @@ slots_max = {slots_max}
 [clusters.{cluster}.limits]
 mode = "{mode}"
 """
+# A run has more bad steps than a day: jobs go on without a person who lifts their dry run.
 _TEXT = """
 {section}
 [limits]
 cooldown_s = 3
+bad_steps_max = 100
 
 [ingest]
 settle_s = 10
