@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from controller.control_job import Actuator, Controller, JobTask, LeaseLostError, RequestUnknownError
-from controller.control_log import Provenance
-from controller.delta_log import DeltaControlLog
-from controller.job_view import JobView
-from controller.lease_keeper import keep_renewed
-from controller.leases import Lease
-from controller.limits_of_job import LimitsReader, LimitsSnapshot
-from controller.measure_outcome import measure
-from controller.observed_once import ObservedOnce
-from controller.rescale_outcomes import RescaleOutcome, judged_request
-from controller.step_reviews import StepReviews
+from controller.actuators.actuator import ClusterActuator, RequestUnknownError
+from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.control_job import Controller, JobTask
+from controller.decisions.step_reviews import StepReviews
+from controller.leases.lease import Lease, LeaseLostError
+from controller.leases.lease_keeper import keep_renewed
+from controller.limits.limits_of_job import LimitsReader, LimitsSnapshot
+from controller.log.control_log import Provenance
+from controller.log.delta_log import DeltaControlLog
+from controller.outcomes.measure_outcome import measure
+from controller.outcomes.rescale_outcomes import RescaleOutcome, judged_request
+from controller.view.job_view import JobView
 from controller.wired_settings import explain_change
 from include.settings import Settings
 from models.control.failing_rescale import FAILS
@@ -29,17 +29,6 @@ from models.control.state import Intention, Mode, ObservedJob, Origin, Request
 
 log = logging.getLogger(__name__)
 NO_REMARKS: Mapping[str, str] = {}
-
-
-class ClusterActuator(Actuator, Protocol):
-    """An actuator that can ask for many jobs at once."""
-
-    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
-        """Return what the cluster says of each job, or why it says nothing.
-
-        Raises:
-            RequestUnknownError: the cluster does not reply.
-        """
 
 
 class LimitsOnce:

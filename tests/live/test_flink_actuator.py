@@ -12,9 +12,10 @@ from proxies import server_context, tls_gateway
 from waiting import wait_until
 
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
-from controller.control_job import Controller, RequestRefusedError
-from controller.flink_actuator import FlinkActuator, open_actuator
-from controller.observed_once import ObservedOnce
+from controller.actuators.actuator import RequestRefusedError
+from controller.actuators.flink_actuator import FlinkActuator, open_actuator
+from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.control_job import Controller
 from include.metric_sources.collection import collect_for
 from include.settings import check_settings
 from models.control.limits import Limits

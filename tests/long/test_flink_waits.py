@@ -16,9 +16,9 @@ from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import ENRICH, LoadOptions, submit_load
 from cli.local_flink.releases import RELEASES, install_release
-from controller.control_job import Controller
-from controller.control_log import LogEntry
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.control_job import Controller
+from controller.log.control_log import LogEntry
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import Action

@@ -11,9 +11,9 @@ from controlled_flink import BEGAN_S, ENRICH, SOURCE
 from flink_server import FakeJob, FlinkServer, Request, serving
 from scenario import OwnLog
 
-from controller.control_job import Controller, JobTask
-from controller.flink_actuator import FlinkActuator
-from controller.observed_once import ObservedOnce
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.control_job import Controller, JobTask
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import OutcomeCheck

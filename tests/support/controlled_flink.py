@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from flink_rescaling import RescalingJob
 from flink_server import FlinkServer, serving
 
-from controller.control_job import Controller
-from controller.control_log import LogEntry
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.control_job import Controller
+from controller.log.control_log import LogEntry
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import Action, OutcomeCheck

@@ -15,11 +15,12 @@ from waiting import wait_until
 from cli.local_flink.build import ENTRY_CLASS, build_job
 from cli.local_flink.cluster import LocalCluster
 from cli.local_flink.load import LoadOptions, daily_trace, write_trace
-from controller.control_job import Controller, RequestUnknownError
-from controller.control_log import LogEntry
-from controller.flink_actuator import FlinkActuator
-from controller.operator_actuator import OperatorActuator
-from controller.resource_directory import ResourceDirectory
+from controller.actuators.actuator import RequestUnknownError
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.actuators.operator_actuator import OperatorActuator
+from controller.actuators.resource_directory import ResourceDirectory
+from controller.decisions.control_job import Controller
+from controller.log.control_log import LogEntry
 from include.kubernetes.job_resource import DEPLOYMENT, SESSION_JOB
 from include.settings.kubernetes import Kubernetes
 from models.control.limits import Limits

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from flink_model import MemoryLog
 from flink_server import FakeJob, FlinkServer
 
-from controller.control_job import NOT_JUDGED, Controller
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.control_job import NOT_JUDGED, Controller
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import Action, OutcomeCheck

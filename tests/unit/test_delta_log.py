@@ -9,11 +9,12 @@ import pytest
 from control_entries import NOW_S, entry_for, plain_case
 from deltalake import DeltaTable
 
-from controller.control_job import Controller, JobTask, LeaseLostError, RequestRefusedError, RequestUnknownError
-from controller.control_log import LogEntry, Provenance, is_news
-from controller.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
-from controller.leases import Lease
-from controller.log_codec import action_of, case_of
+from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
+from controller.decisions.control_job import Controller, JobTask
+from controller.leases.lease import Lease, LeaseLostError
+from controller.log.control_log import LogEntry, Provenance, is_news
+from controller.log.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
+from controller.log.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Memory, Readiness

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from willing_flink import WillingFlink
 
-from controller import control_job
-from controller.control_job import Controller, JobTask
-from controller.control_log import LogEntry
+from controller.decisions import control_job
+from controller.decisions.control_job import Controller, JobTask
+from controller.log.control_log import LogEntry
 from models.control.case import Case
 from models.control.checks import check_pace
 from models.control.limits import Limits

@@ -8,10 +8,11 @@ import pytest
 from controller_machine import BASE, JOB
 from operator_model import AUTOSCALER, ModelApi, ModelFlink, OperatorModel
 
-from controller.control_job import Controller, RequestConflictError, RequestRefusedError, RequestUnknownError
-from controller.guide_actuator import GuideActuator, express_as_least
-from controller.operator_actuator import OperatorActuator
-from controller.resource_directory import ResourceDirectory
+from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.guide_actuator import GuideActuator, express_as_least
+from controller.actuators.operator_actuator import OperatorActuator
+from controller.actuators.resource_directory import ResourceDirectory
+from controller.decisions.control_job import Controller
 from include.kubernetes.faults import ApiRefusedError
 from include.kubernetes.manifests import MIN_PARALLELISM
 from include.kubernetes.overrides import OVERRIDES

@@ -10,8 +10,8 @@ import pytest
 from flink_model import MemoryLog
 from willing_flink import WillingFlink
 
-from controller.control_job import Controller, JobTask
-from controller.operator_limits import limit_operators
+from controller.decisions.control_job import Controller, JobTask
+from controller.limits.operator_limits import limit_operators
 from include.settings import JobLimits, SettingsError, check_settings
 from models.control.bounds import bound_target
 from models.control.case import Case, Verb

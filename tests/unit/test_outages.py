@@ -12,9 +12,9 @@ import pytest
 from control_entries import NOW_S, TWO
 from willing_flink import WillingFlink
 
-from controller.champion import ChampionReader
-from controller.control_job import Controller, JobTask
-from controller.control_log import LogEntry
+from controller.decisions.control_job import Controller, JobTask
+from controller.log.control_log import LogEntry
+from controller.view.champion import ChampionReader
 from include.settings import PROJECT, Mlflow
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin

@@ -9,9 +9,9 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 from deltalake import DeltaTable
 
-from controller.control_log import Provenance
-from controller.plan_rows import PlanStep
-from controller.rescale_outcomes import RescaleOutcome, append_outcomes
+from controller.log.control_log import Provenance
+from controller.outcomes.rescale_outcomes import RescaleOutcome, append_outcomes
+from controller.view.plan_rows import PlanStep
 from include.tables import RESCALE_OUTCOMES
 from models.control.outcome import Measurements
 from models.control.readiness import Failure

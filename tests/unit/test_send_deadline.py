@@ -13,9 +13,10 @@ from control_entries import FOUR, TWO
 from flink_server import FakeJob, FlinkServer, serving
 from willing_flink import WillingFlink
 
-from controller.control_job import Controller, JobTask, LeaseLostError, RequestConflictError
-from controller.flink_actuator import FlinkActuator
-from controller.leases import SEND_WITHIN_S, Lease
+from controller.actuators.actuator import RequestConflictError
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.control_job import Controller, JobTask
+from controller.leases.lease import SEND_WITHIN_S, Lease, LeaseLostError
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin

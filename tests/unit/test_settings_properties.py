@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from controller.recent_files import polls_kept
+from controller.view.recent_files import polls_kept
 from include.policy_catalogue import BUILT_IN
 from include.settings import Cluster, Planner, Settings, SettingsError, check_settings
 from include.settings.refusals import model_in

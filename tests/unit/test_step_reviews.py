@@ -14,12 +14,12 @@ from control_entries import NOW_S, TWO, plain_case
 from deltalake import DeltaTable
 from willing_flink import WillingFlink
 
-from controller import step_reviews
-from controller.control_job import Controller, JobTask
-from controller.control_log import Provenance
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.log_codec import action_of, case_of
-from controller.step_reviews import PAUSE_S, NamedReview, StepReviews, load_reviews
+from controller.decisions import step_reviews
+from controller.decisions.control_job import Controller, JobTask
+from controller.decisions.step_reviews import PAUSE_S, NamedReview, StepReviews, load_reviews
+from controller.log.control_log import Provenance
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.log_codec import action_of, case_of
 from include.settings import PROJECT
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
