@@ -16,11 +16,11 @@ from include.settings import Planner, Settings
 from models.control.state import Origin
 from models.live.seen_job import SeenJob
 from models.policies.baselines.reactive import ReactiveMemory
-from models.policies.conttune.capacity_history import ObservedCapacity
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tuning.capacity_history import ObservedCapacity
 
 NOW_S = 1_795_000_200
 PLANNED_S = NOW_S - 600

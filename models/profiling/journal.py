@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from models.policies.phoebe.profiling import ProfilingCluster
-from models.policies.phoebe.rows import Latency, Measurement
+from models.profiling.profiling import ProfilingCluster
+from models.profiling.rows import Latency, Measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import numpy as np
 from models.arrays import Floats
 from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves
-from models.policies.conttune.acquisition_functions import acquire, distance_to_observed
-from models.policies.conttune.capacity_history import History
-from models.policies.conttune.conttune_options import ALPHA, Acquisition
+from models.policies.tuning.acquisition_functions import acquire, distance_to_observed
+from models.policies.tuning.capacity_history import History
+from models.policies.tuning.tuning_options import ALPHA, Acquisition
 from models.topology import optimal_parallelism
 
 How = Literal["model", "linear", "kept"]

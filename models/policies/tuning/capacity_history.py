@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.capacity.busy_windows import HELD_S, OF_BUSIEST, least_busy_share, light_load_sd
-from models.policies.conttune.conttune_options import KEEP
+from models.policies.tuning.tuning_options import KEEP
 
 # K is not published; the repository's README lists five samples per parallelism.
 

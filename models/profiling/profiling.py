@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from include.settings import Profiling
-from models.policies.phoebe.rows import CapacityPoint, Measurement, Profile
+from models.profiling.rows import CapacityPoint, Measurement, Profile
 
 _MAJORITY = 3  # with fewer deployments no majority can be formed, and each is judged by its own past
 

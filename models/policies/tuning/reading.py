@@ -1,4 +1,4 @@
-"""Inputs of ContTune from a job's windows: capacities, real rates and the load of the job."""
+"""Inputs of tuning steps from a job's windows: capacities, real rates and the load of the job."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Floats, Ints
-from models.policies.conttune.capacity_history import History, add_observation
-from models.policies.conttune.controller import backpressure_share
 from models.policies.observations import Observations
+from models.policies.tuning.capacity_history import History, add_observation
 from models.policies.window_means import hides_demand
 from models.topology import measure_edge_ratios, required_rates
 
@@ -158,6 +157,12 @@ def read_windows(
         taken_per_s={graph.names[place]: _finite_or_zero(taken[place]) for place in sources},
         backlog=backlog,
     )
+
+
+def backpressure_share(backpressured: float, idle: float, busy: float) -> float:
+    """Return backPressurePer, backpressured / (backpressured + idle + busy); 0 when nothing was measured."""
+    total = backpressured + idle + busy
+    return backpressured / total if total > 0 else 0.0
 
 
 def _mean(values: Floats) -> Floats:
