@@ -25,6 +25,7 @@ from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts
 from controller.view.plan_tables import PlanTables
 from include.flink.raw_format import RawRecord
 from include.settings import Settings, SettingsError
+from include.version import controller_version
 from models.control.state import Intention
 from models.live.poll_history import PollHistory
 
@@ -253,6 +254,6 @@ class Ticker:
         judged = [one for cluster in ended for one in cluster.outcomes]
         if not judged:
             return
-        append_outcomes(settings.paths.lake, judged)
+        append_outcomes(settings.paths.lake, judged, controller_version(settings.planner.policies_in_use))
         for cluster in ended:
             cluster.outcomes.clear()

@@ -21,6 +21,7 @@ from controller.view.champion import ChampionReader
 from controller.view.plan_tables import PlanTables
 from controller.view.recent_files import polls_kept
 from include.settings import Settings
+from include.version import controller_version
 from models.live.poll_history import PollHistory
 
 Clock = Callable[[], float]
@@ -61,7 +62,8 @@ def build_ticker(
     def control(name: str) -> ClusterControl:
         # Other controllers go by the present, whatever time is looked at.
         lease = Lease(lake, name, owner, time.time, expiry_s=lease_s(settings))
-        log = DeltaControlLog(table, name, lease, clock, witness=LogWitness(settings.paths.out, lake, name))
+        witness = LogWitness(settings.paths.out, lake, name)
+        log = DeltaControlLog(table, name, lease, clock, witness=witness, read_code_version=read_version)
         rest_url = settings.cluster(name).rest_url
         actuator: ClusterActuator
         if rest_url is None or is_rehearsal:
@@ -81,6 +83,9 @@ def build_ticker(
             made_with=settings,
             review=reviews,
         )
+
+    def read_version() -> str:
+        return controller_version(ticker[0].settings.planner.policies_in_use)  # they may change meanwhile
 
     def load_in_force() -> Settings:
         load()  # it may be refused now for what no file tells

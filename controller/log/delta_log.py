@@ -16,7 +16,7 @@ from controller.log.log_witness import LogWitness
 from include.lake_table import LakeTable, arrow_rows
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S
-from include.version import code_version
+from include.version import controller_version
 from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
 from models.control.state import JobHistory, ObservedJob
@@ -72,6 +72,7 @@ class DeltaControlLog:
         clock: epoch seconds.
         known: last rows, where they were read for several clusters at once; else they are read at first use.
         witness: tells how far the log had come; None: nobody knows.
+        read_code_version: returns the version of the code that decides now.
     """
 
     def __init__(
@@ -83,9 +84,10 @@ class DeltaControlLog:
         known: KnownJobs | None = None,
         *,
         witness: LogWitness | None = None,
+        read_code_version: Callable[[], str] = controller_version,
     ) -> None:
         self._table, self._cluster, self._lease, self._clock = table, cluster, lease, clock
-        self._witness = witness
+        self._witness, self._read_code_version = witness, read_code_version
         self._known, self._known_under = known, lease.first_number
         self._written: KnownJobs = {}  # by this process, or read by it
         self._is_older_read = False
@@ -161,7 +163,7 @@ class DeltaControlLog:
         for entry in entries:
             last = known.get(entry.job)
             known[entry.job] = KnownJob(entry=entry, number=(last.number if last else 0) + 1)
-            stamp = RowStamp(lease_number, known[entry.job].number, code_version(), at_s)
+            stamp = RowStamp(lease_number, known[entry.job].number, self._read_code_version(), at_s)
             try:
                 made.append(row_of(entry, stamp))
             except Exception as error:  # whatever it is, the other jobs have their rows

@@ -12,7 +12,6 @@ from controller.log.log_codec import unique_names
 from controller.view.plan_rows import PlanStep
 from include.lake_table import LakeTable, date_of, maybe_timestamp, timestamp_of
 from include.tables import RESCALE_OUTCOMES
-from include.version import code_version
 from models.control.failing_rescale import FAILS
 from models.control.outcome import Measurements
 from models.control.reconcile import Verb
@@ -37,16 +36,16 @@ class RescaleOutcome:
     origin: str
 
 
-def append_outcomes(lake: str, outcomes: Sequence[RescaleOutcome]) -> None:
-    """Append judged rescales in one commit.
+def append_outcomes(lake: str, outcomes: Sequence[RescaleOutcome], code_version: str) -> None:
+    """Append judged rescales in one commit, with the version of the controller's code.
 
     Raises:
         ValueError: an entry judges nothing: no request was confirmed, or its outcome is not known.
     """
-    LakeTable(lake, RESCALE_OUTCOMES).append([_row(outcome) for outcome in outcomes])
+    LakeTable(lake, RESCALE_OUTCOMES).append([_row(outcome, code_version) for outcome in outcomes])
 
 
-def _row(outcome: RescaleOutcome) -> dict[str, Any]:
+def _row(outcome: RescaleOutcome, code_version: str) -> dict[str, Any]:
     entry, before, after, promised = outcome.entry, outcome.before, outcome.after, outcome.promised
     case, request = entry.case, judged_request(entry)
     if request is None:
@@ -81,7 +80,7 @@ def _row(outcome: RescaleOutcome) -> dict[str, Any]:
         "rolled_back": entry.action.verb is Verb.ROLL_BACK and entry.sends,
         "plan_as_of": maybe_timestamp(entry.provenance.plan_as_of_s),
         "model_version": entry.provenance.model_version,
-        "code_version": code_version(),
+        "code_version": code_version,
         "date": date_of(case.now_s),
     }
 

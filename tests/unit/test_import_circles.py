@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from import_graph import imports_of
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("include", "models", "spark_jobs", "controller", "dags", "cli")
@@ -20,19 +22,6 @@ def product_modules() -> dict[str, Path]:
 def _name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imports_of(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
-    """Yield the known modules that a module imports by name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            for alias in node.names:
-                module = f"{node.module}.{alias.name}"
-                found = module if module in known else node.module
-                if found in known:
-                    yield found
 
 
 def find_circle(graph: Mapping[str, set[str]]) -> list[str]:
