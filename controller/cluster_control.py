@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from controller.actuators.actuator import ClusterActuator, RequestUnknownError
 from controller.actuators.observed_once import ObservedOnce
-from controller.decisions.control_job import Controller, JobTask
+from controller.decisions.job_control import JobControl, JobTask
 from controller.decisions.step_reviews import StepReviews
 from controller.leases.lease import Lease, LeaseLostError
 from controller.leases.lease_keeper import keep_renewed
@@ -131,7 +131,7 @@ class ClusterControl:
     def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
         lease = self.lease
-        made = Controller(
+        made = JobControl(
             observed, self.log, lease.check, self.clock, self.express, review=self.review, may_send=lease.may_send
         )
         return made.control_jobs(tasks)

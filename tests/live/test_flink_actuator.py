@@ -15,7 +15,7 @@ from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, s
 from controller.actuators.actuator import RequestRefusedError
 from controller.actuators.flink_actuator import FlinkActuator, open_actuator
 from controller.actuators.observed_once import ObservedOnce
-from controller.decisions.control_job import Controller
+from controller.decisions.job_control import JobControl
 from include.metric_sources.collection import collect_for
 from include.settings import check_settings
 from models.control.limits import Limits
@@ -85,7 +85,7 @@ def test_the_controller_rescales_and_confirms(job, actuator):
 
     def tick():
         once = ObservedOnce(actuator, actuator.observe_all([JOB]))
-        return Controller(once, log, lambda: None, time.time).control_job(JOB, wanted, lambda: limits)
+        return JobControl(once, log, lambda: None, time.time).control_job(JOB, wanted, lambda: limits)
 
     assert tick().reason == "new_job_id"
     reasons = ["no_checkpoint"]  # the job has just begun

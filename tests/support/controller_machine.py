@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
-from controller.decisions.control_job import Controller
+from controller.decisions.job_control import JobControl
 from controller.leases.lease import LeaseLostError
 from controller.log.control_log import LogEntry
 from include.utc import DAY_S, HOUR_S
@@ -167,7 +167,7 @@ class ControllerMachine(RuleBasedStateMachine):
             if log.lease != number:
                 raise LeaseLostError
 
-        controller = Controller(Dying(), Fenced(), check_lease, self.clock)
+        controller = JobControl(Dying(), Fenced(), check_lease, self.clock)
         with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
             controller.control_job(JOB, self.desired, self.read_limits, self.outcome)
             ledger.keep()

@@ -19,7 +19,7 @@ from controller.actuators.actuator import RequestUnknownError
 from controller.actuators.flink_actuator import FlinkActuator
 from controller.actuators.operator_actuator import OperatorActuator
 from controller.actuators.resource_directory import ResourceDirectory
-from controller.decisions.control_job import Controller
+from controller.decisions.job_control import JobControl
 from controller.log.control_log import LogEntry
 from include.kubernetes.job_resource import DEPLOYMENT, SESSION_JOB
 from include.settings.kubernetes import Kubernetes
@@ -83,7 +83,7 @@ class OperatorWorld:
         wanted = None
         if parallelism is not None:
             wanted = Intention(dict(parallelism), Origin.PLAN, step, "tested", now_s + 600)
-        return Controller(actuator, self.log, lambda: None, time.time).control_job(JOB, wanted, lambda: self.limits)
+        return JobControl(actuator, self.log, lambda: None, time.time).control_job(JOB, wanted, lambda: self.limits)
 
     def settle(self, actuator: Any) -> ObservedJob:
         """Wait until the job runs and the operator has dealt with all; the controller takes it as it is then."""

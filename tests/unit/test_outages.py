@@ -12,7 +12,7 @@ import pytest
 from control_entries import NOW_S, TWO
 from willing_flink import WillingFlink
 
-from controller.decisions.control_job import Controller, JobTask
+from controller.decisions.job_control import JobControl, JobTask
 from controller.log.control_log import LogEntry
 from controller.view.champion import ChampionReader
 from include.settings import PROJECT, Mlflow
@@ -58,7 +58,7 @@ class LostLake:
 
 def test_while_the_lake_is_down_nothing_is_sent() -> None:
     flink = Flink()
-    controller = Controller(flink, LostLake(), lambda: None, lambda: NOW_S)
+    controller = JobControl(flink, LostLake(), lambda: None, lambda: NOW_S)
     with pytest.raises(OSError, match="the lake does not answer"):
         controller.control_jobs([JobTask(JOB, WANTED, lambda: AUTO)])
     assert flink.sent == []

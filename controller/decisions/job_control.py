@@ -60,8 +60,8 @@ class JobTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
-    """Decides on the jobs of one cluster.
+class JobControl:
+    """Decides on given jobs of one cluster and sends; :class:`controller.cluster_control.ClusterControl` says which.
 
     Attributes:
         actuator: of the cluster.
