@@ -19,4 +19,4 @@ def version_column(stage: Stage, policies: Collection[str]) -> Column:
     if not versions:
         return alone
     known = F.create_map(*(F.lit(text) for text in chain.from_iterable(versions.items())))
-    return F.coalesce(known[F.col("policy")], alone)
+    return F.coalesce(F.try_element_at(known, F.col("policy")), alone)
