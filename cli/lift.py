@@ -16,8 +16,8 @@ from deltalake.exceptions import DeltaError
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError
 from cli.embedded import below
-from controller.delta_log import open_control_log, read_known_jobs
-from controller.log_codec import unique_names
+from controller.log.delta_log import open_control_log, read_known_jobs
+from controller.log.log_codec import unique_names
 from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 from include.control.small_objects import StoreUnreadableError
 from include.settings import Settings, SettingsError, load_settings

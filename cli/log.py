@@ -20,7 +20,7 @@ from rich.text import Text
 
 from cli.arguments import EXIT_USAGE, CommandParser, UsageError, moment, number
 from cli.embedded import below
-from controller.log_reading import plain_row, read_log, read_logged_jobs
+from controller.log.log_reading import plain_row, read_log, read_logged_jobs
 from include.settings import PROJECT, SettingsError, load_settings
 from include.short_names import shorten_names, shorten_names_in
 from include.spark.submission import anchor_paths

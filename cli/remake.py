@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from cli.arguments import CommandParser, moment
 from include.settings import SettingsError, load_settings
 from include.spark.submission import anchor_paths
-from include.version import code_version
 from spark_jobs.lake import Lake
 from spark_jobs.plan.remake_plan import NotRecordedError, make_again
 from spark_jobs.session import start_session
@@ -36,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         spark.stop()
     print(f"remake: {found.same} of {found.rows} steps are the same")
-    if found.code_version != code_version():
-        print(f"remake: the plan was made by code {found.code_version}, this is {code_version()}")
+    if found.code_version != found.code_version_now:
+        print(f"remake: the plan was made by code {found.code_version}, this is {found.code_version_now}")
     return 0 if found.same == found.rows else 1
 
 

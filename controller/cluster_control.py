@@ -4,42 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from controller.control_job import Actuator, Controller, JobTask, LeaseLostError, RequestUnknownError
-from controller.control_log import Provenance
-from controller.delta_log import DeltaControlLog
-from controller.job_view import JobView
-from controller.lease_keeper import keep_renewed
-from controller.leases import Lease
-from controller.limits_of_job import LimitsReader, LimitsSnapshot
-from controller.measure_outcome import measure
-from controller.observed_once import ObservedOnce
-from controller.rescale_outcomes import RescaleOutcome, judged_request
-from controller.step_reviews import StepReviews
+from controller.actuators.actuator import ClusterActuator, RequestUnknownError
+from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.job_control import JobControl, JobTask
+from controller.decisions.step_reviews import StepReviews
+from controller.leases.lease import Lease, LeaseLostError
+from controller.leases.lease_keeper import keep_renewed
+from controller.limits.limits_of_job import LimitsReader, LimitsSnapshot
+from controller.log.control_log import Provenance
+from controller.log.delta_log import DeltaControlLog
+from controller.outcomes.judge_rescales import RescaleJudge
+from controller.outcomes.rescale_outcomes import RescaleOutcome
+from controller.view.job_view import JobView
 from controller.wired_settings import explain_change
 from include.settings import Settings
-from models.control.failing_rescale import FAILS
 from models.control.limits import Limits
-from models.control.outcome import Measurements, judge_outcome
-from models.control.reconcile import Action, OutcomeCheck
-from models.control.state import Intention, Mode, ObservedJob, Origin, Request
+from models.control.reconcile import Action
+from models.control.state import Intention, Mode, ObservedJob
 
 log = logging.getLogger(__name__)
 NO_REMARKS: Mapping[str, str] = {}
-
-
-class ClusterActuator(Actuator, Protocol):
-    """An actuator that can ask for many jobs at once."""
-
-    def observe_all(self, jobs: Iterable[str]) -> dict[str, ObservedJob | RequestUnknownError]:
-        """Return what the cluster says of each job, or why it says nothing.
-
-        Raises:
-            RequestUnknownError: the cluster does not reply.
-        """
 
 
 class LimitsOnce:
@@ -70,7 +57,6 @@ class ClusterControl:
         is_rehearsal: whether nothing may be sent, whatever the mode.
         express: returns an intention in the terms of what the actuator observes.
         review: what installed reviews make of a step.
-        outcomes: rescales that were judged and are not written yet.
         made_with: settings that the parts were made with; None: they never change.
     """
 
@@ -84,10 +70,17 @@ class ClusterControl:
     is_rehearsal: bool = False
     express: Callable[[Intention, ObservedJob], Intention] = lambda intention, _: intention
     review: StepReviews = field(default_factory=StepReviews)
-    outcomes: list[RescaleOutcome] = field(default_factory=list)
     made_with: Settings | None = None
-    _before: dict[str, tuple[str, Measurements]] = field(default_factory=dict)
     _has_lease: bool = False
+    _judge: RescaleJudge = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._judge = RescaleJudge(self.name, self.log, self.late_after_s)
+
+    @property
+    def outcomes(self) -> list[RescaleOutcome]:
+        """Rescales that were judged and are not written yet."""
+        return self._judge.outcomes
 
     def control(
         self,
@@ -123,7 +116,7 @@ class ClusterControl:
                 if taken_over:
                     actions |= self._control_jobs(taken_over)
                 for job, view in views.items():
-                    self._note_outcome(job, view)
+                    self._judge.note_outcome(job, view)
         except RequestUnknownError as error:
             return Counter(), str(error)
         except LeaseLostError as error:
@@ -138,7 +131,7 @@ class ClusterControl:
     def _control_jobs(self, tasks: Sequence[JobTask]) -> dict[str, Action]:
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
         lease = self.lease
-        made = Controller(
+        made = JobControl(
             observed, self.log, lease.check, self.clock, self.express, review=self.review, may_send=lease.may_send
         )
         return made.control_jobs(tasks)
@@ -218,7 +211,7 @@ class ClusterControl:
             job=f"{self.name}/{job}",
             desired=wanted,
             read_limits=LimitsOnce(limits_of(limits), lambda: limits_of(self.limits.read())),
-            outcome=self._judge_safely(job, view),
+            outcome=self._judge.judge(job, view),
             provenance=Provenance(
                 operators={vertex_id: operator for operator, vertex_id in vertex_ids.items()},
                 plan_as_of_s=view.plan.as_of_s if view.plan is not None else None,
@@ -235,60 +228,3 @@ class ClusterControl:
                 return replace(limits, mode=Mode.OFF, mode_reason=why)
         is_harmless = not self.is_rehearsal or limits.mode in {Mode.OFF, Mode.DRY_RUN}
         return limits if is_harmless else replace(limits, mode=Mode.DRY_RUN)
-
-    def _judge_safely(self, job: str, view: JobView) -> OutcomeCheck:
-        try:
-            return self._judge(job, view)
-        except Exception:  # a job's trouble is its own: it is decided on, and its request followed
-            log.exception("%s/%s is not judged", self.name, job)
-            return OutcomeCheck()
-
-    def _judge(self, job: str, view: JobView) -> OutcomeCheck:
-        """Return what became of the last confirmed rescale of a job."""
-        history = self.log.read_history(f"{self.name}/{job}")
-        request = history.in_flight or history.to_judge
-        if request is None or view.seen is None:
-            self._before.pop(job, None)
-            return OutcomeCheck()
-        before = self._measure_before(job, view, request)
-        if history.to_judge is None or history.confirmed_at_s is None:
-            return OutcomeCheck()
-        after = measure(view.seen, view.observations, float("inf"), history.confirmed_at_s)
-        return judge_outcome(history.to_judge, history.confirmed_at_s, before, after, self.late_after_s)
-
-    def _note_outcome(self, job: str, view: JobView) -> None:
-        """Keep the outcome of a rescale, once, where the last decision has judged it."""
-        try:
-            self._keep_outcome(job, view)
-        except Exception:  # a job's trouble is its own
-            log.exception("%s/%s: its outcome is not kept", self.name, job)
-
-    def _keep_outcome(self, job: str, view: JobView) -> None:
-        entry = self.log.read_last(f"{self.name}/{job}")
-        request = None if entry is None else judged_request(entry)
-        if entry is None or request is None or view.seen is None:
-            return
-        known, fails = self._before.get(job), entry.action.reason == FAILS
-        after = None
-        if not fails:
-            after = measure(view.seen, view.observations, float("inf"), entry.case.history.confirmed_at_s or 0.0)
-        if known is None or known[0] != request.step_id or (after is None and not fails):
-            return
-        del self._before[job]
-        steps = view.plan.steps if view.plan is not None else ()
-        promised = next((step for step in steps if step.step_id == request.step_id), None)
-        origin = Origin.REACTIVE if promised is None else Origin.PLAN
-        origin = Origin.PIN if request.step_id == Origin.PIN else origin
-        self.outcomes.append(RescaleOutcome(entry, known[1], after, promised, origin))
-
-    def _measure_before(self, job: str, view: JobView, request: Request) -> Measurements | None:
-        """Return the measurements before a request; kept for longer than the windows."""
-        known = self._before.get(job)
-        if known is not None and known[0] == request.step_id:
-            return known[1]
-        if view.seen is None:
-            return None
-        found = measure(view.seen, view.observations, request.sent_at_s)
-        if found is not None:
-            self._before[job] = (request.step_id, found)
-        return found

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from controller.loop import poll_once, run_ticks, warm_up
-from controller.recent_files import list_clusters
 from controller.tick import Ticker, TickSummary
+from controller.view.recent_files import list_clusters
 from controller.wired_settings import explain_changes
 from controller.wiring import build_ticker
 from include.settings import Settings, SettingsError, load_settings

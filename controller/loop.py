@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from controller.recent_files import read_recent
 from controller.tick import Ticker, TickSummary
+from controller.view.recent_files import read_recent
 from include.metric_sources.collection import collect_for
 from include.settings import Settings
 

@@ -13,18 +13,19 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar
 
-from controller.champion import ChampionReader
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
-from controller.evaluation import evaluate, form_intention
-from controller.fleet_view import FleetView, FleetViewer, JobName
-from controller.job_view import JobView, Kept
-from controller.kept_memories import KeptMemories
-from controller.load_forecasts import NO_FORECASTS, LoadForecasts
-from controller.plan_tables import PlanTables
-from controller.rescale_outcomes import append_outcomes
+from controller.evaluation.evaluate_job import evaluate, form_intention
+from controller.memory.kept_memories import KeptMemories
+from controller.outcomes.rescale_outcomes import append_outcomes
+from controller.view.champion import ChampionReader
+from controller.view.fleet_view import FleetView, FleetViewer, JobName
+from controller.view.job_view import JobView, Kept
+from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts
+from controller.view.plan_tables import PlanTables
 from include.flink.raw_format import RawRecord
 from include.settings import Settings, SettingsError
+from include.version import controller_version
 from models.control.state import Intention
 from models.live.poll_history import PollHistory
 
@@ -253,6 +254,6 @@ class Ticker:
         judged = [one for cluster in ended for one in cluster.outcomes]
         if not judged:
             return
-        append_outcomes(settings.paths.lake, judged)
+        append_outcomes(settings.paths.lake, judged, controller_version(settings.planner.policies_in_use))
         for cluster in ended:
             cluster.outcomes.clear()

@@ -5,21 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from controller.actuators import choose_terms, open_cluster_actuator
-from controller.champion import ChampionReader
-from controller.cluster_control import ClusterActuator, ClusterControl
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.kept_memories import KeptMemories
-from controller.leases import Lease
-from controller.limits_of_job import open_limits
-from controller.log_witness import LogWitness
-from controller.memory_store import MemoryStore
-from controller.plan_tables import PlanTables
-from controller.recent_files import polls_kept
-from controller.recorded_actuator import RecordedActuator
-from controller.step_reviews import load_reviews
+from controller.actuators.actuator import ClusterActuator
+from controller.actuators.choose_actuator import choose_terms, open_cluster_actuator
+from controller.actuators.recorded_actuator import RecordedActuator
+from controller.cluster_control import ClusterControl
+from controller.decisions.step_reviews import load_reviews
+from controller.leases.lease import Lease
+from controller.limits.limits_of_job import open_limits
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.log_witness import LogWitness
+from controller.memory.kept_memories import KeptMemories
+from controller.memory.memory_store import MemoryStore
 from controller.tick import Readers, Ticker
+from controller.view.champion import ChampionReader
+from controller.view.plan_tables import PlanTables
+from controller.view.recent_files import polls_kept
 from include.settings import Settings
+from include.version import controller_version
 from models.live.poll_history import PollHistory
 
 Clock = Callable[[], float]
@@ -60,7 +62,8 @@ def build_ticker(
     def control(name: str) -> ClusterControl:
         # Other controllers go by the present, whatever time is looked at.
         lease = Lease(lake, name, owner, time.time, expiry_s=lease_s(settings))
-        log = DeltaControlLog(table, name, lease, clock, witness=LogWitness(settings.paths.out, lake, name))
+        witness = LogWitness(settings.paths.out, lake, name)
+        log = DeltaControlLog(table, name, lease, clock, witness=witness, read_code_version=read_version)
         rest_url = settings.cluster(name).rest_url
         actuator: ClusterActuator
         if rest_url is None or is_rehearsal:
@@ -80,6 +83,9 @@ def build_ticker(
             made_with=settings,
             review=reviews,
         )
+
+    def read_version() -> str:
+        return controller_version(ticker[0].settings.planner.policies_in_use)  # they may change meanwhile
 
     def load_in_force() -> Settings:
         load()  # it may be refused now for what no file tells

@@ -274,3 +274,8 @@ def import_object(path: str) -> Any:
     """Import what a path ``module:attribute`` names."""
     module, _, attribute = path.partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def decides_at_evaluations(name: str) -> bool:
+    """Whether a policy, other than the planner, decides at every evaluation."""
+    return entry_of(name).decides is Decides.REACTS

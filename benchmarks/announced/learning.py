@@ -10,7 +10,7 @@ from models.arrays import Floats, Ints
 from models.capacity.capacity_samples import Samples, pack
 from models.capacity.curves import fit_curves, scaling_error, widen
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.conttune.capacity_history import History
+from models.policies.tuning.capacity_history import History
 
 # Reconfigurations take no time in ContTune's experiment, and nothing fails in it.
 _RECOVERY = RecoveryModel(0.0, 0.0, 0.0, 0.0, 0.0, 0)

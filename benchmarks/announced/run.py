@@ -14,13 +14,13 @@ from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import DATA_S, PERMUTATIONS, RATES, WATCH_S, workload
 from include.settings import Planner as Settings
 from models.arrays import Bools, Floats, Ints
-from models.policies.conttune.capacity_history import History
-from models.policies.conttune.reading import learn_histories, select_new_windows
 from models.policies.protocol import Situation
 from models.policies.tidewise.reactive_controller import evaluate_job
 from models.policies.tidewise.snapshot import Snapshot
 from models.policies.tidewise.tidewise_memory import ControllerMemory
 from models.policies.tidewise.tidewise_policy import Planner
+from models.policies.tuning.capacity_history import History
+from models.policies.tuning.reading import learn_histories, select_new_windows
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.testbed import Testbed, Window, observations
 

@@ -28,7 +28,7 @@ class LogRow:
 
     Attributes:
         committed_s: when it was in the table, epoch seconds.
-        request, history, observed: as :mod:`controller.log_codec` writes them, decoded.
+        request, history, observed: as :mod:`controller.log.log_codec` writes them, decoded.
         sends: whether a request may leave after it: it is the row of a decision to send, not that of the answer.
     """
 

@@ -11,8 +11,8 @@ from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.configuration import JOB_MANAGER
 from cli.local_flink.load import LoadOptions, submit_load
-from controller.control_job import RequestUnknownError
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.actuator import RequestUnknownError
+from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.client import FlinkClient
 
 _WITHIN_S = 180.0

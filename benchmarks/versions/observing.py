@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller.control_job import RequestUnknownError
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.actuator import RequestUnknownError
+from controller.actuators.flink_actuator import FlinkActuator
 from models.control.state import ObservedJob
 
 

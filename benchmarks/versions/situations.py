@@ -18,7 +18,7 @@ from cli.local_flink.build import build_job
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.configuration import Application
 from cli.local_flink.load import ENRICH, LoadOptions, daily_trace, submit_load, write_trace
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
 from include.flink.poller import RestSource
 from include.flink.raw_format import Kind
 from include.settings import Cluster, Settings

@@ -91,15 +91,23 @@ def read_airflow_login(connection_id: str) -> Login:
     """Return what an Airflow connection holds; Airflow is imported here alone, as few processes have it.
 
     Raises:
-        SecretError: there is no Airflow, or no such connection.
+        SecretError: there is no Airflow, or no such connection, or it cannot be used.
     """
     try:
-        from include.flink.airflow_login import read_login
+        from airflow.sdk.bases.hook import BaseHook
     except ImportError:
         raise SecretError(
             f"connection_id = {connection_id!r} needs Airflow, which cannot be imported here; write basic or bearer"
         ) from None
-    return read_login(connection_id)
+    try:
+        connection = BaseHook.get_connection(connection_id)
+    except Exception as error:
+        # Whatever Airflow raises, its text may hold the connection's URI.
+        raise SecretError(
+            f"the Airflow connection {connection_id!r} cannot be read ({type(error).__name__}); make it, or write "
+            "another connection_id"
+        ) from None
+    return Login(connection.login or "", connection.password or "", headers_in(connection.extra, connection_id))
 
 
 class Credentials:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from include.atomic_write import temporary_beside
@@ -41,13 +41,13 @@ def build_package(root: Path, archive: Path) -> Path:
     return target
 
 
-def packed_files(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every file that is packed, in order.
+def packed_files(root: Path, packages: Sequence[str] = PACKAGES) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of every file of some packages, in order; by default of those that are packed.
 
     Raises:
         PackagingError: a package is missing below ``root``.
     """
-    for package in PACKAGES:
+    for package in packages:
         if not (root / package / "__init__.py").is_file():
             raise PackagingError(f"no package {package} in {root}: run from the project's own checkout")
         for path in sorted((root / package).rglob("*")):

@@ -1,6 +1,6 @@
 """A simulated cluster for Phoebe's profiling phase: every deployment is a job of one fleet.
 
-It fits :class:`models.policies.phoebe.profiling.ProfilingCluster`; an adapter for a real cluster has the same
+It fits :class:`models.profiling.profiling.ProfilingCluster`; an adapter for a real cluster has the same
 methods.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from models.arrays import Floats
-from models.policies.phoebe.rows import Measurement
+from models.profiling.rows import Measurement
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.randomness import job_generator
 from models.simulation.spec import JobSpec

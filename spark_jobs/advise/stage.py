@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from include.atomic_write import write_json, write_text
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stages import Stage, StageRequest
 from include.utc import format_utc
-from include.version import code_version
+from include.version import stage_version
 from spark_jobs.advise.fleet import describe_fleet
 from spark_jobs.advise.frames import Span, collect_inputs, count_history, days_of
 from spark_jobs.advise.job_advice import ROW_SCHEMA, AdviceTask, make_adviser
@@ -57,7 +57,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         "as_of": format_utc(span.end),
         "first": format_utc(span.scored),
         "days": days_of(span),
-        "code_version": code_version(),
+        "code_version": stage_version(Stage.ADVISE, settings.advise.policies),
         "model_version": bundle.model_version,
         "history": count_history(lake, settings, span.end),
         "settings": settings.advise.model_dump() | {"costs": settings.planner.costs.model_dump()},

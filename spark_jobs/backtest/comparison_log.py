@@ -15,8 +15,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from include.settings import Settings
+from include.stages import Stage
 from include.utc import format_utc
-from include.version import code_version
+from include.version import stage_version
 from models.backtest.comparison import REFERENCES
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 from spark_jobs.plot_text import plot_text
@@ -67,7 +68,7 @@ def log_comparison(settings: Settings, as_of: datetime, table: pd.DataFrame, mod
         NOTE_TAG: describe_comparison(as_of, table, model_version),
         "tidewise.as_of": format_utc(as_of),
         "tidewise.champion": model_version,
-        "tidewise.code_version": code_version(),
+        "tidewise.code_version": stage_version(Stage.BACKTEST, settings.backtest.policies),
     }
     with store.run(version, tags):
         mlflow.set_tag("mlflow.runName", f"backtest-{format_utc(as_of)}")

@@ -7,6 +7,7 @@ replaces the same rows, and a finished run of the same figures is used again.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from datetime import datetime
 
 import pandas as pd
@@ -15,10 +16,10 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.settings import Settings
-from include.stages import StageRequest
-from include.version import code_version
+from include.stages import Stage, StageRequest
 from spark_jobs.backtest.comparison_log import MEASURES, log_comparison, means
 from spark_jobs.backtest.job_backtest import ROW_SCHEMA, BacktestTask, make_backtester
+from spark_jobs.code_versions import version_column
 from spark_jobs.job_inputs.newest_rows import JOB
 from spark_jobs.job_inputs.subjects import history_frame, subjects
 from spark_jobs.lake import Lake
@@ -29,12 +30,12 @@ from spark_jobs.timestamps import as_of_slice, timestamp_column
 TASKS_PER_CORE = 4
 
 
-def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str) -> DataFrame:
+def backtest_rows(rows: DataFrame, as_of: datetime, model_version: str, policies: Collection[str]) -> DataFrame:
     """Return the rows of gold.backtests."""
     made = {
         "as_of": timestamp_column(as_of),
         "model_version": F.lit(model_version),
-        "code_version": F.lit(code_version()),
+        "code_version": version_column(Stage.BACKTEST, policies),
         "date": F.lit(as_of.date()),
     }
     return rows.where("skipped IS NULL").withColumns(made).select(*tables.BACKTESTS.columns)
@@ -57,7 +58,11 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
     rows = partitioned.groupBy(*JOB).applyInPandas(make_backtester(task), ROW_SCHEMA).localCheckpoint()  # type: ignore[arg-type]
     if rows.isEmpty():
         lake.require_empty(tables.BACKTESTS, as_of_slice(as_of))
-    lake.replace(tables.BACKTESTS, backtest_rows(rows, as_of, bundle.model_version), as_of_slice(as_of))
+    lake.replace(
+        tables.BACKTESTS,
+        backtest_rows(rows, as_of, bundle.model_version, settings.backtest.policies),
+        as_of_slice(as_of),
+    )
     found = rows.orderBy(*JOB, "policy").toPandas()
     compared = found[found["skipped"].isna()].drop(columns="skipped")
     if len(compared):

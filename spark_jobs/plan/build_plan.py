@@ -16,8 +16,8 @@ from include import tables
 from include.settings import Settings
 from include.stages import Stage
 from include.tables import PARALLELISM, Table
-from include.version import code_version
 from models.bundle import FleetBundle
+from spark_jobs.code_versions import version_column
 from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts
 from spark_jobs.job_inputs.policy_memory import newest_memories
 from spark_jobs.job_inputs.renames import collect_versions, find_renames, follow_renames
@@ -134,7 +134,7 @@ def make_plan_rows(rows: DataFrame, task: PlanTask, versions: Versions) -> DataF
         "parallelism_to": F.from_json("parallelism_to", PARALLELISM),
         "model_version": F.lit(version).cast("string"),
         "observations_until": F.timestamp_seconds("observations_until_s"),
-        "code_version": F.lit(code_version()),
+        "code_version": version_column(Stage.PLAN, task.settings.planner.policies_in_use),
         "input_versions": F.from_json(F.lit(json.dumps(dict(versions), sort_keys=True)), "MAP<STRING, BIGINT>"),
         "settings": F.lit(shaping(task.settings)),
         "date": F.lit(task.as_of.date()),

@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Cluster, Planner, Settings
+from include.stages import Stage
 from include.tables import PLANS
+from include.version import stage_version
 from models.bundle import FleetBundle
 from spark_jobs.lake import Lake
 from spark_jobs.model_store import ModelStore
@@ -29,12 +31,14 @@ class Comparison:
     Attributes:
         rows: of the recorded plan.
         same: of them that were made again exactly.
-        code_version: with which it was recorded.
+        code_version: with which its first row was recorded.
+        code_version_now: with which that row is made now.
     """
 
     rows: int
     same: int
     code_version: str
+    code_version_now: str
 
 
 def read_recorded(lake: Lake, as_of: datetime) -> DataFrame:
@@ -70,7 +74,13 @@ def make_again(lake: Lake, settings: Settings, as_of: datetime) -> Comparison:
         return sorted(row["line"] for row in rows.select(F.to_json(F.struct(*content)).alias("line")).collect())
 
     before, again = lines(plan), lines(made)
-    return Comparison(len(before), len(before) - len(set(before) ^ set(again)), str(first["code_version"]))
+    differing, policy = set(before) ^ set(again), first["policy"]
+    return Comparison(
+        rows=len(before),
+        same=len(before) - len(differing),
+        code_version=str(first["code_version"]),
+        code_version_now=stage_version(Stage.PLAN, [policy] if policy else []),
+    )
 
 
 def _bundle(settings: Settings, model_version: str | None) -> FleetBundle | None:

@@ -15,7 +15,7 @@ from include.flink.client import FlinkClient
 from include.settings import Planner
 from include.settings.profiling import FLINK, SIMULATED, Profiling
 from models.job_models import JobModels
-from models.policies.phoebe.profiling import ProfilingCluster
+from models.profiling.profiling import ProfilingCluster
 from models.simulation.profiling_adapter import SimulatedProfiling
 from models.simulation.simulated_replica import AT_THE_SOURCES, build_replica
 from spark_jobs.profiling.flink_deployments import FlinkDeployments

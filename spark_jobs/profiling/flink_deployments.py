@@ -18,7 +18,7 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.latency_markers import find_p95_names, mean_of_slowest_ms
 from include.settings.profiling import ProfiledJob, Profiling
-from models.policies.phoebe.rows import Latency, Measurement
+from models.profiling.rows import Latency, Measurement
 
 log = logging.getLogger(__name__)
 # So many times the highest rate replayed is due under a backlog that never ends.
@@ -29,7 +29,7 @@ _LATENCY_EVERY_S = 5.0
 
 
 class FlinkDeployments:
-    """Deployments of one job at several scale-outs; see :class:`models.policies.phoebe.profiling.ProfilingCluster`.
+    """Deployments of one job at several scale-outs; see :class:`models.profiling.profiling.ProfilingCluster`.
 
     A replay at another rate starts each deployment anew, so the rate is the job's own argument or a trace; the time to
     settle comes after it.

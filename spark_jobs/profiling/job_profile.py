@@ -18,9 +18,9 @@ from include.domain.graph import GraphError
 from include.settings import Settings
 from include.utc import format_utc
 from models.bundle import BundleError, FleetBundle
-from models.policies.phoebe.journal import Journal
-from models.policies.phoebe.profiling import profile, profiling_options
 from models.policies.registry import memory_codec, policy
+from models.profiling.journal import Journal
+from models.profiling.profiling import profile, profiling_options
 from models.simulation.spec import SpecError
 from spark_jobs.job_inputs.job_state import graph_of, placed_of
 from spark_jobs.job_inputs.policy_memory import recall

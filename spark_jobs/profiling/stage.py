@@ -17,7 +17,7 @@ from include.policy_catalogue import entry_of, names_where
 from include.settings import Planner, Settings
 from include.stages import Stage, StageRequest
 from include.utc import format_utc
-from include.version import code_version
+from include.version import stage_version
 from spark_jobs.job_inputs.newest_rows import JOB, newest_graphs, within_lookback
 from spark_jobs.job_inputs.policy_memory import memory_rows, newest_memories, own_memories
 from spark_jobs.job_inputs.windows import has_policy
@@ -63,7 +63,7 @@ def profile_rows(rows: DataFrame, settings: Settings, as_of: datetime, model_ver
         "as_of": timestamp_column(as_of),
         "adapter": F.lit(settings.profiling.adapter),
         "model_version": F.lit(model_version),
-        "code_version": F.lit(code_version()),
+        "code_version": F.lit(stage_version(Stage.PROFILE)),
         "date": F.lit(as_of.date()),
     }
     return rows.where("kind IS NOT NULL").withColumns(made).select(*tables.PROFILES.columns)

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 from include import tables
 from include.settings import Settings
-from include.stages import StageRequest
+from include.stages import Stage, StageRequest
 from include.utc import format_utc
-from include.version import code_version
+from include.version import stage_version
 from spark_jobs.lake import Lake
 from spark_jobs.report.control_log import STEP, logged_rows, step_outcomes
 from spark_jobs.report.job_reports import Rows, job_reports
@@ -147,7 +147,7 @@ def run(spark: SparkSession, settings: Settings, request: StageRequest) -> dict[
         )
         report = Report(
             as_of=request.as_of,
-            code_version=code_version(),
+            code_version=stage_version(Stage.REPORT),
             jobs=job_reports(settings, now, rows),
             jobs_total=total.result(),
             quality=quality.result(),

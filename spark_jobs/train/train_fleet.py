@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from include.settings import Cluster, Settings
+from include.stages import Stage
 from include.utc import parse_utc
-from include.version import code_version
+from include.version import stage_version
 from models.bundle import FleetBundle
 from spark_jobs.session import threads
 from spark_jobs.timestamps import timestamp_column
@@ -210,7 +211,7 @@ def train_fleet(
         "gate": str(gate.verdict),
         "gate_detail": gate.detail,
         "compared": gate.compared,
-        "code_version": code_version(),
+        "code_version": stage_version(Stage.TRAIN),
         "curves": int(measured["curves"]),
     }
     return Trained(assembled, scores, measured, gate, result, coverage, bundle)

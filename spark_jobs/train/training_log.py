@@ -11,8 +11,9 @@ from mlflow.data.delta_dataset_source import DeltaDatasetSource
 from mlflow.data.meta_dataset import MetaDataset
 
 from include.settings import Settings
+from include.stages import Stage
 from include.tables import OBSERVATIONS
-from include.version import code_version
+from include.version import stage_version
 from spark_jobs.model_store import NOTE_TAG, ModelStore
 from spark_jobs.train import training_data as data
 from spark_jobs.train.changes import describe_changes
@@ -54,7 +55,7 @@ def log_training(
     tags = {
         **{f"tidewise.version.{table}": str(number) for table, number in inputs.versions.items()},
         "tidewise.observations_hash": str(result["observations_hash"]),
-        "tidewise.code_version": code_version(),
+        "tidewise.code_version": stage_version(Stage.TRAIN),
         "tidewise.gate": str(result["gate"]),
         RESULT_TAG: json.dumps(result),
     }

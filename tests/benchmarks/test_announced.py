@@ -8,7 +8,7 @@ from benchmarks.announced.learning import models_of
 from benchmarks.announced.run import Announced, announcements, can_sustain, forecast_of, least_cores, run_planner
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import RATES, workload
-from models.policies.conttune.capacity_history import add_observation
+from models.policies.tuning.capacity_history import add_observation
 from models.scheduling.demand import LEVELS, MEDIAN
 
 

@@ -14,7 +14,7 @@ from benchmarks.papers.conttune.policy_tuner import run_policy
 from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import Outcome, workload
 from benchmarks.papers.conttune.worked_example import worked_example
-from models.policies.conttune.conttune_options import Acquisition
+from models.policies.tuning.tuning_options import Acquisition
 
 METHODS = {"DS2": DS2, "ContTune_a0": Method(alpha=0), "ContTune_a3": Method()}
 GAINS = {"q1": (517572.445, 0.0474740873, -0.000591689188), "q2": (755204.251, 0.0601142861, -0.000863804906)}

@@ -12,9 +12,10 @@ from proxies import server_context, tls_gateway
 from waiting import wait_until
 
 from cli.local_flink.load import AGGREGATE, ENRICH, SINK, SOURCE, LoadOptions, submit_load
-from controller.control_job import Controller, RequestRefusedError
-from controller.flink_actuator import FlinkActuator, open_actuator
-from controller.observed_once import ObservedOnce
+from controller.actuators.actuator import RequestRefusedError
+from controller.actuators.flink_actuator import FlinkActuator, open_actuator
+from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.job_control import JobControl
 from include.metric_sources.collection import collect_for
 from include.settings import check_settings
 from models.control.limits import Limits
@@ -84,7 +85,7 @@ def test_the_controller_rescales_and_confirms(job, actuator):
 
     def tick():
         once = ObservedOnce(actuator, actuator.observe_all([JOB]))
-        return Controller(once, log, lambda: None, time.time).control_job(JOB, wanted, lambda: limits)
+        return JobControl(once, log, lambda: None, time.time).control_job(JOB, wanted, lambda: limits)
 
     assert tick().reason == "new_job_id"
     reasons = ["no_checkpoint"]  # the job has just begun

@@ -16,9 +16,9 @@ from cli.local_flink.build import FLINK_HOME
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import ENRICH, LoadOptions, submit_load
 from cli.local_flink.releases import RELEASES, install_release
-from controller.control_job import Controller
-from controller.control_log import LogEntry
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.job_control import JobControl
+from controller.log.control_log import LogEntry
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import Action
@@ -63,7 +63,7 @@ class Live:
         if enrich is not None:
             target = {**dict.fromkeys(self.ids.values(), 1), self.ids[ENRICH]: enrich}
             desired = Intention(target, origin, f"step-{enrich}", "tested", time.time() + 600)
-        controller = Controller(self.actuator, self, lambda: None, time.time)
+        controller = JobControl(self.actuator, self, lambda: None, time.time)
         return controller.control_job(JOB, desired, lambda: LIMITS)
 
     def decide_until(self, reason: str, enrich: int, within_s: float, origin: Origin = Origin.REACTIVE) -> float:

@@ -15,9 +15,9 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings.profiling import ProfiledJob, Profiling
 from models.policies.phoebe.capacity_profile import Capacity
-from models.policies.phoebe.journal import Journal
-from models.policies.phoebe.profiling import ProfilingOptions, profile
-from models.policies.phoebe.rows import Latency
+from models.profiling.journal import Journal
+from models.profiling.profiling import ProfilingOptions, profile
+from models.profiling.rows import Latency
 from spark_jobs.profiling.flink_deployments import FlinkDeployments
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]

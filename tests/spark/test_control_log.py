@@ -10,11 +10,11 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 from pyspark.sql import functions as F
 
-from controller.control_log import LogEntry, Provenance
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.log_codec import action_of, case_of
-from controller.log_reading import read_log
-from controller.plan_tables import PlanTables
+from controller.log.control_log import LogEntry, Provenance
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.log_codec import action_of, case_of
+from controller.log.log_reading import read_log
+from controller.view.plan_tables import PlanTables
 from include import tables
 from include.settings import Settings
 from include.stages import Stage, StageRequest

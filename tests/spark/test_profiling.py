@@ -16,8 +16,8 @@ from include import tables
 from include.policy_catalogue import names_where
 from include.settings import Settings
 from include.stages import Stage, StageRequest
-from models.policies.phoebe.profiling import ProfilingCluster
-from models.policies.phoebe.rows import Measurement
+from models.profiling.profiling import ProfilingCluster
+from models.profiling.rows import Measurement
 from spark_jobs.lake import Lake
 from spark_jobs.plan import stage as plan
 from spark_jobs.profiling import stage as profile

@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from release_before import AS_OF, JOBS, unpack
 
 from cli import log as log_command
-from controller.kept_memories import KeptMemories
 from controller.loop import warm_up
-from controller.memory_store import MemoryStore
-from controller.plan_tables import PlanTables
+from controller.memory.kept_memories import KeptMemories
+from controller.memory.memory_store import MemoryStore
+from controller.view.plan_tables import PlanTables
 from controller.wiring import build_ticker
 from include import tables
 from include.maintenance.lake_upkeep import keep_up_lake

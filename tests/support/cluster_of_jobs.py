@@ -11,9 +11,9 @@ from controlled_flink import BEGAN_S, ENRICH, SOURCE
 from flink_server import FakeJob, FlinkServer, Request, serving
 from scenario import OwnLog
 
-from controller.control_job import Controller, JobTask
-from controller.flink_actuator import FlinkActuator
-from controller.observed_once import ObservedOnce
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.actuators.observed_once import ObservedOnce
+from controller.decisions.job_control import JobControl, JobTask
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import OutcomeCheck
@@ -72,7 +72,7 @@ class Cluster:
             for name, count in wanted.items()
         ]
         observed = ObservedOnce(self.actuator, self.actuator.observe_all([task.job for task in tasks]))
-        found = Controller(observed, self.log, lambda: None, lambda: self.now_s).control_jobs(tasks)
+        found = JobControl(observed, self.log, lambda: None, lambda: self.now_s).control_jobs(tasks)
         return {job.partition("/")[2]: action.reason for job, action in found.items()}
 
     def _want(self, name: str, count: int, origin: Origin) -> Intention:

@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from controller.control_log import LogEntry, Provenance
+from controller.log.control_log import LogEntry, Provenance
 from models.control.approval import StepApproval
 from models.control.history import advance_history
 from models.control.limits import Limits

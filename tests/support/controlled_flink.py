@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from flink_rescaling import RescalingJob
 from flink_server import FlinkServer, serving
 
-from controller.control_job import Controller
-from controller.control_log import LogEntry
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.job_control import JobControl
+from controller.log.control_log import LogEntry
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import Action, OutcomeCheck
@@ -77,7 +77,7 @@ class World:
         if self.wanted is not None:
             target = {SOURCE: self.wanted, ENRICH: self.wanted}
             desired = Intention(target, self.origin, f"step-{self.wanted}", "tested", self.now() + 7200)
-        controller = Controller(self.actuator, self, lambda: None, lambda: self.now() + self.ahead_s)
+        controller = JobControl(self.actuator, self, lambda: None, lambda: self.now() + self.ahead_s)
         return controller.control_job("prod/orders", desired, lambda: self.limits, self.outcome)
 
     def pass_s(self, seconds: float) -> None:

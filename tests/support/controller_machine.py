@@ -14,14 +14,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from controller.control_job import (
-    Controller,
-    LeaseLostError,
-    RequestConflictError,
-    RequestRefusedError,
-    RequestUnknownError,
-)
-from controller.control_log import LogEntry
+from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.decisions.job_control import JobControl
+from controller.leases.lease import LeaseLostError
+from controller.log.control_log import LogEntry
 from include.utc import DAY_S, HOUR_S
 from models.control.bounds import bound_target
 from models.control.limits import Limits
@@ -171,7 +167,7 @@ class ControllerMachine(RuleBasedStateMachine):
             if log.lease != number:
                 raise LeaseLostError
 
-        controller = Controller(Dying(), Fenced(), check_lease, self.clock)
+        controller = JobControl(Dying(), Fenced(), check_lease, self.clock)
         with contextlib.suppress(KilledError, RequestUnknownError, LeaseLostError):
             controller.control_job(JOB, self.desired, self.read_limits, self.outcome)
             ledger.keep()

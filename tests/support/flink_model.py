@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 
 from change_ledger import CONTROLLER, DEPLOYMENT, PERSON, Asked, ChangeLedger
 
-from controller.control_job import (
-    Actuator,
-    LeaseLostError,
-    RequestConflictError,
-    RequestRefusedError,
-    RequestUnknownError,
-)
-from controller.control_log import LogEntry
+from controller.actuators.actuator import Actuator, RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.leases.lease import LeaseLostError
+from controller.log.control_log import LogEntry
 from models.control.readiness import Checkpoints, Failure, Memory, Readiness
 from models.control.state import JobHistory, ObservedJob
 from models.policies.memory import dump, load

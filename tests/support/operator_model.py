@@ -10,9 +10,9 @@ from typing import Any
 from change_ledger import CONTROLLER, DEPLOYMENT, PERSON, RESOURCE, Asked
 from flink_model import LATE_S, FlinkModel
 
-from controller.control_job import Actuator, RequestUnknownError
-from controller.operator_actuator import OperatorActuator
-from controller.resource_directory import ResourceDirectory
+from controller.actuators.actuator import Actuator, RequestUnknownError
+from controller.actuators.operator_actuator import OperatorActuator
+from controller.actuators.resource_directory import ResourceDirectory
 from include.kubernetes.faults import ApiConflictError, ApiError, ApiRefusedError
 from include.kubernetes.overrides import OVERRIDES, OverridesError, read_overrides
 from include.settings.kubernetes import Kubernetes

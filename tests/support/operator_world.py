@@ -15,11 +15,12 @@ from waiting import wait_until
 from cli.local_flink.build import ENTRY_CLASS, build_job
 from cli.local_flink.cluster import LocalCluster
 from cli.local_flink.load import LoadOptions, daily_trace, write_trace
-from controller.control_job import Controller, RequestUnknownError
-from controller.control_log import LogEntry
-from controller.flink_actuator import FlinkActuator
-from controller.operator_actuator import OperatorActuator
-from controller.resource_directory import ResourceDirectory
+from controller.actuators.actuator import RequestUnknownError
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.actuators.operator_actuator import OperatorActuator
+from controller.actuators.resource_directory import ResourceDirectory
+from controller.decisions.job_control import JobControl
+from controller.log.control_log import LogEntry
 from include.kubernetes.job_resource import DEPLOYMENT, SESSION_JOB
 from include.settings.kubernetes import Kubernetes
 from models.control.limits import Limits
@@ -82,7 +83,7 @@ class OperatorWorld:
         wanted = None
         if parallelism is not None:
             wanted = Intention(dict(parallelism), Origin.PLAN, step, "tested", now_s + 600)
-        return Controller(actuator, self.log, lambda: None, time.time).control_job(JOB, wanted, lambda: self.limits)
+        return JobControl(actuator, self.log, lambda: None, time.time).control_job(JOB, wanted, lambda: self.limits)
 
     def settle(self, actuator: Any) -> ObservedJob:
         """Wait until the job runs and the operator has dealt with all; the controller takes it as it is then."""

@@ -13,7 +13,7 @@ import pandas as pd
 from pyspark.broadcast import Broadcast
 from simulated_pipeline import CLUSTER, Pipeline
 
-from controller.plan_rows import JobPlan, PlanStep
+from controller.view.plan_rows import JobPlan, PlanStep
 from models.bundle import FleetBundle
 from models.job_models import JobModels
 from models.policies.observations import MEASURES, Observations

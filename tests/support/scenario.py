@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from flink_model import MemoryLog
 from flink_server import FakeJob, FlinkServer
 
-from controller.control_job import NOT_JUDGED, Controller
-from controller.flink_actuator import FlinkActuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.job_control import NOT_JUDGED, JobControl
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.reconcile import Action, OutcomeCheck
@@ -67,7 +67,7 @@ class Scenario:
         if self.wanted is not None:
             name = f"step-{self.ticks}"
             desired = Intention(dict(self.wanted), Origin.REACTIVE, name, "tested", self.now_s + 600.0)
-        controller = Controller(self.actuator, self.log, lambda: None, lambda: self.now_s)
+        controller = JobControl(self.actuator, self.log, lambda: None, lambda: self.now_s)
         return controller.control_job(JOB, desired, lambda: self.limits, self.outcome)
 
     def follow(self) -> Action:

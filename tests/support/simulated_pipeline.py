@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.evaluation import evaluate
-from controller.job_view import JobView, Kept
+from controller.evaluation.evaluate_job import evaluate
+from controller.view.job_view import JobView, Kept
 from include.flink.raw_format import Kind, RawRecord
 from include.settings import Settings
 from models.arrays import Floats, Ints

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from control_entries import entry_for, plain_case
 
-from controller.control_log import Provenance
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.leases import Lease
+from controller.leases.lease import Lease
+from controller.log.control_log import Provenance
+from controller.log.delta_log import DeltaControlLog, open_control_log
 from models.control.state import Mode
 
 

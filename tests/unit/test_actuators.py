@@ -6,11 +6,11 @@ import pytest
 from flink_server import FakeJob, FlinkServer, serving
 from pydantic import ValidationError
 
-from controller.actuators import ObservingActuator, choose_terms, open_cluster_actuator
-from controller.control_job import RequestRefusedError, RequestUnknownError
-from controller.flink_actuator import FlinkActuator
-from controller.guide_actuator import GuideActuator, express_as_least
-from controller.operator_actuator import OperatorActuator
+from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
+from controller.actuators.choose_actuator import ObservingActuator, choose_terms, open_cluster_actuator
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.actuators.guide_actuator import GuideActuator, express_as_least
+from controller.actuators.operator_actuator import OperatorActuator
 from include.settings import Cluster, Settings
 
 JOB, TARGET = "prod/orders", {"1" * 32: 2, "2" * 32: 2}

@@ -9,7 +9,7 @@ from models.capacity.busy_windows import find_busy_enough, light_load_sd, split_
 from models.capacity.capacity_samples import pack
 from models.capacity.lower_tail import sd_towards
 from models.capacity.operator_curves import OperatorCurves, fit_operator_curves
-from models.policies.conttune.capacity_history import (
+from models.policies.tuning.capacity_history import (
     History,
     ObservedCapacity,
     add_observation,

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from flink_server import FakeJob, FlinkServer, serving
 
-from controller.actuators import choose_terms, open_cluster_actuator
+from controller.actuators.choose_actuator import choose_terms, open_cluster_actuator
 from controller.cluster_control import ClusterControl
 from controller.cluster_turns import ClusterTurns
 from controller.command import Anew
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.job_view import JobView
-from controller.leases import Lease
-from controller.limits_of_job import open_limits
+from controller.leases.lease import Lease
+from controller.limits.limits_of_job import open_limits
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.view.job_view import JobView
 from controller.wired_settings import explain_change, explain_changes
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings, load_settings
 from models.control.state import Intention, Origin

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from models.capacity.capacity_samples import pack
 from models.capacity.gp import predict, whiten
-from models.policies.conttune.acquisition_functions import acquire, improvement, known_share
-from models.policies.conttune.capacity_history import History, ObservedCapacity, add_observation
-from models.policies.conttune.controller import Provision, backpressure_share, is_worth_restart, provision
-from models.policies.conttune.conttune_options import Acquisition, Thresholds
-from models.policies.conttune.small import OperatorProblem, Suggestion, propose
+from models.policies.conttune.controller import Provision, is_worth_restart, provision
 from models.policies.conttune.tuning_loop import big_step
+from models.policies.tuning.acquisition_functions import acquire, improvement, known_share
+from models.policies.tuning.capacity_history import History, ObservedCapacity, add_observation
+from models.policies.tuning.reading import backpressure_share
+from models.policies.tuning.small import OperatorProblem, Suggestion, propose
+from models.policies.tuning.tuning_options import Acquisition, Thresholds
 
 PUBLISHED = json.loads(Path("data/papers/conttune.json").read_text(encoding="utf-8"))
 

@@ -9,11 +9,12 @@ import pytest
 from control_entries import NOW_S, entry_for, plain_case
 from deltalake import DeltaTable
 
-from controller.control_job import Controller, JobTask, LeaseLostError, RequestRefusedError, RequestUnknownError
-from controller.control_log import LogEntry, Provenance, is_news
-from controller.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
-from controller.leases import Lease
-from controller.log_codec import action_of, case_of
+from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
+from controller.decisions.job_control import JobControl, JobTask
+from controller.leases.lease import Lease, LeaseLostError
+from controller.log.control_log import LogEntry, Provenance, is_news
+from controller.log.delta_log import HISTORY_DAYS, DeltaControlLog, open_control_log, read_known_jobs
+from controller.log.log_codec import action_of, case_of
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
 from models.control.readiness import Checkpoints, Memory, Readiness
@@ -189,9 +190,9 @@ def task(job: str, count: int = 4, limits: Limits = AUTO) -> JobTask:
     return JobTask(job, wanted, lambda: limits)
 
 
-def start(lake, flink: Flink) -> tuple[Controller, DeltaControlLog]:
+def start(lake, flink: Flink) -> tuple[JobControl, DeltaControlLog]:
     log = open_log(lake)
-    controller = Controller(flink, log, lambda: None, lambda: NOW_S)
+    controller = JobControl(flink, log, lambda: None, lambda: NOW_S)
     controller.control_jobs([JobTask(job, None, lambda: AUTO) for job in flink.parallelism])
     return controller, log
 
@@ -294,7 +295,7 @@ def test_a_request_is_withdrawn_when_something_changes_before_it_leaves(tmp_path
         change(flink, world)
 
     log.append_all = append_all
-    controller = Controller(flink, log, lambda: None, lambda: world["now_s"])
+    controller = JobControl(flink, log, lambda: None, lambda: world["now_s"])
     before = log.read_history(JOB)
     wanted = replace(task(JOB), read_limits=lambda: world["limits"])
     action = controller.control_jobs([wanted])[JOB]
@@ -319,7 +320,7 @@ def test_a_lease_lost_between_record_and_request_sends_nothing(tmp_path) -> None
 
     log.append_all = append_all
     with pytest.raises(LeaseLostError):
-        Controller(flink, log, lease.check, lambda: NOW_S).control_jobs([task(JOB)])
+        JobControl(flink, log, lease.check, lambda: NOW_S).control_jobs([task(JOB)])
     assert flink.sent == []
     assert open_log(tmp_path).read_history(JOB).in_flight is not None  # the next controller ends it
 

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller.evaluation import evaluate, form_intention
-from controller.job_view import JobView, Kept, Standing, name_step, take_snapshot
-from controller.plan_rows import JobPlan, LoadBand, PlanStep
-from controller.policy_evaluation import Remembered
+from controller.evaluation.evaluate_job import evaluate, form_intention
+from controller.view.job_view import JobView, Kept, Standing, name_step, take_snapshot
+from controller.view.plan_rows import JobPlan, LoadBand, PlanStep, Remembered
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
 from models.control.state import Origin
 from models.live.seen_job import SeenJob
 from models.policies.baselines.reactive import ReactiveMemory
-from models.policies.conttune.capacity_history import ObservedCapacity
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tuning.capacity_history import ObservedCapacity
 
 NOW_S = 1_795_000_200
 PLANNED_S = NOW_S - 600
@@ -204,7 +203,7 @@ def test_an_evaluation_that_fails_leaves_the_plan_in_force(monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller.evaluation.evaluate_job", fail)
+    monkeypatch.setattr("controller.evaluation.evaluate_job.evaluate_job", fail)
     met = evaluate(view(seen=seen(), observations=windows(1.0), **planned(FALL)), Kept(), SETTINGS, NOW_S)
     assert met.standing is not None
     assert "ZeroDivisionError" in met.standing.reason
@@ -261,7 +260,7 @@ def test_a_policy_that_fails_leaves_the_job_alone(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller.policy_evaluation.build_live_situation", fail)
+    monkeypatch.setattr("controller.evaluation.policy_evaluation.build_live_situation", fail)
     settings = SETTINGS.model_copy(update={"planner": Planner(policy="reactive")})
     before = Kept(remembered=Remembered("reactive", dump(ReactiveMemory())))
     met = evaluate(view(seen=seen(), observations=windows(500.0)), before, settings, NOW_S)

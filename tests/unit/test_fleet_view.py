@@ -6,7 +6,7 @@ import pytest
 from live_replies import T0_S, Job
 from rehearsal import build_rehearsal
 
-from controller.fleet_view import MISSED_POLLS
+from controller.view.fleet_view import MISSED_POLLS
 
 LOST, PRESENT = Job(job_id="a" * 32), Job(job_id="b" * 32)
 POLL_S = 60  # the default

@@ -10,9 +10,9 @@ import flink_server
 import pytest
 from flink_server import FakeJob, FlinkServer, serving
 
-from controller.control_job import RequestConflictError, RequestRefusedError, RequestUnknownError
-from controller.flink_actuator import FlinkActuator, open_actuator
-from controller.observed_once import ObservedOnce
+from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.flink_actuator import FlinkActuator, open_actuator
+from controller.actuators.observed_once import ObservedOnce
 from include.flink.client import FlinkClient
 from include.settings import Cluster, Settings
 from models.control.state import ObservedJob

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig, ConfigError
-from models.policies.flink_autoscaler.options import OPTIONS
+from models.policies.flink_autoscaler.config import Alignment, AutoscalerConfig
+from models.policies.flink_autoscaler.options import OPTIONS, ConfigError
 from models.policies.flink_autoscaler.values import read
 
 DECLARED = json.loads(

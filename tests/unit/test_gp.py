@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from models.capacity.capacity_samples import Samples, pack, recent_means
 from models.capacity.fit import RATIOS, fit
 from models.capacity.gp import kernel, predict, profile, whiten
-from models.policies.conttune.acquisition_functions import distance_to_observed, smallest_sufficient
+from models.policies.tuning.acquisition_functions import distance_to_observed, smallest_sufficient
 
 GRID = np.arange(1, 65.0)
 

@@ -9,7 +9,6 @@ import pytest
 
 from include.domain.graph import JobGraph, Operator
 from models.policies.conttune.conttune_options import Options
-from models.policies.conttune.reading import read_windows
 from models.policies.conttune.tuning_loop import Memory, Step, advance
 from models.policies.delayed_fall import Recommended, delay_fall
 from models.policies.dhalion.rules import scale_up
@@ -19,6 +18,7 @@ from models.policies.ds2.ds2_policy import interval_of
 from models.policies.ds2.scaling_manager import advance as advance_ds2
 from models.policies.memory import dump, load
 from models.policies.observations import MEASURES, Observations
+from models.policies.tuning.reading import read_windows
 
 GRAPH = JobGraph.from_operators([Operator("in"), Operator("work", ("in",))])
 LIMITS = {"in": 64, "work": 64}

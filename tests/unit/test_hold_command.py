@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from waiting_step import write_waiting
 
 from cli import approve, hold
-from controller.leases import Lease
+from controller.leases.lease import Lease
 from include.control.approvals import ApprovalStore
 from include.control.holds import HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE

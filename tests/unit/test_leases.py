@@ -10,8 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from controller.control_job import LeaseLostError
-from controller.leases import Lease
+from controller.leases.lease import Lease, LeaseLostError
 
 EXPIRY_S, MARGIN_S = 60.0, 5.0
 

@@ -11,9 +11,9 @@ import pytest
 from control_entries import FOUR, entry_for, plain_case
 
 from cli import lift
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.leases import Lease
-from controller.limits_of_job import open_limits
+from controller.leases.lease import Lease
+from controller.limits.limits_of_job import open_limits
+from controller.log.delta_log import DeltaControlLog, open_control_log
 from include.control.lifted_blocks import FOLDER, LiftedBlockStore
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from models.control.reconcile import reconcile

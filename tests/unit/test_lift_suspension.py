@@ -7,8 +7,8 @@ from dataclasses import replace
 from control_entries import NOW_S, TWO, entry_for, plain_case
 
 from cli import lift
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.limits_of_job import open_limits
+from controller.limits.limits_of_job import open_limits
+from controller.log.delta_log import DeltaControlLog, open_control_log
 from include.control.holds import HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE, load_settings
 from models.control.bad_steps import name_suspension

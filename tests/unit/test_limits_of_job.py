@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller.limits_of_job import LimitsReader, open_limits
+from controller.limits.limits_of_job import LimitsReader, open_limits
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.control.holds import Hold, HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings

@@ -13,7 +13,7 @@ import pytest
 from waiting_step import write_waiting
 
 from cli import approve, hold
-from controller.limits_of_job import LimitsReader
+from controller.limits.limits_of_job import LimitsReader
 from include.control.holds import HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE, Settings, check_settings
 from models.control.limits import Limits

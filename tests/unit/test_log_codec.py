@@ -11,8 +11,8 @@ from control_entries import FOUR, NOW_S, cases, entry_for, plain_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.control_log import LogEntry, Provenance
-from controller.log_codec import RowStamp, action_of, case_of, entry_of, history_of, row_of, unique_names
+from controller.log.control_log import LogEntry, Provenance
+from controller.log.log_codec import RowStamp, action_of, case_of, entry_of, history_of, row_of, unique_names
 from include.lake_table import arrow_rows
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits

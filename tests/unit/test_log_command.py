@@ -15,8 +15,8 @@ import pytest
 from control_entries import FOUR, NOW_S, entry_for, plain_case
 
 from cli.log import main
-from controller.control_log import Provenance
-from controller.delta_log import DeltaControlLog, open_control_log
+from controller.log.control_log import Provenance
+from controller.log.delta_log import DeltaControlLog, open_control_log
 from include.settings import PROJECT
 from models.control.limits import Limits
 from models.control.state import Mode, ObservedJob

@@ -10,10 +10,10 @@ import pytest
 from control_entries import NOW_S, TWO, plain_case
 from willing_flink import WillingFlink
 
-from controller.control_job import Controller, JobTask, LeaseLostError
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.leases import Lease
-from controller.log_witness import LogWitness
+from controller.decisions.job_control import JobControl, JobTask
+from controller.leases.lease import Lease, LeaseLostError
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.log_witness import LogWitness
 from include.tables import CONTROL_LOG
 from include.utc import DAY_S, HOUR_S
 from models.control.history import advance_history
@@ -61,7 +61,7 @@ class World(WillingFlink):
         desired = None
         if wanted is not None:
             desired = Intention({"a": wanted, "b": wanted}, Origin.PLAN, f"to {wanted}", "load", self.now_s + 600)
-        controller = Controller(self, self.log, self.lease.check, lambda: self.now_s)
+        controller = JobControl(self, self.log, self.lease.check, lambda: self.now_s)
         return controller.control_jobs([JobTask(JOB, desired, lambda: limits)])[JOB]
 
 

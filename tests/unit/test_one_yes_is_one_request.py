@@ -10,7 +10,7 @@ import pytest
 from flink_server import FakeJob, FlinkServer, serving
 from scenario import ENRICH, JOB, SOURCE, Scenario, both
 
-from controller.limits_of_job import LimitsReader
+from controller.limits.limits_of_job import LimitsReader
 from include.control.approvals import NOBODY, Approval, ApprovalStore
 from include.settings import check_settings
 from models.control.reconcile import Verb

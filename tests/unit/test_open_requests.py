@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from willing_flink import WillingFlink
 
-from controller import control_job
-from controller.control_job import Controller, JobTask
-from controller.control_log import LogEntry
+from controller.decisions import job_control
+from controller.decisions.job_control import JobControl, JobTask
+from controller.log.control_log import LogEntry
 from models.control.case import Case
 from models.control.checks import check_pace
 from models.control.limits import Limits
@@ -93,7 +93,7 @@ def world():
     now, log = [NOW_S], KeptLog()
 
     def start(limits: Limits = AUTO):
-        controller = Controller(cluster, log, lambda: None, lambda: now[0])
+        controller = JobControl(cluster, log, lambda: None, lambda: now[0])
 
         def tick(**wanted: object) -> dict[str, str]:
             now[0] += 10
@@ -217,13 +217,13 @@ def test_whole_numbers_of_any_kind_are_parallelisms(world) -> None:
 
 def test_a_job_that_cannot_be_decided_on_keeps_no_other_from_its_turn(world, monkeypatch) -> None:
     cluster, start = world
-    decide = control_job.decide
+    decide = job_control.decide
 
     def fail(inspector, job, case, is_news):
         if case.observed.job_id == "id of c/b":
             raise ZeroDivisionError
         return decide(inspector, job, case, is_news)
 
-    monkeypatch.setattr(control_job, "decide", fail)
+    monkeypatch.setattr(job_control, "decide", fail)
     assert start()(a=4, b=4, c=4) == {"a": "plan", "b": "not_decided", "c": "plan"}
     assert [job for job, _ in cluster.sent] == ["c/a", "c/c"]

@@ -8,10 +8,11 @@ import pytest
 from controller_machine import BASE, JOB
 from operator_model import AUTOSCALER, ModelApi, ModelFlink, OperatorModel
 
-from controller.control_job import Controller, RequestConflictError, RequestRefusedError, RequestUnknownError
-from controller.guide_actuator import GuideActuator, express_as_least
-from controller.operator_actuator import OperatorActuator
-from controller.resource_directory import ResourceDirectory
+from controller.actuators.actuator import RequestConflictError, RequestRefusedError, RequestUnknownError
+from controller.actuators.guide_actuator import GuideActuator, express_as_least
+from controller.actuators.operator_actuator import OperatorActuator
+from controller.actuators.resource_directory import ResourceDirectory
+from controller.decisions.job_control import JobControl
 from include.kubernetes.faults import ApiRefusedError
 from include.kubernetes.manifests import MIN_PARALLELISM
 from include.kubernetes.overrides import OVERRIDES
@@ -53,7 +54,7 @@ def world(model):
 
     def tick(wanted=None, limits=BASE, actuator=usual):
         intention = wanted and Intention(wanted, Origin.PLAN, "step", "tested", model.now_s + 600)
-        controller = Controller(actuator, log, lambda: None, lambda: model.now_s)
+        controller = JobControl(actuator, log, lambda: None, lambda: model.now_s)
         return controller.control_job(JOB, intention, lambda: limits)
 
     assert tick().reason == "new_job_id"
@@ -246,7 +247,7 @@ def test_guide_leaves_acting_to_the_autoscaler_and_gives_it_a_least_parallelism(
 
     def tick(wanted=None, limits=BASE):
         intention = wanted and Intention(wanted, Origin.PLAN, "step", "tested", model.now_s + 600)
-        controller = Controller(guide, log, lambda: None, lambda: model.now_s, express_as_least)
+        controller = JobControl(guide, log, lambda: None, lambda: model.now_s, express_as_least)
         return controller.control_job(JOB, intention, lambda: limits)
 
     assert tick().reason == "new_job_id"

@@ -10,8 +10,8 @@ import pytest
 from flink_model import MemoryLog
 from willing_flink import WillingFlink
 
-from controller.control_job import Controller, JobTask
-from controller.operator_limits import limit_operators
+from controller.decisions.job_control import JobControl, JobTask
+from controller.limits.operator_limits import limit_operators
 from include.settings import JobLimits, SettingsError, check_settings
 from models.control.bounds import bound_target
 from models.control.case import Case, Verb
@@ -139,7 +139,7 @@ class Log(MemoryLog):
 
 def control(cluster: Cluster, tasks: list[JobTask]) -> dict[str, str]:
     log = Log()
-    controller = Controller(cluster, log, lambda: None, lambda: NOW_S)
+    controller = JobControl(cluster, log, lambda: None, lambda: NOW_S)
     controller.control_jobs(tasks)  # taken over as they are
     return {job: action.reason for job, action in controller.control_jobs(tasks).items()}
 

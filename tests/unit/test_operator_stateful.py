@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from operator_model import AUTOSCALER, OperatorModel
 
-from controller.control_log import LogEntry
+from controller.log.control_log import LogEntry
 from models.control.state import Origin
 
 

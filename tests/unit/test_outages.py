@@ -12,9 +12,9 @@ import pytest
 from control_entries import NOW_S, TWO
 from willing_flink import WillingFlink
 
-from controller.champion import ChampionReader
-from controller.control_job import Controller, JobTask
-from controller.control_log import LogEntry
+from controller.decisions.job_control import JobControl, JobTask
+from controller.log.control_log import LogEntry
+from controller.view.champion import ChampionReader
 from include.settings import PROJECT, Mlflow
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
@@ -58,7 +58,7 @@ class LostLake:
 
 def test_while_the_lake_is_down_nothing_is_sent() -> None:
     flink = Flink()
-    controller = Controller(flink, LostLake(), lambda: None, lambda: NOW_S)
+    controller = JobControl(flink, LostLake(), lambda: None, lambda: NOW_S)
     with pytest.raises(OSError, match="the lake does not answer"):
         controller.control_jobs([JobTask(JOB, WANTED, lambda: AUTO)])
     assert flink.sent == []

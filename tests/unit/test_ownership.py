@@ -9,7 +9,7 @@ import pytest
 from flink_server import FakeJob, FlinkServer, serving
 from scenario import ENRICH, SOURCE, Scenario, both
 
-from controller.control_job import RequestConflictError
+from controller.actuators.actuator import RequestConflictError
 from include.utc import DAY_S, HOUR_S
 from models.control.reconcile import OutcomeCheck, Verb
 

@@ -16,7 +16,7 @@ from include.spark.conf import JAVA_OPTIONS, make_archive, spark_conf, use_archi
 from include.spark.jars import ALL_JARS, CLASS_ARCHIVE, DELTA_JARS, spark_jars
 from include.spark.submission import anchor, anchor_paths, prepare_submission, stage_environment
 from include.stages import Stage
-from include.version import code_version
+from include.version import stage_version
 
 
 @pytest.fixture
@@ -84,9 +84,9 @@ def _printed(code: str, package: Path, folder: Path) -> str:
 
 def test_the_projects_own_zip_imports_without_the_checkout(tmp_path):
     package = build_package(PROJECT, tmp_path / "tidewise.zip")
-    code = "import include.stages, include.version as v; print(include.stages.__file__, v.code_version())"
+    code = "import include.stages as s, include.version as v; print(s.__file__, v.stage_version(s.Stage.PLAN))"
     # Its modules are not compiled again, and its version is that of the same code in a checkout.
-    assert _printed(code, package, tmp_path) == f"{package}/include/stages.pyc {code_version()}\n"
+    assert _printed(code, package, tmp_path) == f"{package}/include/stages.pyc {stage_version(Stage.PLAN)}\n"
 
 
 def test_byte_code_of_another_python_is_passed_over(project):

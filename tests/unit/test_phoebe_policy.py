@@ -14,10 +14,10 @@ from models.policies.observations import MEASURES, Observations
 from models.policies.phoebe.forecast import ForecastOptions, MultistepForecast
 from models.policies.phoebe.phoebe_options import PhoebeOptions
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
-from models.policies.phoebe.rows import CapacityPoint, Latency, Measurement, Profile
 from models.policies.phoebe.settling_policy import SettlingMemory, Uptime
 from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Schedule, Situation
+from models.profiling.rows import CapacityPoint, Latency, Measurement, Profile
 from models.scheduling.demand import SourceForecast
 
 GRAPH = JobGraph((Operator("source", (), 128), Operator("window", ("source",), 128)))

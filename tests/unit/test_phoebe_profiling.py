@@ -12,7 +12,7 @@ from include.settings import Planner, Profiling
 from models.job_models import JobModels, LatencyModel, RecoveryModel
 from models.policies.phoebe import latency_model
 from models.policies.phoebe.capacity_profile import Capacity
-from models.policies.phoebe.profiling import (
+from models.profiling.profiling import (
     CatchUp,
     ProfilingOptions,
     Replay,
@@ -24,7 +24,7 @@ from models.policies.phoebe.profiling import (
     valid_scale_outs,
     worker_seconds,
 )
-from models.policies.phoebe.rows import Measurement
+from models.profiling.rows import Measurement
 from models.simulation.end_to_end import EndToEnd
 from models.simulation.profiling_adapter import SimulatedProfiling
 from models.simulation.spec import JobSpec, OperatorSpec

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from controller.memory_store import REMEMBERED_S, JobMemory, MemoryStore
-from controller.plan_rows import LoadBand
-from controller.plan_tables import PlanTables
+from controller.memory.memory_store import REMEMBERED_S, JobMemory, MemoryStore
+from controller.view.plan_rows import LoadBand
+from controller.view.plan_tables import PlanTables
 from include.lake_table import LakeTable, date_of, timestamp_of
 from include.tables import FORECASTS, JOB_GRAPHS, PLANS, POLICY_MEMORY, Table
 

@@ -16,8 +16,8 @@ from flink_server import FakeJob, FlinkServer, serving
 from planted_secrets import HEADER, KEY_VARIABLE, connection_values, find_secrets, plant, process_list
 from proxies import forward_proxy, server_context
 
-from controller.control_job import RequestRefusedError, RequestUnknownError
-from controller.flink_actuator import open_actuator
+from controller.actuators.actuator import RequestRefusedError, RequestUnknownError
+from controller.actuators.flink_actuator import open_actuator
 from include.metric_sources.collection import collect_for, open_client
 from include.settings import SettingsError, check_settings, load_settings
 

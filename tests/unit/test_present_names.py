@@ -9,18 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.evaluation import evaluate
-from controller.job_view import Kept
-from controller.kept_memories import KeptMemories
-from controller.memory_store import MemoryStore
-from controller.present_names import follow_kept, follow_memory, follow_plan
+from controller.evaluation.evaluate_job import evaluate
+from controller.memory.kept_memories import KeptMemories
+from controller.memory.memory_store import MemoryStore
+from controller.view.job_view import Kept
+from controller.view.present_names import follow_kept, follow_memory, follow_plan
 from include.domain.graph import JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
 from models.bundle import FleetBundle
 from models.job_models import CapacityCurve, JobModels, LatencyModel
-from models.policies.conttune.capacity_history import ObservedCapacity
 from models.policies.renamed_memory import find_operators, rename_operators
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tuning.capacity_history import ObservedCapacity
 from models.recovery import UNTRAINED
 from tests.unit.test_bundle import assert_same
 from tests.unit.test_evaluation import FALL, NOW_S, SETTINGS, kept, plan, planned, seen, step, view, windows

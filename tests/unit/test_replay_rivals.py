@@ -19,7 +19,7 @@ from models.evaluation.rivals.rival_catalogue import build_rival, list_rivals
 from models.evaluation.rivals.rival_options import CandidateForm, CpuStepsOptions
 from models.evaluation.rivals.weekly_schedule import find_scheduled_load
 from models.evaluation.workload import Workload, find_limits
-from models.policies.conttune.capacity_history import ObservedCapacity
+from models.policies.tuning.capacity_history import ObservedCapacity
 from models.scheduling.demand import LEVELS, SourceForecast
 from models.simulation.spec import JobSpec, OperatorSpec
 

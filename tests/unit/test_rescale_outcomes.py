@@ -9,9 +9,9 @@ import pytest
 from control_entries import FOUR, NOW_S, TWO, entry_for, plain_case
 from deltalake import DeltaTable
 
-from controller.control_log import Provenance
-from controller.plan_rows import PlanStep
-from controller.rescale_outcomes import RescaleOutcome, append_outcomes
+from controller.log.control_log import Provenance
+from controller.outcomes.rescale_outcomes import RescaleOutcome, append_outcomes
+from controller.view.plan_rows import PlanStep
 from include.tables import RESCALE_OUTCOMES
 from models.control.outcome import Measurements
 from models.control.readiness import Failure
@@ -35,7 +35,7 @@ def judged(is_worse: bool | None) -> RescaleOutcome:
 
 def test_a_judged_rescale_is_one_row(tmp_path) -> None:
     fine = replace(judged(False), promised=None, origin="reactive")
-    append_outcomes(str(tmp_path), [judged(True), fine])
+    append_outcomes(str(tmp_path), [judged(True), fine], "v")
     rows = DeltaTable(str(tmp_path / RESCALE_OUTCOMES.relative_path)).to_pyarrow_table().to_pylist()
     worse, fine_row = sorted(rows, key=lambda row: row["origin"])
     assert (worse["cluster"], worse["job"], worse["step_id"], worse["origin"]) == ("live", "orders", "step-1", "plan")
@@ -65,7 +65,7 @@ def test_a_rescale_that_made_the_job_fail_is_a_row_with_the_exception(tmp_path, 
     if was_confirmed:
         known = JobHistory("j", None, FOUR, last_good=TWO, to_judge=request, confirmed_at_s=NOW_S - 700)
     entry = entry_for(plain_case(observed=observed, history=known))
-    append_outcomes(str(tmp_path), [RescaleOutcome(entry, BEFORE, None, PROMISED, "plan")])
+    append_outcomes(str(tmp_path), [RescaleOutcome(entry, BEFORE, None, PROMISED, "plan")], "v")
     (row,) = DeltaTable(str(tmp_path / RESCALE_OUTCOMES.relative_path)).to_pyarrow_table().to_pylist()
     assert (row["step_id"], row["is_worse"], row["rolled_back"], row["restarts"]) == ("step-1", True, True, None)
     assert "java.lang.IllegalStateException: no reader" in row["detail"]
@@ -75,5 +75,5 @@ def test_a_rescale_that_made_the_job_fail_is_a_row_with_the_exception(tmp_path, 
 
 def test_an_entry_that_judges_nothing_is_refused(tmp_path) -> None:
     with pytest.raises(ValueError, match="judges no rescale"):
-        append_outcomes(str(tmp_path), [judged(None)])
+        append_outcomes(str(tmp_path), [judged(None)], "v")
     assert not (tmp_path / RESCALE_OUTCOMES.relative_path).exists()

@@ -16,8 +16,8 @@ from waiting_step import write_waiting
 from cli import approve, hold
 from cli.doctor.control_folder import check_control_folder, list_writers
 from cli.permission import read_login
-from controller.limits_of_job import open_limits
-from controller.settings_watch import SettingsWatch
+from controller.limits.limits_of_job import open_limits
+from controller.limits.settings_watch import SettingsWatch
 from include.control.approvals import FOLDER, NOBODY, Approval, ApprovalStore
 from include.control.holds import HoldStore
 from include.settings import SETTINGS_FILE_VARIABLE, Roles, check_settings, load_settings

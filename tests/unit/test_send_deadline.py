@@ -13,9 +13,10 @@ from control_entries import FOUR, TWO
 from flink_server import FakeJob, FlinkServer, serving
 from willing_flink import WillingFlink
 
-from controller.control_job import Controller, JobTask, LeaseLostError, RequestConflictError
-from controller.flink_actuator import FlinkActuator
-from controller.leases import SEND_WITHIN_S, Lease
+from controller.actuators.actuator import RequestConflictError
+from controller.actuators.flink_actuator import FlinkActuator
+from controller.decisions.job_control import JobControl, JobTask
+from controller.leases.lease import SEND_WITHIN_S, Lease, LeaseLostError
 from include.flink.client import FlinkClient
 from models.control.limits import Limits
 from models.control.state import Intention, JobHistory, Mode, ObservedJob, Origin
@@ -131,7 +132,7 @@ def test_a_process_that_is_stopped_between_check_and_request_judges_afresh(
                 clocks.pass_s(60)
 
     log = Log()
-    controller = Controller(Flink(), log, check, lambda: 1_795_000_000.0, may_send=lease.may_send)
+    controller = JobControl(Flink(), log, check, lambda: 1_795_000_000.0, may_send=lease.may_send)
     wanted = Intention(FOUR, Origin.PLAN, "s", "load rises", 2e9)
     action = controller.control_jobs([JobTask("c/orders", wanted, lambda: Limits(mode=Mode.AUTO))])["c/orders"]
     assert len(requests) == sent

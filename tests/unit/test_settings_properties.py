@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from controller.recent_files import polls_kept
+from controller.view.recent_files import polls_kept
 from include.policy_catalogue import BUILT_IN
 from include.settings import Cluster, Planner, Settings, SettingsError, check_settings
 from include.settings.refusals import model_in
 from include.spark.submission import anchor_paths
 from include.stages import Stage, StageRequest
 from models.evaluation.candidate_policies import check_names
-from models.policies.phoebe.profiling import profiling_options
 from models.policies.registry import policy
+from models.profiling.profiling import profiling_options
 from spark_jobs.forecast.stage import forecast_task
 from spark_jobs.job_inputs.subjects import history_frame
 from spark_jobs.learn.job_learning import LearnTask

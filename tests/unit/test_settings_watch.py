@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from controller.limits_of_job import open_limits
+from controller.limits.limits_of_job import open_limits
 from include.settings import SETTINGS_FILE_VARIABLE, SettingsError, check_settings, load_settings
 from models.control.state import Mode
 

@@ -10,8 +10,8 @@ import pytest
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Profiling
 from models.job_models import CapacityCurve, JobModels, LatencyModel, RecoveryModel
-from models.policies.phoebe.journal import Journal
-from models.policies.phoebe.profiling import profile, profiling_options
+from models.profiling.journal import Journal
+from models.profiling.profiling import profile, profiling_options
 from models.simulation.profiling_adapter import SimulatedProfiling
 from models.simulation.simulated_replica import AT_THE_SOURCES, build_replica
 from models.simulation.spec import SpecError

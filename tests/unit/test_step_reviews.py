@@ -14,12 +14,12 @@ from control_entries import NOW_S, TWO, plain_case
 from deltalake import DeltaTable
 from willing_flink import WillingFlink
 
-from controller import step_reviews
-from controller.control_job import Controller, JobTask
-from controller.control_log import Provenance
-from controller.delta_log import DeltaControlLog, open_control_log
-from controller.log_codec import action_of, case_of
-from controller.step_reviews import PAUSE_S, NamedReview, StepReviews, load_reviews
+from controller.decisions import step_reviews
+from controller.decisions.job_control import JobControl, JobTask
+from controller.decisions.step_reviews import PAUSE_S, NamedReview, StepReviews, load_reviews
+from controller.log.control_log import Provenance
+from controller.log.delta_log import DeltaControlLog, open_control_log
+from controller.log.log_codec import action_of, case_of
 from include.settings import PROJECT
 from include.tables import CONTROL_LOG
 from models.control.limits import Limits
@@ -289,7 +289,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def control(lake: Path, flink: Flink, now_s: float) -> list[dict[str, Any]]:
     """Decide once on a step, with what is installed; returns the rows of the log."""
     log = DeltaControlLog(open_control_log(str(lake)), "live", HeldLease(), lambda: now_s)
-    controller = Controller(flink, log, lambda: None, lambda: now_s, review=load_reviews())
+    controller = JobControl(flink, log, lambda: None, lambda: now_s, review=load_reviews())
     auto = Limits(mode=Mode.AUTO)
     controller.control_job(JOB, None, lambda: auto)
     wanted = Intention({"a": 8, "b": 8}, Origin.PLAN, "step-1", "load rises", now_s + 600)

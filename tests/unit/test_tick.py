@@ -11,7 +11,7 @@ from controller_process import read_log
 from deltalake import DeltaTable
 
 from cli.history import HistoryRequest, write_history
-from controller.leases import Lease
+from controller.leases.lease import Lease
 from controller.loop import warm_up
 from controller.tick import Ticker, TickSummary
 from controller.wiring import build_ticker
@@ -194,7 +194,7 @@ def test_a_plan_s_file_that_is_gone_stops_no_job(settings: Settings, caplog: pyt
 
 @pytest.mark.covers("harm unreadable-file")
 def test_a_plan_that_cannot_be_used_harms_its_own_job_alone(settings: Settings, monkeypatch) -> None:
-    from controller import plan_tables
+    from controller.view import plan_tables
 
     settings, job, _ = plan_of(settings)
     others = [name for name in jobs_of(settings) if name != job]
@@ -231,7 +231,7 @@ def test_what_fails_in_a_tick_is_a_line_in_the_log(
     if broken in {"evaluate", "form_intention", "append_outcomes"}:
         monkeypatch.setattr(f"controller.tick.{broken}", fail)
     elif broken == "follow_plan":
-        monkeypatch.setattr("controller.fleet_view.follow_plan", fail)
+        monkeypatch.setattr("controller.view.fleet_view.follow_plan", fail)
     elif broken == "champion":
         monkeypatch.setattr(ticker._readers.champion, "refresh", fail)
     elif broken == "forecasts":
@@ -249,7 +249,7 @@ def test_what_fails_in_a_tick_is_a_line_in_the_log(
 
 @pytest.mark.covers("harm unreadable-file")
 def test_a_champion_whose_file_is_none_leaves_the_models_as_they_are(settings: Settings, monkeypatch, caplog) -> None:
-    from controller.champion import ChampionReader
+    from controller.view.champion import ChampionReader
 
     reader = ChampionReader(Mlflow(tracking_uri="http://nowhere:1"))
     monkeypatch.setattr("include.model_registry.find_alias", lambda *_: type("Found", (), {"version": "3"}))

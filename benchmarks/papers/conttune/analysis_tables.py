@@ -13,7 +13,7 @@ from benchmarks.papers.conttune.queries import query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, RATES, Outcome
 from benchmarks.papers.conttune.synthetic_jobs import CHARGED, MAIN, PER_TUNING, SEEDS, Outcomes, seeds_cell
 from models.arrays import Floats
-from models.policies.conttune.conttune_options import Acquisition
+from models.policies.tuning.tuning_options import Acquisition
 
 PER_PERMUTATION = "reconfigurations/permutation"
 

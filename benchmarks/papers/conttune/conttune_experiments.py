@@ -9,10 +9,10 @@ import numpy as np
 from benchmarks.papers.conttune.queries import SLOTS, Query
 from benchmarks.papers.conttune.query_runs import PERMUTATIONS, Change, Outcome, run_tuner
 from models.arrays import Floats, Ints
-from models.policies.conttune.capacity_history import History, add_observation, largest
-from models.policies.conttune.conttune_options import ALPHA, KEEP, Acquisition
-from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.conttune.tuning_loop import big_step
+from models.policies.tuning.capacity_history import History, add_observation, largest
+from models.policies.tuning.small import OperatorProblem, propose
+from models.policies.tuning.tuning_options import ALPHA, KEEP, Acquisition
 from models.simulation.testbed import Testbed, Window
 
 

@@ -18,8 +18,9 @@ import numpy as np
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
 from models.arrays import Floats
-from models.policies.conttune.conttune_options import Acquisition, Options, Thresholds
+from models.policies.conttune.conttune_options import Options
 from models.policies.conttune.tuning_loop import Memory, advance
+from models.policies.tuning.tuning_options import Acquisition, Thresholds
 from models.simulation.spec import JobSpec, OperatorSpec
 from models.simulation.testbed import Testbed, observations
 

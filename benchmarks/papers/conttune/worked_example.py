@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.conttune.conttune_published import PAPER, PUBLISHED
-from models.policies.conttune.acquisition_functions import distance_to_observed, known_share
+from models.policies.tuning.acquisition_functions import distance_to_observed, known_share
 
 
 def worked_example() -> list[Cell]:

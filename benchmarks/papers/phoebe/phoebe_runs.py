@@ -16,9 +16,9 @@ from models.policies.baselines.baseline_options import ReactiveOptions
 from models.policies.baselines.reactive import Reactive
 from models.policies.phoebe.phoebe_options import PhoebeOptions
 from models.policies.phoebe.phoebe_policy import Phoebe, PhoebeMemory
-from models.policies.phoebe.rows import Profile
 from models.policies.phoebe.twres import Twres
 from models.policies.protocol import Policy, Situation
+from models.profiling.rows import Profile
 from models.simulation.end_to_end import with_latency
 from models.simulation.randomness import job_generator
 from models.simulation.testbed import Testbed, Window

@@ -20,9 +20,9 @@ from benchmarks.papers.phoebe.phoebe_setup import Experiment
 from include.utc import DAY_S
 from models.arrays import Floats, Ints
 from models.policies.phoebe.capacity_profile import Capacity, LatencyClasses
-from models.policies.phoebe.profiling import ProfilingOptions, profile, worker_seconds
-from models.policies.phoebe.rows import Profile
 from models.policies.phoebe.twres import SustainableThroughput
+from models.profiling.profiling import ProfilingOptions, profile, worker_seconds
+from models.profiling.rows import Profile
 from models.simulation.profiling_adapter import SimulatedProfiling
 
 _TABLE = {"TSW": "II(a)", "YSB": "II(b)"}

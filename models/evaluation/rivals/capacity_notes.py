@@ -9,10 +9,10 @@ import numpy as np
 
 from include.domain.graph import JobGraph
 from models.arrays import Ints
-from models.policies.conttune.capacity_history import History, capacity_near
-from models.policies.conttune.conttune_options import KEEP
-from models.policies.conttune.reading import learn_histories, select_new_windows
 from models.policies.observations import Observations
+from models.policies.tuning.capacity_history import History, capacity_near
+from models.policies.tuning.reading import learn_histories, select_new_windows
+from models.policies.tuning.tuning_options import KEEP
 
 
 @dataclass(frozen=True, slots=True)

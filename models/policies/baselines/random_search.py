@@ -11,10 +11,10 @@ import numpy as np
 
 from models.arrays import Ints
 from models.policies.baselines.baseline_options import RandomSearchOptions
-from models.policies.conttune.conttune_options import Thresholds
-from models.policies.conttune.reading import Reading, read_windows, select_new_windows
 from models.policies.immediate_change import hold, rescale_now
 from models.policies.protocol import Schedule, Situation
+from models.policies.tuning.reading import Reading, read_windows, select_new_windows
+from models.policies.tuning.tuning_options import Thresholds
 from models.scheduling.need import upper_limits
 from models.topology import optimal_parallelism
 

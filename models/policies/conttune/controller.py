@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from models.policies.conttune.conttune_options import Thresholds
+from models.policies.tuning.tuning_options import Thresholds
 
 
 class Provision(StrEnum):
@@ -14,12 +14,6 @@ class Provision(StrEnum):
     UNDER = "under-provisioned"
     OVER = "over-provisioned"
     BALANCED = "balanced"
-
-
-def backpressure_share(backpressured: float, idle: float, busy: float) -> float:
-    """Return backPressurePer, backpressured / (backpressured + idle + busy); 0 when nothing was measured."""
-    total = backpressured + idle + busy
-    return backpressured / total if total > 0 else 0.0
 
 
 def provision(backpressured: float, cpu_usage: float, thresholds: Thresholds) -> Provision:

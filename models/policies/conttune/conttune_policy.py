@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from models.policies.conttune.conttune_options import Acquisition, Options
+from models.policies.conttune.conttune_options import Options
 from models.policies.conttune.tuning_loop import Memory, Step, advance
 from models.policies.immediate_change import describe_changes, hold, rescale_now
 from models.policies.protocol import Schedule, Situation
+from models.policies.tuning.tuning_options import Acquisition
 from models.scheduling.need import upper_limits
 
 _WHY = {

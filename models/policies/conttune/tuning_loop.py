@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.capacity_history import History, largest
 from models.policies.conttune.controller import Provision, is_worth_restart, provision
 from models.policies.conttune.conttune_options import Options
-from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
-from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.delayed_fall import Recent, delay_fall
 from models.policies.observations import Observations
+from models.policies.tuning.capacity_history import History, largest
+from models.policies.tuning.reading import Reading, learn_histories, read_windows, select_new_windows
+from models.policies.tuning.small import OperatorProblem, propose
 
 # The parallelism that held a job up must not be found sufficient again.
 MORE_THAN_EMITTED = 0.05

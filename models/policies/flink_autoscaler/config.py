@@ -12,12 +12,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from include.settings.section import DAY_S, SLOTS_MAX
-from models.policies.flink_autoscaler.options import BOUNDARY, OPTIONS, PREFIX, Option
+from models.policies.flink_autoscaler.excluded_periods import in_period
+from models.policies.flink_autoscaler.options import BOUNDARY, OPTIONS, PREFIX, ConfigError, Option
 from models.policies.flink_autoscaler.values import Value, read
-
-
-class ConfigError(ValueError):
-    """A key or value that the autoscaler does not know."""
 
 
 class Alignment(StrEnum):
@@ -225,8 +222,6 @@ class AutoscalerConfig:
         for key, (holds, wanted) in ranges.items():
             if not holds:
                 raise ConfigError(f"autoscaler option {PREFIX}{key} must be {wanted}")
-        from models.policies.flink_autoscaler.gates import in_period  # which reads these settings
-
         for period in self.excluded_periods:
             in_period(period, datetime(2024, 1, 1, tzinfo=UTC))
 

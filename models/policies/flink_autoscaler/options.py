@@ -14,6 +14,10 @@ from models.policies.flink_autoscaler.values import Kind
 PREFIX = "job.autoscaler."
 
 
+class ConfigError(ValueError):
+    """A key or value that the autoscaler does not know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One key.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from models.arrays import Floats, Ints
 from models.policies.phoebe.capacity_profile import LatencyClasses, ProfiledLatency
-from models.policies.phoebe.rows import Measurement
+from models.profiling.rows import Measurement
 
 FEWEST_ROWS = 3
 

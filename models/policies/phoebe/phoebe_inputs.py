@@ -9,8 +9,8 @@ import numpy as np
 from models.arrays import Floats
 from models.policies.observations import Observations
 from models.policies.phoebe.optimiser import Load
-from models.policies.phoebe.rows import Latency, Measurement
 from models.policies.protocol import Situation
+from models.profiling.rows import Latency, Measurement
 from models.scheduling.demand import MEDIAN
 
 MEASURED_S = 120

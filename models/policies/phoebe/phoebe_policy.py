@@ -10,10 +10,10 @@ from models.policies.phoebe.capacity_profile import Capacity
 from models.policies.phoebe.learned_models import NO_CAPACITY, LearnedModels, ProfiledModels
 from models.policies.phoebe.optimiser import ScaleOutModels
 from models.policies.phoebe.phoebe_options import PhoebeOptions
-from models.policies.phoebe.rows import MIN_CAPACITIES, Measurement, Profile
 from models.policies.phoebe.rule import Candidate
 from models.policies.phoebe.settling_policy import SettlingMemory, SettlingPolicy
 from models.policies.protocol import Situation
+from models.profiling.rows import MIN_CAPACITIES, Measurement, Profile
 
 __all__ = ["Phoebe", "PhoebeMemory", "PhoebeOptions"]
 

@@ -10,8 +10,8 @@ from models.policies.immediate_change import hold, rescale_now
 from models.policies.observations import Observations
 from models.policies.phoebe import phoebe_inputs
 from models.policies.phoebe.phoebe_options import EVALUATION_INTERVAL_S
-from models.policies.phoebe.rows import Profile
 from models.policies.protocol import Schedule, Situation
+from models.profiling.rows import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from models.arrays import Floats
 from models.policies.phoebe import phoebe_inputs
 from models.policies.phoebe.learned_models import NO_CAPACITY, LearnedModels
 from models.policies.phoebe.phoebe_options import ABNORMAL_LATENCY_MS, TWRES_WINDOW_S, TwresOptions
-from models.policies.phoebe.rows import MIN_CAPACITIES, Profile
 from models.policies.phoebe.settling_policy import SettlingMemory, SettlingPolicy
 from models.policies.protocol import Situation
+from models.profiling.rows import MIN_CAPACITIES, Profile
 
 
 @dataclass(frozen=True, slots=True)

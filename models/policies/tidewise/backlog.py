@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.arrays import Floats
-from models.policies.conttune.reading import Reading
 from models.policies.tidewise.full_operators import find_stuck, list_limits, without_full
 from models.policies.tidewise.snapshot import Snapshot, conttune_step, known_headroom, lag_s
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
+from models.policies.tuning.reading import Reading
 from models.scheduling.cost_model import work_off_time_s
 
 _SCALING = 0.7  # share of linear scaling that is assumed for parallelisms that were not observed

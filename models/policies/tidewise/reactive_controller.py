@@ -25,9 +25,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from include.domain.graph import JobGraph
-from models.policies.conttune.capacity_history import capacity_near
-from models.policies.conttune.conttune_options import KEEP
-from models.policies.conttune.reading import Reading, learn_histories, read_windows, select_new_windows
 from models.policies.observations import Observations
 from models.policies.tidewise.backlog import await_restart, forget_enlargement, work_off_backlog
 from models.policies.tidewise.full_operators import describe_stuck, find_stuck, growable_utilisation, without_full
@@ -45,6 +42,9 @@ from models.policies.tidewise.snapshot import (
 )
 from models.policies.tidewise.tidewise_memory import ControllerMemory, ReactiveDecision
 from models.policies.tidewise.unseen import Unseen, describe_load_unseen, describe_unseen, find_unseen, leave_out
+from models.policies.tuning.capacity_history import capacity_near
+from models.policies.tuning.reading import Reading, learn_histories, read_windows, select_new_windows
+from models.policies.tuning.tuning_options import KEEP
 
 
 def learn_windows(memory: ControllerMemory, graph: JobGraph, observations: Observations) -> ControllerMemory:

@@ -11,11 +11,11 @@ import numpy as np
 from include.domain.graph import JobGraph
 from include.settings import Planner
 from models.job_models import RecoveryModel
-from models.policies.conttune.capacity_history import History, capacity_at, most_capacity_at
-from models.policies.conttune.reading import SPAN_S, Reading, select_new_windows
-from models.policies.conttune.small import OperatorProblem, propose
 from models.policies.observations import Observations
 from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.policies.tuning.capacity_history import History, capacity_at, most_capacity_at
+from models.policies.tuning.reading import SPAN_S, Reading, select_new_windows
+from models.policies.tuning.small import OperatorProblem, propose
 from models.recovery import UNTRAINED
 from models.scheduling.even_shares import align_shares
 from models.scheduling.need import upper_limits

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from models.policies.conttune.capacity_history import History
 from models.policies.tidewise.pending_steps import PendingStep
 from models.policies.tidewise.scale_down import LowLoadPeriod
+from models.policies.tuning.capacity_history import History
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from models.live.source_rates import SATURATED_ABOVE
-from models.policies.conttune.reading import Reading
 from models.policies.observations import Observations
 from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tuning.reading import Reading
 from models.policies.window_means import mean_per_operator
 from models.topology import measure_edge_ratios
 from models.topology.edges import describe_edges, find_unknown

@@ -1,0 +1,1 @@
+"""Whether a job is rescaled now: observe, decide, record, check again, send."""

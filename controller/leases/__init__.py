@@ -1,0 +1,1 @@
+"""One controller at a time may write for a cluster."""

@@ -1,0 +1,284 @@
+"""The controller's log in ``ops.control_log``: appended in one commit per tick, last entries of all jobs in memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from controller.log.control_log import EntryRefusedError, LogEntry
+from controller.log.last_entries import HISTORY_DAYS, KnownJob, KnownJobs, read_known_jobs, read_older_jobs
+from controller.log.log_codec import RowStamp, row_of
+from controller.log.log_witness import LogWitness
+from include.lake_table import LakeTable, arrow_rows
+from include.tables import CONTROL_LOG
+from include.utc import DAY_S
+from include.version import controller_version
+from models.control.case import Action, Case, Verb
+from models.control.limits import Limits
+from models.control.state import JobHistory, ObservedJob
+
+__all__ = [
+    "HISTORY_DAYS",
+    "DeltaControlLog",
+    "HeldLease",
+    "KnownJob",
+    "KnownJobs",
+    "open_control_log",
+    "read_known_jobs",
+]
+
+_WRITTEN_AGAIN_DAYS = HISTORY_DAYS / 2
+_LONG_S = 3650.0 * DAY_S  # a hold is cut to what the limits say
+_ROWS_MISSING = "rows of the control log are missing: was the lake restored from before, or the log removed?"
+log = logging.getLogger(__name__)
+
+
+class HeldLease(Protocol):
+    """The lease under which a log is written."""
+
+    @property
+    def first_number(self) -> int:
+        """Changes whenever another controller may have written in between."""
+
+    @property
+    def number(self) -> int:
+        """Fencing number."""
+
+    def check(self) -> None:
+        """Raise LeaseLostError unless the lease is held."""
+
+
+@runtime_checkable
+class NumberedLease(Protocol):
+    """A lease whose numbers come from a store that may be lost, and can be raised above those of the log."""
+
+    def skip_to(self, number: int) -> None:
+        """Take a term with a number, or raise LeaseLostError."""
+
+
+class DeltaControlLog:
+    """The log of one cluster's jobs; implements :class:`controller.log.control_log.ControlLog`.
+
+    What was appended is known in memory for as long as the process lives, whatever becomes of the table.
+
+    Args:
+        table: ``ops.control_log`` (:func:`open_control_log`); logs of several clusters may share it.
+        cluster: whose jobs.
+        lease: under which it is written.
+        clock: epoch seconds.
+        known: last rows, where they were read for several clusters at once; else they are read at first use.
+        witness: tells how far the log had come; None: nobody knows.
+        read_code_version: returns the version of the code that decides now.
+    """
+
+    def __init__(
+        self,
+        table: LakeTable,
+        cluster: str,
+        lease: HeldLease,
+        clock: Callable[[], float],
+        known: KnownJobs | None = None,
+        *,
+        witness: LogWitness | None = None,
+        read_code_version: Callable[[], str] = controller_version,
+    ) -> None:
+        self._table, self._cluster, self._lease, self._clock = table, cluster, lease, clock
+        self._witness, self._read_code_version = witness, read_code_version
+        self._known, self._known_under = known, lease.first_number
+        self._written: KnownJobs = {}  # by this process, or read by it
+        self._is_older_read = False
+        self._version: int | None = None
+        self._lost: set[str] = set()  # jobs whose last entry the table has not, or only among old rows
+
+    def load(self) -> None:
+        """Read the last rows again, as is done by itself when the lease was taken anew."""
+        self._known_under, self._is_older_read = self._lease.first_number, False
+        now_s = self._clock()
+        found = read_known_jobs(self._table, [self._cluster], now_s)
+        old_s = now_s - _WRITTEN_AGAIN_DAYS * DAY_S
+        self._lost = {job for job, one in found.items() if one.at_s < old_s}
+        self._version = self._table.read_version()
+        written = {} if self._witness is None else self._witness.read()
+        if not written.keys() <= found.keys():
+            self._add_older(found)
+        self._restore(found, written, now_s)
+        self._known = found
+
+    def keep(self) -> None:
+        """Write last entries again that the table has lost, and those that will soon be too old to be found at once.
+
+        Raises:
+            LeaseLostError: another controller may write; nothing was appended.
+        """
+        known = self._jobs()
+        self._notice_loss(known)
+        entries = []
+        for job in sorted(self._lost & set(known)):
+            try:
+                entries.append(_keep(known[job].last, self._clock()))
+            except ValueError as error:  # the job is refused where its history is asked for
+                log.error("%s: its last entry cannot be read: %s", job, error)
+        if entries:
+            self._append(entries, self._clock())
+        self._lost = set()
+
+    def append(self, entry: LogEntry) -> None:
+        """Append an entry; it is durable when this returns.
+
+        Raises:
+            LeaseLostError: another controller may write; nothing was appended.
+        """
+        self.append_all([entry])
+
+    def append_all(self, entries: Sequence[LogEntry]) -> None:
+        """Append all entries or none, in one commit; they are durable when this returns.
+
+        Raises:
+            LeaseLostError: another controller may write; nothing was appended.
+            EntryRefusedError: an entry cannot be written down; nothing was appended.
+        """
+        if entries:
+            self._append(entries)
+
+    def _append(self, entries: Sequence[LogEntry], at_s: float | None = None) -> None:
+        known = dict(self._jobs())
+        self._notice_loss(known)
+        rows = self._rows_of(entries, known, at_s)
+        self._lease.check()
+        self._known = None  # until it is known what became of the commit
+        self._table.append_arrow(rows)
+        self._known = self._written = known
+        self._version = self._table.read_version()
+        self._lost -= {entry.job for entry in entries}
+        if self._witness is not None:
+            self._witness.write({job: one.number for job, one in known.items()})
+
+    def _rows_of(self, entries: Sequence[LogEntry], known: KnownJobs, at_s: float | None) -> pa.Table:
+        """Return entries as rows, numbered after those that are known, and add them to those."""
+        lease_number, made = self._raise_lease(), []
+        for entry in entries:
+            last = known.get(entry.job)
+            known[entry.job] = KnownJob(entry=entry, number=(last.number if last else 0) + 1)
+            stamp = RowStamp(lease_number, known[entry.job].number, self._read_code_version(), at_s)
+            try:
+                made.append(row_of(entry, stamp))
+            except Exception as error:  # whatever it is, the other jobs have their rows
+                raise EntryRefusedError(entry.job, f"{type(error).__name__}: {error}") from error
+        try:
+            return arrow_rows(CONTROL_LOG, made)
+        except (ValueError, OverflowError, TypeError):
+            for entry, row in zip(entries, made, strict=True):
+                _require_writable(entry, row)
+            raise
+
+    def _raise_lease(self) -> int:
+        """Return the lease's number, after it was raised above those of all last rows: by it rows are ordered.
+
+        Where the folder of the leases was lost, numbers begin at 1 again.
+        """
+        lease, highest = self._lease, self.highest_lease
+        if lease.number < highest and isinstance(lease, NumberedLease):
+            lease.skip_to(highest + 1)
+        return lease.number
+
+    def read_history(self, job: str) -> JobHistory:
+        """Return the history after the last entry of a job; an empty one for a job without entries."""
+        last = self.read_last(job)
+        return JobHistory() if last is None else last.history
+
+    def read_last(self, job: str) -> LogEntry | None:
+        """Return the last entry of a job."""
+        found = self._jobs().get(job)
+        if found is None and not self._is_older_read:
+            found = self._read_older().get(job)
+        return None if found is None else found.last
+
+    def read_open(self) -> dict[str, LogEntry]:
+        """Return the last entries of all jobs that have a request without an end, or whose outcome is not judged."""
+        found = {}
+        for job, known in self._jobs().items():
+            try:
+                entry = known.last
+            except ValueError as error:  # the job is refused where its history is asked for
+                log.error("%s: its last entry cannot be read: %s", job, error)
+                continue
+            if entry.history.in_flight is not None:
+                found[job] = entry
+        return found
+
+    @property
+    def highest_lease(self) -> int:
+        """Highest number of a lease under which a last row was written that was read."""
+        return max((one.lease_number for one in self._jobs().values()), default=0)
+
+    def _jobs(self) -> KnownJobs:
+        if self._known is None or self._known_under != self._lease.first_number:
+            self.load()
+        return self._known or {}
+
+    def _read_older(self) -> KnownJobs:
+        """Read further back, once, for jobs that have no row of late."""
+        known = self._jobs()
+        self._add_older(known)
+        return known
+
+    def _add_older(self, known: KnownJobs) -> None:
+        older = read_older_jobs(self._table, [self._cluster], self._clock())
+        self._is_older_read = True
+        new = {job: one for job, one in older.items() if job not in known}
+        known |= new
+        self._lost |= set(new)
+
+    def _notice_loss(self, known: KnownJobs) -> None:
+        """Have all last entries written again where the table was made anew, or is an older version of itself."""
+        version = self._table.read_version()
+        if self._version is not None and (version is None or version < self._version):
+            log.error("cluster %s: %s Its last entries are written again", self._cluster, _ROWS_MISSING)
+            self._lost = set(known)
+        self._version = version
+
+    def _restore(self, found: KnownJobs, written: Mapping[str, int], now_s: float) -> None:
+        """Add what this process, or one before it, is known to have written and the table has not."""
+        for job, one in self._written.items():
+            if job not in found or found[job].number < one.number:
+                found[job] = one
+                self._lost.add(job)
+        for job, number in written.items():
+            last = found.get(job)
+            if job.partition("/")[0] == self._cluster and (last is None or last.number < number):
+                found[job] = KnownJob(entry=_hold_unknown(job, last, now_s), number=number)
+                self._lost.add(job)
+        self._written = found
+
+
+def _keep(entry: LogEntry, now_s: float) -> LogEntry:
+    """Return an entry with the history of another."""
+    case = replace(entry.case, now_s=now_s, desired=None, history=entry.history)
+    action = Action(Verb.WAIT, "kept", "what is known of the job is written down again")
+    return LogEntry(entry.job, case, action, entry.history, provenance=entry.provenance)
+
+
+def _hold_unknown(job: str, last: KnownJob | None, now_s: float) -> LogEntry:
+    """Return an entry of a job of which rows are missing: nobody knows what was promised, so it is left alone."""
+    log.error("%s: %s; it is left alone for a time", job, _ROWS_MISSING)
+    history, case = JobHistory(), Case(now_s, None, ObservedJob(None, "", {}, None), JobHistory(), Limits())
+    if last is not None:
+        history, case = last.last.history, last.last.case
+    held = replace(history, held_until_s=now_s + _LONG_S, held_because=_ROWS_MISSING)
+    return LogEntry(job, case, Action(Verb.REFUSE, "held", _ROWS_MISSING), held)
+
+
+def _require_writable(entry: LogEntry, row: Mapping[str, object]) -> None:
+    try:
+        arrow_rows(CONTROL_LOG, [row])
+    except (ValueError, OverflowError, TypeError) as error:
+        raise EntryRefusedError(entry.job, str(error)) from error
+
+
+def open_control_log(lake: str) -> LakeTable:
+    """Return the table of the log."""
+    return LakeTable(lake, CONTROL_LOG)

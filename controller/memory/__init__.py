@@ -1,0 +1,1 @@
+"""What is remembered of jobs between evaluations, in ``ops.controller_memory``."""

@@ -1,0 +1,1 @@
+"""What became of rescales: measured before and after, in ``gold.rescale_outcomes``."""

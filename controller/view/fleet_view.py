@@ -1,0 +1,154 @@
+"""What is known of every job at a tick: its last polls, its windows, its newest plan and its graph."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controller.view.champion import ChampionReader
+from controller.view.job_view import JobView
+from controller.view.plan_rows import EVALUATED, JobGraphRow, PlanMemory, Remembered
+from controller.view.plan_tables import PlanTables
+from controller.view.present_names import follow_memory, follow_plan
+from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
+from include.flink.endpoints import TERMINAL_STATES
+from models.live.poll_history import PollHistory
+from models.live.seen_job import SeenJob
+from models.policies.registry import memory_codec
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.recovery import UNTRAINED
+
+JobName = tuple[str, str]
+"""Cluster and the job's name."""
+MISSED_POLLS = 3  # a job id that missed so many polls is gone once another one of the same name is polled
+KEY_GROUPS = 128  # Flink's default
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """All jobs at a tick.
+
+    Attributes:
+        jobs: what an evaluation starts from, by name.
+        seen: the jobs that have not ended, by name; several where running jobs share one.
+    """
+
+    jobs: Mapping[JobName, JobView]
+    seen: Mapping[JobName, Sequence[SeenJob]]
+
+    def of_cluster(self, cluster: str) -> dict[str, JobView]:
+        """Return the jobs of a cluster by name."""
+        return {name: view for (where, name), view in self.jobs.items() if where == cluster}
+
+
+class FleetViewer:
+    """Puts together what is known of the jobs of some clusters.
+
+    Args:
+        history: of the polls.
+        plans: reader of plans, what they left and graphs; each is read again only when its table has changed.
+        champion: reader of the models.
+        poll_every_s: cluster -> seconds between two polls.
+    """
+
+    def __init__(
+        self, history: PollHistory, plans: PlanTables, champion: ChampionReader, poll_every_s: Mapping[str, float]
+    ) -> None:
+        self._history, self._plans, self._champion = history, plans, champion
+        self._poll_every_s = dict(poll_every_s)
+        self._raw_memories: Mapping[JobName, PlanMemory] = {}
+        self._memories: dict[JobName, ControllerMemory] = {}
+        self._left: dict[JobName, Remembered] = {}
+        self._raw_graphs: Mapping[JobName, JobGraphRow] = {}
+        self._graphs: dict[JobName, JobGraph] = {}
+
+    def take(self, now_s: float) -> FleetView:
+        """Return what is known now.
+
+        Of running jobs that share a name none is evaluated: nobody can say whose plan it is.
+        """
+        plans = self._plans.read_plans(now_s)
+        memories, graphs = self._read_memories(now_s), self._read_graphs(now_s)
+        versions = self._plans.read_versions(now_s)
+        listed, windows = self._history.jobs(), self._history.windows(now_s)
+        unended: dict[JobName, list[int]] = defaultdict(list)
+        for number, job in enumerate(listed):
+            if job.state not in TERMINAL_STATES and job.cluster in self._poll_every_s:
+                unended[job.cluster, job.job].append(number)
+        numbers = {name: self._drop_gone(name[0], found, listed) for name, found in unended.items()}
+        views = {}
+        for name in sorted({*numbers, *plans}):
+            if name[0] not in self._poll_every_s:
+                continue
+            found = numbers.get(name, [])
+            one = found[0] if len(found) == 1 else None
+            present, before = () if one is None else listed[one].placed, versions.get(name, ())
+            plan, memory = plans.get(name), memories.get(name)
+            seen = JobView(*name, seen=None if one is None else listed[one], graph=graphs.get(name))
+            try:
+                models = self._champion.models_of(*name, present or (before[-1] if before else ()))
+                views[name] = replace(
+                    seen,
+                    observations=None if one is None else windows.observations(one),
+                    plan=None if plan is None else follow_plan(plan, before, present),
+                    plan_memory=None if memory is None else follow_memory(memory, before, present),
+                    recovery=UNTRAINED if models is None else models.recovery,
+                    models=models,
+                    left=self._left.get(name),
+                )
+            except Exception:  # a job's trouble is its own: it is seen, and its request followed
+                log.exception("%s/%s: neither its plan nor its models can be used", *name)
+                views[name] = seen
+        return FleetView(views, {name: [listed[number] for number in found] for name, found in numbers.items()})
+
+    def _drop_gone(self, cluster: str, numbers: Sequence[int], listed: Sequence[SeenJob]) -> list[int]:
+        """Return those of one name that are still polled.
+
+        A JobManager that was lost takes its jobs with it: no reply ever says that they have ended.
+        """
+        newest_ms = max(listed[number].polled_at_ms for number in numbers)
+        missed_ms = 1000 * MISSED_POLLS * self._poll_every_s[cluster]
+        return [number for number in numbers if newest_ms - listed[number].polled_at_ms <= missed_ms]
+
+    def _read_memories(self, now_s: float) -> dict[JobName, ControllerMemory]:
+        found = self._plans.read_memories(now_s)
+        if found is not self._raw_memories:
+            self._raw_memories = found
+            self._memories = {}
+            self._left = {name: Remembered(row.policy, row.memory) for name, row in found.items() if row.memory}
+            for name, row in found.items():
+                if row.policy == EVALUATED:
+                    try:
+                        self._memories[name] = memory_codec(EVALUATED).load(ControllerMemory, row.memory)
+                    except ValueError as error:
+                        log.warning("%s/%s: what its plan left cannot be read: %s", *name, error)
+        return self._memories
+
+    def _read_graphs(self, now_s: float) -> dict[JobName, JobGraph]:
+        found = self._plans.read_graphs(now_s)
+        if found is not self._raw_graphs:
+            self._raw_graphs, self._graphs = found, {}
+            for name, row in found.items():
+                try:
+                    self._graphs[name] = _graph_of(row)
+                except GraphError as error:
+                    log.warning("%s/%s: its graph cannot be used: %s", *name, error)
+        return self._graphs
+
+
+def _graph_of(row: JobGraphRow) -> JobGraph:
+    return JobGraph.from_operators(
+        [
+            Operator(
+                one.name,
+                one.upstream,
+                one.max_parallelism or KEY_GROUPS,
+                partitions=one.partitions,
+                is_keyed=BY_KEY in one.ship_strategies,
+            )
+            for one in row.operators
+        ]
+    )

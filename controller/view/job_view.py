@@ -1,0 +1,151 @@
+"""What an evaluation of one job starts from, and what is kept of the job from one evaluation to the next."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from controller.view.plan_rows import JobPlan, Remembered
+from include.domain.graph import JobGraph
+from include.domain.operator_matching import PlacedOperator
+from include.settings import Settings
+from models.control.state import Origin
+from models.job_models import JobModels, RecoveryModel
+from models.live.seen_job import SeenJob
+from models.policies.observations import Observations
+from models.policies.tidewise.snapshot import Snapshot
+from models.policies.tidewise.tidewise_memory import ControllerMemory
+from models.recovery import UNTRAINED
+
+FRESH_TURNS = 2  # metrics are fresh for so many evaluations: one poll may come late or fail
+
+
+class NotSeenError(Exception):
+    """Nothing fresh is known of a job; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a job should run at until something else is wanted, it expires, or the job runs so.
+
+    Attributes:
+        wanted: operator -> parallelism.
+        origin, step_id, reason, valid_until_s: see :class:`models.control.state.Intention`.
+    """
+
+    wanted: Mapping[str, int]
+    origin: Origin
+    step_id: str
+    reason: str
+    valid_until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a job from one evaluation to the next.
+
+    Attributes:
+        memory: of the reactive controller; None before the first evaluation.
+        plan_as_of_s: the newest plan that the memory knows.
+        standing: None to leave the job as it is.
+        remembered: of a policy that reacts; None before its first evaluation.
+        operators: of the job, by whose names all of this is kept; empty while they are not known.
+        remark: what a person should know of a job that is left as it is.
+    """
+
+    memory: ControllerMemory | None = None
+    plan_as_of_s: float | None = None
+    standing: Standing | None = None
+    remembered: Remembered | None = None
+    operators: tuple[PlacedOperator, ...] = ()
+    remark: str = ""
+
+    def is_changed_from(self, before: Kept) -> bool:
+        """Whether something differs that a controller which starts again cannot find out from windows and plans."""
+        return _without_measurements(self) != _without_measurements(before)
+
+
+def _without_measurements(kept: Kept) -> Kept:
+    memory = kept.memory
+    bare = None if memory is None else replace(memory, seen_until_s=None, histories={}, shares={})
+    return replace(kept, memory=bare, remark="")
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """What an evaluation of a job starts from.
+
+    Attributes:
+        cluster, job: its name.
+        seen: of the last polls; None when no poll of it is kept.
+        observations: its windows, in the order of its graph; None without any.
+        graph: as last ingested, for a job whose plan no kept reply holds.
+        plan: the newest one; None before the first.
+        plan_memory: what that plan left for the evaluations until the next; None when it was refused, or made by a
+            policy that is not evaluated.
+        recovery: how long its rescales take.
+        models: of the job; None without a champion that knows it.
+        left: what the policy of the newest plan remembered, where that is a policy that reacts.
+    """
+
+    cluster: str
+    job: str
+    seen: SeenJob | None = None
+    observations: Observations | None = None
+    graph: JobGraph | None = None
+    plan: JobPlan | None = None
+    plan_memory: ControllerMemory | None = None
+    recovery: RecoveryModel = field(default=UNTRAINED)
+    models: JobModels | None = None
+    left: Remembered | None = None
+
+
+def take_snapshot(view: JobView, settings: Settings, now_s: int) -> Snapshot:
+    """Return what is seen of a job.
+
+    Raises:
+        NotSeenError: its metrics are not fresh, or are not those of the graph that is known.
+    """
+    seen, oldest_s = view.seen, now_s - FRESH_TURNS * settings.planner.timing.apply_every_s
+    if seen is None or seen.polled_at_ms < 1000 * oldest_s:
+        raise NotSeenError("no poll of it lately")
+    graph = seen.graph or view.graph
+    if graph is None:
+        raise NotSeenError("its graph is not known")
+    if (seen.is_up or seen.restarting) and set(seen.running) != set(graph.names):
+        raise NotSeenError("its operators are not those of its graph")
+    graph = _limit_sources(graph, view, settings)
+    observations = view.observations
+    if observations is None or observations.parallelism.shape[1] != len(graph.operators):
+        observations = Observations.nothing(len(graph.operators), settings.cluster(view.cluster).window_s)
+    return Snapshot(
+        now_s=now_s,
+        graph=graph,
+        running=seen.running,
+        up=seen.is_up,
+        restarting=seen.restarting,
+        observations=observations,
+        slots_max=settings.cluster(view.cluster).slots_max,
+        options=settings.planner,
+        recovery=view.recovery,
+    )
+
+
+def _limit_sources(graph: JobGraph, view: JobView, settings: Settings) -> JobGraph:
+    """Return the graph with the partitions of its sources: of the settings, else as last ingested."""
+    told = {} if view.graph is None else {one.name: one.partitions for one in view.graph.operators}
+    ingested = {name: partitions for name, partitions in told.items() if partitions is not None}
+    vertex_ids = {} if view.seen is None else view.seen.vertex_ids
+    names = dict.fromkeys(graph.names, "") | dict(vertex_ids)
+    return graph.with_partitions(ingested | settings.cluster(view.cluster).partitions_of(view.job, names))
+
+
+def name_step(view: JobView, running: Mapping[str, int], wanted: Mapping[str, int]) -> str:
+    """Return the id of a step that no plan has: the same change has the same for as long as it is wanted.
+
+    A person who has said yes to it has said so until something else is wanted.
+    """
+    job_id = view.seen.job_id if view.seen is not None else ""
+    parts = (view.cluster, view.job, job_id, repr(sorted(running.items())), repr(sorted(wanted.items())))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,289 @@
+"""What plans left in the lake for the controller: newest plans, memories and job graphs of all jobs, one read each.
+
+A table without a new Delta version is not read again: the same object is returned. Reads are bounded by date.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from controller.view.load_forecasts import COLUMNS as FORECAST_COLUMNS
+from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts, forecasts_of
+from controller.view.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory, PlanStep
+from include.domain.operator_matching import PlacedOperator
+from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
+from include.stages import Stage
+from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+LOOKBACK = timedelta(days=2)
+"""What is older is not read: a job that was neither seen nor planned since then has left."""
+_JOB = ["cluster", "job"]
+_TABLES = (PLANS, POLICY_MEMORY, JOB_GRAPHS, OPERATOR_KEYS, FORECASTS)
+_KEYS = (*_JOB, "operator", "vertex_id", "position", "upstream", "observed_at")
+_PLAN = (
+    *("cluster", "job", "job_id", "as_of", "step_id", "step_index", "status", "apply_at", "effective_at"),
+    *("valid_until", "parallelism_from", "parallelism_to", "slots_from", "slots", "expected_load_q50_per_s"),
+    *("expected_load_q90_per_s", "expected_capacity_per_s", "expected_recovery_s", "reason", "refusal", "policy"),
+    *("model_version", "forecast_version", "observations_until", "code_version"),
+)
+_GRAPH = (
+    *("cluster", "job", "job_id", "observed_at", "operator", "vertex_id", "position", "upstream", "ship_strategies"),
+    *("parallelism", "max_parallelism", "partitions"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cached:
+    """What was read of a table, and for how long it holds: until a row that lay in the future, or another day."""
+
+    version: int | None
+    since: date
+    holds_until_s: float
+    value: Any
+
+
+class PlanTables:
+    """Reader of the tables that planning writes.
+
+    Args:
+        lake: folder or URI of the lake.
+    """
+
+    def __init__(self, lake: str) -> None:
+        self._tables = {table.name: LakeTable(lake, table) for table in _TABLES}
+        self._cache: dict[str, _Cached] = {}
+
+    def read_plans(self, now_s: float) -> dict[JobKey, JobPlan]:
+        """Return the newest plan of every job, whether it has steps, holds or was refused."""
+        return self._read_once(
+            PLANS.name, now_s, lambda table: _read_newest(table, _PLAN, "as_of", now_s, _plans_of), {}
+        )
+
+    def read_memories(self, now_s: float) -> dict[JobKey, PlanMemory]:
+        """Return the memory that the newest plan of every job left."""
+        columns, stage = ("cluster", "job", "as_of", "policy", "memory"), str(Stage.PLAN)
+        return self._read_once(
+            POLICY_MEMORY.name,
+            now_s,
+            lambda table: _read_newest(table, columns, "as_of", now_s, _memories_of, where=is_in("stage", [stage])),
+            {},
+        )
+
+    def read_graphs(self, now_s: float) -> dict[JobKey, JobGraphRow]:
+        """Return every job's graph as last seen; operators of an earlier job id are left out."""
+        return self._read_once(
+            JOB_GRAPHS.name, now_s, lambda table: _read_newest(table, _GRAPH, "observed_at", now_s, _graphs_of), {}
+        )
+
+    def read_versions(self, now_s: float) -> dict[JobKey, list[tuple[PlacedOperator, ...]]]:
+        """Return the graphs of every job as ingested, in the order in which they were seen."""
+        return self._read_once(OPERATOR_KEYS.name, now_s, lambda table: _read_versions(table, now_s), {})
+
+    def read_forecasts(self, now_s: float) -> LoadForecasts:
+        """Return the forecasts behind the newest plans."""
+        plans = self.read_plans(now_s)
+        versions = sorted({plan.forecast_version for plan in plans.values() if plan.forecast_version})
+        inputs = (tuple(versions),)
+        return self._read_once(
+            FORECASTS.name, now_s, lambda table: _read_forecasts(table, versions, now_s), NO_FORECASTS, inputs
+        )
+
+    def _read_once(
+        self,
+        name: str,
+        now_s: float,
+        read: Callable[[LakeTable], tuple[T, float]],
+        instead: T,
+        inputs: tuple[Any, ...] = (),
+    ) -> T:
+        """Return what a table holds; while it cannot be read what it held last, else ``instead``.
+
+        A plan that was read once grows old and is refused for that; a job without a plan is guarded nevertheless.
+        """
+        try:
+            return self._read_new(name, now_s, read, inputs)
+        except Exception as error:  # one file that is gone or damaged must not stop what needs none of it
+            log.error("%s cannot be read: %s: %s", name, type(error).__name__, str(error).partition("\n")[0])
+            cached = self._cache.get(name)
+            found: T = instead if cached is None else cached.value[1]
+            return found
+
+    def _read_new(
+        self, name: str, now_s: float, read: Callable[[LakeTable], tuple[T, float]], inputs: tuple[Any, ...]
+    ) -> T:
+        table, since = self._tables[name], _dates(now_s)[0]
+        version = table.read_version()
+        key, cached = (name, inputs), self._cache.get(name)
+        is_fresh = cached is not None and (cached.version, cached.since) == (version, since)
+        if cached is None or not is_fresh or now_s >= cached.holds_until_s or cached.value[0] != key:
+            value, holds_until_s = read(table)
+            cached = self._cache[name] = _Cached(version, since, holds_until_s, (key, value))
+        found: T = cached.value[1]
+        return found
+
+
+def _dates(now_s: float) -> tuple[date, date]:
+    return date_of(now_s - LOOKBACK.total_seconds()), date_of(now_s)
+
+
+def _read_newest(
+    table: LakeTable,
+    columns: Sequence[str],
+    at: str,
+    now_s: float,
+    make: Callable[[pa.Table], T],
+    *,
+    where: str = "true",
+) -> tuple[T, float]:
+    """Read the rows of each job's newest time: first all times, then the files that may hold them.
+
+    Returns:
+        what ``make`` makes of them, and until when (epoch seconds) that holds if nothing is written.
+    """
+    since, until = _dates(now_s)
+    times = table.read([*_JOB, at], since, until, where)
+    now = pa.scalar(timestamp_of(now_s), pa.timestamp("us", tz="UTC"))
+    later = times.filter(pc.greater(times.column(at), now))
+    holds_until_s = pc.min(later.column(at)).as_py().timestamp() if len(later) else float("inf")
+    known = times.filter(pc.less_equal(times.column(at), now))
+    newest = known.group_by(_JOB).aggregate([(at, "max")]).rename_columns([*_JOB, at])
+    if not len(newest):
+        return make(table.read(columns, until, until, "false")), holds_until_s
+    made = pc.unique(newest.column(at)).to_pylist()
+    # The range closes most files by their statistics, the list is exact.
+    wanted = f"{where} AND {is_between(at, min(made), max(made))} AND {is_in(at, made)}"
+    rows = table.read(columns, min(made).date(), until, wanted)
+    return make(_join(rows, newest, [*_JOB, at])), holds_until_s
+
+
+def _join(rows: pa.Table, wanted: pa.Table, keys: list[str]) -> pa.Table:
+    """Return the rows whose keys are wanted, in their order; Arrow's own join takes no lists."""
+    places = rows.select(keys).append_column("place", pa.array(range(len(rows)), pa.int64()))
+    found = places.join(wanted.select(keys), keys, join_type="left semi")
+    return rows.take(found.column("place").sort())
+
+
+def _plans_of(rows: pa.Table) -> dict[JobKey, JobPlan]:
+    plans: dict[JobKey, list[dict[str, Any]]] = {}
+    for row in rows.sort_by([("cluster", "ascending"), ("job", "ascending"), ("step_index", "ascending")]).to_pylist():
+        plans.setdefault((row["cluster"], row["job"]), []).append(row)
+    return _each(plans, _plan_of)
+
+
+def _each(
+    rows: Mapping[JobKey, list[dict[str, Any]]], make: Callable[[JobKey, list[dict[str, Any]]], T]
+) -> dict[JobKey, T]:
+    """Return what is made of each job's rows; a job whose rows cannot be used has none."""
+    made = {}
+    for key, listed in rows.items():
+        try:
+            made[key] = make(key, listed)
+        except Exception as error:
+            log.error("%s/%s: its rows cannot be used: %s: %s", *key, type(error).__name__, error)
+    return made
+
+
+def _plan_of(key: JobKey, rows: list[dict[str, Any]]) -> JobPlan:
+    first, steps = rows[0], tuple(_step_of(row) for row in rows if row["status"] == "planned")
+    return JobPlan(
+        *key,
+        job_id=first["job_id"],
+        as_of_s=first["as_of"].timestamp(),
+        status="planned" if steps else first["status"],
+        steps=steps,
+        reason=first["reason"] or "",
+        refusal=first["refusal"],
+        policy=first["policy"],
+        model_version=first["model_version"],
+        forecast_version=first["forecast_version"],
+        code_version=first["code_version"],
+        observations_until_s=_seconds(first["observations_until"]),
+    )
+
+
+def _step_of(row: dict[str, Any]) -> PlanStep:
+    return PlanStep(
+        step_id=row["step_id"],
+        apply_at_s=row["apply_at"].timestamp(),
+        effective_at_s=_seconds(row["effective_at"]),
+        valid_until_s=row["valid_until"].timestamp(),
+        parallelism_from=dict(row["parallelism_from"] or ()),
+        parallelism_to=dict(row["parallelism_to"] or ()),
+        slots_from=row["slots_from"],
+        slots_to=row["slots"],
+        expected_recovery_s=row["expected_recovery_s"],
+        expected_capacity_per_s=row["expected_capacity_per_s"],
+        load_q50_per_s=row["expected_load_q50_per_s"],
+        load_q90_per_s=row["expected_load_q90_per_s"],
+        reason=row["reason"] or "",
+    )
+
+
+def _memories_of(rows: pa.Table) -> dict[JobKey, PlanMemory]:
+    return {
+        (row["cluster"], row["job"]): PlanMemory(row["as_of"].timestamp(), row["policy"] or "", row["memory"] or "")
+        for row in rows.to_pylist()
+    }
+
+
+def _graphs_of(rows: pa.Table) -> dict[JobKey, JobGraphRow]:
+    order = [("cluster", "ascending"), ("job", "ascending"), ("job_id", "ascending"), ("position", "ascending")]
+    graphs: dict[JobKey, list[dict[str, Any]]] = {}
+    for row in rows.sort_by(order).to_pylist():
+        graphs.setdefault((row["cluster"], row["job"]), []).append(row)
+    return _each(graphs, lambda _, listed: _graph_of(listed))
+
+
+def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
+    job_id = rows[-1]["job_id"]
+    return JobGraphRow(
+        job_id=job_id,
+        seen_at_s=rows[-1]["observed_at"].timestamp(),
+        operators=tuple(
+            GraphOperator(
+                name=row["operator"],
+                vertex_id=row["vertex_id"],
+                position=row["position"],
+                upstream=tuple(row["upstream"] or ()),
+                ship_strategies=tuple(row["ship_strategies"] or ()),
+                parallelism=row["parallelism"],
+                max_parallelism=row["max_parallelism"],
+                partitions=row["partitions"],
+            )
+            for row in rows
+            if row["job_id"] == job_id
+        ),
+    )
+
+
+def _read_versions(table: LakeTable, now_s: float) -> tuple[dict[JobKey, list[tuple[PlacedOperator, ...]]], float]:
+    found: dict[JobKey, dict[Any, list[PlacedOperator]]] = {}
+    for row in table.read(_KEYS, *_dates(now_s)).to_pylist():
+        one = PlacedOperator(
+            row["operator"], row["vertex_id"] or "", row["position"] or 0, tuple(row["upstream"] or ())
+        )
+        found.setdefault((row["cluster"], row["job"]), {}).setdefault(row["observed_at"], []).append(one)
+    versions = {
+        job: [tuple(sorted(seen[at], key=lambda one: one.position)) for at in sorted(seen)]
+        for job, seen in found.items()
+    }
+    return versions, float("inf")
+
+
+def _read_forecasts(table: LakeTable, versions: Sequence[str], now_s: float) -> tuple[LoadForecasts, float]:
+    since, until = _dates(now_s)
+    rows = table.read(FORECAST_COLUMNS, since, until, is_in("forecast_version", versions))
+    return forecasts_of(rows), float("inf")
+
+
+def _seconds(timestamp: Any) -> float | None:
+    return None if timestamp is None else float(timestamp.timestamp())

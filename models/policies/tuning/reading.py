@@ -1,0 +1,177 @@
+"""Inputs of tuning steps from a job's windows: capacities, real rates and the load of the job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from include.domain.graph import JobGraph
+from models.arrays import Floats, Ints
+from models.policies.observations import Observations
+from models.policies.tuning.capacity_history import History, add_observation
+from models.policies.window_means import hides_demand
+from models.topology import measure_edge_ratios, required_rates
+
+NO_RATES: Mapping[str, float] = {}
+SPAN_S = 60
+"""Shorter windows are taken together: records come in bursts, and wait in buffers between operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A job at its running parallelism, means over windows.
+
+    Attributes:
+        capacity_per_s: operator -> PA, records/s; NaN when it did not work.
+        required_per_s: operator -> lambda; NaN when it is not known.
+        arrivals_known: whether lambda comes from the rates at which records arrive; else from what was processed,
+            which is the real rate only without backpressure.
+        taken_per_s: source -> records/s that it took in.
+        backlog: source -> records that wait there at the end of the last window; 0 where that is not measured.
+        backpressured: largest share of backpressure of the operators.
+        cpu_usage: 0..1.
+    """
+
+    capacity_per_s: Mapping[str, float]
+    required_per_s: Mapping[str, float]
+    arrivals_known: bool
+    backpressured: float
+    cpu_usage: float
+    taken_per_s: Mapping[str, float] = field(default_factory=dict)
+    backlog: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def short(self) -> bool:
+        """Whether an operator is known to process less than it has to."""
+        return any(need > self.capacity_per_s[name] for name, need in self.required_per_s.items())
+
+
+def select_new_windows(observations: Observations, since_s: float | None) -> Observations:
+    """Return the windows that were not read before and that no restart disturbed."""
+    newer = observations if since_s is None else observations.since(since_s)
+    return newer.rows(np.flatnonzero(~newer.disturbed)) if len(newer) else newer
+
+
+def learn_histories(
+    histories: Mapping[str, History], graph: JobGraph, fresh: Observations, keep: int
+) -> dict[str, History]:
+    """Return operator -> history with the capacities of the windows that are busy enough to tell, oldest first.
+
+    Windows shorter than a minute count together, as far as they follow each other at one parallelism.
+    """
+    learned = {name: histories.get(name, ()) for name in graph.names}
+    for rows in _group_short(fresh):
+        span = fresh.rows(rows)
+        capacities, busy_shares, at_s = measure_capacity(span), _mean(span.busy_share), float(span.window_start_s[0])
+        for place, name in enumerate(graph.names):
+            at, capacity, busy = int(span.parallelism[0, place]), float(capacities[place]), float(busy_shares[place])
+            learned[name] = add_observation(learned[name], at, capacity, keep=keep, busy=busy, at_s=at_s)
+    return learned
+
+
+def measure_capacity(windows: Observations) -> Floats:
+    """Return (O,) the capacity over W windows of one parallelism: Eq. 1 of ContTune over their time, NaN without work.
+
+    Records by useful time, each summed: an operator that takes its records in bursts, as behind a window or a full
+    buffer, works in windows in which it takes none.  Those count as busy time, where the mean of the windows'
+    capacities would leave them out and be too high.
+    """
+    rate, true = windows.processing_rate_per_s, windows.true_processing_rate_per_s
+    is_told = np.isfinite(true) & (true > 0) & (rate > 0)
+    only_works = (rate == 0) & np.isfinite(windows.busy_share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        useful = np.where(is_told, rate / true, np.where(only_works, windows.busy_share, 0.0)).sum(axis=0)
+        return np.asarray(np.where(is_told.any(axis=0), np.where(is_told, rate, 0.0).sum(axis=0) / useful, np.nan))
+
+
+def _group_short(fresh: Observations) -> Iterator[Ints]:
+    """Yield the rows of spans of at least a minute, or as long as they are of one parallelism."""
+    start = 0
+    for row in range(1, len(fresh) + 1):
+        is_long = (row - start) * fresh.window_s >= SPAN_S
+        if row == len(fresh) or is_long or (fresh.parallelism[row] != fresh.parallelism[start]).any():
+            yield np.arange(start, row)
+            start = row
+
+
+def read_windows(
+    graph: JobGraph,
+    fresh: Observations,
+    running: Mapping[str, int],
+    *,
+    headroom: float = 0.0,
+    catch_up_s: float | None = None,
+    at_least_per_s: Mapping[str, float] = NO_RATES,
+    of_edges: Observations | None = None,
+) -> Reading | None:
+    """Return the means over the windows of the running configuration; None when there is none.
+
+    Rates at which records arrive count as known only if the last window shows them: one before it in which nothing was
+    held up says nothing of what arrives now.
+
+    Deviation: the CPU usage of machines is not measured; the share of its time that the busiest operator works stands
+    for it.
+
+    Args:
+        graph: the job, in whose order the windows are.
+        fresh: undisturbed windows.
+        running: operator -> parallelism.
+        headroom: by which share the rates of the sources count as higher.
+        catch_up_s: within which the backlogs are to be worked off, which counts as demand; None for no such demand.
+        at_least_per_s: source -> records/s that are known to arrive at least.
+        of_edges: windows from which the ratios of the edges are measured; ``fresh`` when None.
+    """
+    if not len(fresh):
+        return None
+    counts = np.array([running[name] for name in graph.names], np.int64)
+    as_now: Ints = np.flatnonzero(((fresh.parallelism == counts) | (fresh.parallelism < 1)).all(axis=1))
+    if not as_now.size:
+        return None
+    now = fresh.rows(as_now)
+    busy, idle, backpressured = (_mean(values) for values in (now.busy_share, now.idle_share, now.backpressured_share))
+    shares = [backpressure_share(*map(_finite_or_zero, share)) for share in zip(backpressured, idle, busy, strict=True)]
+    arriving = _mean(now.target_data_rate_per_s)
+    taken = _mean(now.processing_rate_per_s)
+    sources = [graph.position(name) for name in graph.sources]
+    known = all(math.isfinite(arriving[place]) for place in sources) and not hides_demand(now, graph)[-1]
+    backlog = {graph.names[place]: _finite_or_zero(now.pending_records[-1, place]) for place in sources}
+    rates = {
+        graph.names[place]: (1.0 + headroom)
+        * float(np.fmax((arriving if known else taken)[place], at_least_per_s.get(graph.names[place], math.nan)))
+        + (backlog[graph.names[place]] / catch_up_s if catch_up_s else 0.0)
+        for place in sources
+    }
+    told = now if of_edges is None else of_edges
+    ratios = measure_edge_ratios(graph, told.processing_rate_per_s, told.output_rate_per_s)
+    required = required_rates(graph, ratios, rates)
+    capacity = measure_capacity(now)
+    return Reading(
+        capacity_per_s=dict(zip(graph.names, map(float, capacity), strict=True)),
+        required_per_s={name: float(required[name]) for name in graph.names},
+        arrivals_known=known,
+        backpressured=max(shares),
+        cpu_usage=max(map(_finite_or_zero, busy)),
+        taken_per_s={graph.names[place]: _finite_or_zero(taken[place]) for place in sources},
+        backlog=backlog,
+    )
+
+
+def backpressure_share(backpressured: float, idle: float, busy: float) -> float:
+    """Return backPressurePer, backpressured / (backpressured + idle + busy); 0 when nothing was measured."""
+    total = backpressured + idle + busy
+    return backpressured / total if total > 0 else 0.0
+
+
+def _mean(values: Floats) -> Floats:
+    """Return the mean over windows without the ones that are not known, NaN where none is."""
+    known = np.isfinite(values)
+    count = known.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(count > 0, np.where(known, values, 0.0).sum(axis=0) / count, np.nan), float)
+
+
+def _finite_or_zero(value: float) -> float:
+    return float(value) if math.isfinite(value) else 0.0

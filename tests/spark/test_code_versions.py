@@ -1,0 +1,20 @@
+"""Each row carries the version of the code that decided on it."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from include.stages import Stage
+from include.version import stage_version
+from spark_jobs.code_versions import version_column
+
+
+def test_a_row_carries_the_version_of_its_own_policy(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("ds2",), ("planner",), ("best_constant",), (None,)], "policy STRING")
+    found = [
+        row[0] for row in rows.select(version_column(Stage.BACKTEST, ["ds2", "planner", "best_constant"])).collect()
+    ]
+    alone = stage_version(Stage.BACKTEST)
+    assert found[:2] == [stage_version(Stage.BACKTEST, ["ds2"]), stage_version(Stage.BACKTEST, ["planner"])]
+    assert found[2:] == [alone, alone]
+    assert rows.select(version_column(Stage.PLAN, [])).distinct().count() == 1
