@@ -28,10 +28,10 @@ from typing import Final
 import numpy as np
 
 from cli.arguments import CommandParser
-from cli.marked_page import put_between_marks
 from include.atomic_write import write_text
 from models.arrays import Floats
 from models.capacity.busy_windows import BUSY_ENOUGH, OF_BUSIEST, find_busy_enough, light_load_sd
+from tools.marked_page import put_between_marks
 
 MARKS: Final = ("<!-- capacity_load: begin -->", "<!-- capacity_load: end -->")
 FAMILIES: Final = ("constant", "join", "window", "pre-aggregation")

@@ -27,11 +27,11 @@ from benchmarks.forecasting_references import REFERENCES, MissingLibraryError
 from benchmarks.forecasting_traces import OURS, last_third, pinball, read_trace, score, select_after
 from benchmarks.replay.split import SPLIT, TRACES, UNSEEN
 from cli.arguments import CommandParser, UsageError, require_writable_file, whole_number
-from cli.marked_page import put_between_marks
 from include.atomic_write import write_json, write_text
 from include.utc import HOUR_S
 from models.arrays import Floats, Ints
 from models.forecasting import QUANTILES, Calendar, ForecastSettings, roll
+from tools.marked_page import put_between_marks
 
 SIDES: Final = ("tuning", "test")
 METHODS: Final = (OURS, *REFERENCES)

@@ -19,9 +19,9 @@ from typing import Final
 
 from benchmarks import models_recovery
 from benchmarks.measurement import Measurement
-from cli.mutate import MutationError, copy_tree
 from include.atomic_write import write_text
 from include.settings import PROJECT
+from tools.mutate import MutationError, copy_tree
 
 TABLE: Final = Path("out/models.md")
 _PARTS: Final = (

@@ -25,12 +25,12 @@ from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
 from benchmarks.replay.tuning import compute_later_cost
 from cli.arguments import CommandParser, number, readable_file, whole_number
-from cli.marked_page import put_between_marks
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from models.evaluation.conditions import Conditions
 from models.evaluation.rivals.rival_catalogue import BEST_CONSTANT, FORMED
+from tools.marked_page import put_between_marks
 
 PLANNER = "planner"
 JOBS = ("wordcount", "eight")

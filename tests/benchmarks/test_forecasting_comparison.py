@@ -18,8 +18,8 @@ from benchmarks.forecasting_references import (
 )
 from benchmarks.forecasting_traces import last_third, pinball, read_trace, select_after
 from cli.arguments import UsageError
-from cli.marked_page import put_between_marks
 from models.forecasting import QUANTILES, Calendar
+from tools.marked_page import put_between_marks
 
 CALENDAR = Calendar(1_772_409_600, 1800)  # Monday 2026-03-02, UTC
 DAY = CALENDAR.day

@@ -162,7 +162,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_paths_in_the_documents_exist() -> None:
-    folders = "include|models|spark_jobs|cli|dags|benchmarks|tests|data"
+    folders = "include|models|spark_jobs|cli|dags|benchmarks|tools|tests|data"
     missing = []
     for page in PAGES:
         for path in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):

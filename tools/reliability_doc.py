@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cli.arguments import CommandParser
-from cli.marked_page import put_between_marks
 from include.atomic_write import write_text
 from include.settings import PROJECT
+from tools.marked_page import put_between_marks
 
 PAGE, CASES = PROJECT / "docs" / "reliability.md", PROJECT / "docs" / "reliability_cases.toml"
 TESTS = PROJECT / "tests"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cli.settings_doc import PAGE, main, page
 from include.policy_catalogue import BUILT_IN
 from include.settings import Settings
 from include.settings.refusals import key_paths
+from tools.settings_doc import PAGE, main, page
 
 
 def test_the_page_is_not_stale() -> None:

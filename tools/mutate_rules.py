@@ -23,12 +23,12 @@ from pathlib import Path
 from types import ModuleType
 
 from cli.arguments import CommandParser, number, whole_number
-from cli.rule_breaks import Break, read_breaks
 from include.settings import PROJECT
+from tools.rule_breaks import Break, read_breaks
 
 # Imported before the processes are forked, which then need not: what the tests need and the project does not change.
 _PRELOADED = ("pytest", "hypothesis", "numpy", "pandas", "pyarrow", "deltalake", "pydantic", "croniter", "structlog")
-_OWN = frozenset({"benchmarks", "cli", "controller", "include", "models", "spark_jobs", "tests"})
+_OWN = frozenset({"benchmarks", "cli", "controller", "include", "models", "spark_jobs", "tests", "tools"})
 _LONGEST_S = 600.0
 NOTICED, SURVIVED = "noticed", "survived"
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cli.mutate_rules import name_end, read_rule_files, summarise
-from cli.rule_breaks import Break, list_breaks
 from include.settings import PROJECT
+from tools.mutate_rules import name_end, read_rule_files, summarise
+from tools.rule_breaks import Break, list_breaks
 
 SOURCE = """
 def check(case, limits):
@@ -86,8 +86,8 @@ def test_survivors_are_listed() -> None:
 
 SCRIPT = """
 import json, sys
-from cli.mutate_rules import try_all
-from cli.rule_breaks import read_breaks
+from tools.mutate_rules import try_all
+from tools.rule_breaks import read_breaks
 from include.settings import PROJECT
 file = "models/control/partial_rise.py"
 breaks = [one for one in read_breaks(PROJECT, [file]) if one.what == sys.argv[1]]

@@ -1,6 +1,6 @@
 """Every case that a review found has a test, and the page says which."""
 
-from cli.reliability_doc import PAGE, find_tests, format_table, read_cases, update_page
+from tools.reliability_doc import PAGE, find_tests, format_table, read_cases, update_page
 
 
 def test_every_case_has_a_test() -> None:

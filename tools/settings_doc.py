@@ -192,7 +192,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page, or with ``--check`` say whether it is stale."""
-    parser = argparse.ArgumentParser(prog="python -m cli.settings_doc", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.settings_doc", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is stale")
     made = page()
     if parser.parse_args(argv).check:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import Row
 
-from cli.worked_example import SHOWN, describe_curve, describe_differences, find_raw_line, format_number
 from models.job_models import CapacityCurve
+from tools.worked_example import SHOWN, describe_curve, describe_differences, find_raw_line, format_number
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDING = REPOSITORY / "data" / "recording"

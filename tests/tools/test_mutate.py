@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.mutate import Module, Score, configure, format_scores, list_mutants, main, read_modules
+from tools.mutate import Module, Score, configure, format_scores, list_mutants, main, read_modules
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -1,4 +1,4 @@
-"""``python -m cli.worked_example``: the path of one raw line to a request, with the figures of the last `make run`.
+"""``python -m tools.worked_example``: the path of one raw line to a request, with the figures of the last `make run`.
 
 It prints ``docs/worked_example.md``.
 """
