@@ -7,9 +7,10 @@ from command_complaints import read_complaint
 
 import benchmarks.__main__ as bench
 import benchmarks.announced.__main__ as announced
+import benchmarks.conformance.__main__ as conformance
 import benchmarks.papers.__main__ as papers
 import benchmarks.replay.__main__ as replay
-from benchmarks import conformance, forecasting_traces
+from benchmarks.forecasting import traces as forecasting_traces
 from benchmarks.replay import tables, unseen
 
 CASES = [
