@@ -96,7 +96,7 @@ bench: setup  ## measure ingest, training, forecast and an hourly pass; writes o
 	@$(PY) -m benchmarks $(ARGS)
 
 .PHONY: papers
-papers: setup  ## the papers' experiments in simulation; writes docs/papers.md; PAPER=conttune; ARGS="--live" on real Flink
+papers: setup  ## the papers' experiments in simulation; writes benchmarks/papers/results; PAPER=conttune; ARGS="--live" on real Flink
 	@PAPER="$(PAPER)" $(PY) -m benchmarks.papers $(ARGS)
 
 .PHONY: replay

@@ -1,4 +1,4 @@
-"""The part of docs/papers.md on rules against single cases: run when it is written; where expectations are from."""
+"""The part of papers.md on rules against single cases: run when it is written; where expectations are from."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def run(work: Path, commit: str | None = None) -> list[Measurement]:
             copy_tree(commit, tree)
         except MutationError as error:
             raise BenchmarkError(str(error)) from error
-        shutil.copytree(_PARTS, tree / _PARTS.relative_to(PROJECT), dirs_exist_ok=True)
+        shutil.copytree(
+            _PARTS, tree / _PARTS.relative_to(PROJECT), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
         before = _measure(tree, work / "before.json", history)
     recovery = recovery_models.measurements(recovery_models.measure(recovery_models.DAYS))
     write_text(TABLE, format_table(now, before, commit) + format_recovery(recovery))

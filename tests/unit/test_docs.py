@@ -21,7 +21,8 @@ from spark_jobs.raw_parsing.event_rules import EVENT_REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
-PAGES = sorted([REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rglob("*.md")])
+RESULTS = REPOSITORY / "benchmarks" / "papers" / "results"
+PAGES = sorted([REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rglob("*.md"), *RESULTS.glob("*.md")])
 NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 
 

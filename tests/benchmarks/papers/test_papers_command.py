@@ -48,7 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     monkeypatch.setattr(command, "experiments_of", experiments_of)
     monkeypatch.delenv("PAPER", raising=False)
-    monkeypatch.setattr(command, "PROJECT", tmp_path)  # whose docs are written when no other folder is given
+    monkeypatch.setattr(command, "PROJECT", tmp_path)  # whose pages are written when no other folder is given
     return names
 
 
@@ -57,7 +57,7 @@ def test_all_papers_run_unless_one_is_named(asked: list[str], monkeypatch: pytes
     assert asked == list(command.PAPERS)
     written = json.loads((tmp_path / "all" / "papers.json").read_text())
     assert list(dict.fromkeys(one["paper"] for one in written)) == list(command.PAPERS)
-    assert (tmp_path / "docs" / "papers.md").exists()
+    assert (tmp_path / command.PAGES / "papers.md").exists()
     asked.clear()
     monkeypatch.setenv("PAPER", "phoebe")
     command.main(["--out", str(tmp_path)])

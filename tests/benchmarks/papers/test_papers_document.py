@@ -16,7 +16,7 @@ from benchmarks.papers.publish import publish
 from benchmarks.papers.registry import PaperRegistry, RegistryError, Tolerance, read_registry
 from benchmarks.papers.verdicts import NO_CAUSE, NO_FIGURE, Verdict, judge, missing
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGES = Path(__file__).resolve().parents[3] / "benchmarks" / "papers" / "results"
 REGISTRY = PaperRegistry.model_validate(
     tomllib.loads("""
 title = "A paper"
@@ -132,7 +132,7 @@ def test_every_registered_cell_gets_a_verdict_and_each_that_is_left_out_is_named
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_pages_on_disk_have_a_verdict_on_each_registered_cell(paper: str) -> None:
-    text = (DOCS / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    text = (PAGES / f"{paper}.md").read_text(encoding="utf-8")
     tables = {
         part.splitlines()[0].removeprefix("## "): part for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)
     }
@@ -143,21 +143,21 @@ def test_pages_on_disk_have_a_verdict_on_each_registered_cell(paper: str) -> Non
             for row, column in block.names():
                 line = rf"^\| {re.escape(row)} \| {re.escape(column)} \|.*\| (\*\*)?({words})(\*\*)?(: .+)? \|$"
                 assert re.search(line, table, re.MULTILINE), f"{item.label}, {row}, {column}: run make papers"
-    summary = (DOCS / "papers.md").read_text(encoding="utf-8")
+    summary = (PAGES / "papers.md").read_text(encoding="utf-8")
     assert f"## {NAMES[paper]}\n" in summary
-    assert f"](papers/{paper}.md)" in summary
+    assert f"]({paper}.md)" in summary
 
 
 def test_the_pages_are_written_with_the_plots_that_were_drawn(tmp_path: Path) -> None:
     plot = read_registry("mdp_rl").plots[0]
     (tmp_path / plot.file).write_bytes(b"drawn")
-    docs = tmp_path / "docs"
-    assert publish(["mdp_rl"], registered_cells("mdp_rl"), docs, tmp_path) == []
-    assert (docs / "images" / "papers" / plot.file).read_bytes() == b"drawn"
-    assert "## MDP/RL" in (docs / "papers.md").read_text()
-    assert "15 | 15 | 6 published" in (docs / "papers.md").read_text()
-    assert "9 computed from the paper's Eq. 7 and 8" in (docs / "papers.md").read_text()
-    absent = publish(["mdp_rl"], registered_cells("mdp_rl")[1:], docs, tmp_path)
+    pages = tmp_path / "pages"
+    assert publish(["mdp_rl"], registered_cells("mdp_rl"), pages, tmp_path) == []
+    assert (pages / "images" / plot.file).read_bytes() == b"drawn"
+    assert "## MDP/RL" in (pages / "papers.md").read_text()
+    assert "15 | 15 | 6 published" in (pages / "papers.md").read_text()
+    assert "9 computed from the paper's Eq. 7 and 8" in (pages / "papers.md").read_text()
+    absent = publish(["mdp_rl"], registered_cells("mdp_rl")[1:], pages, tmp_path)
     assert absent == ["mdp_rl: Table 1, Centralized MDP, avg. cost"]
 
 
@@ -200,5 +200,5 @@ def test_the_command_ends_with_one_when_a_registered_cell_did_not_come_out(
     monkeypatch.setattr(
         "benchmarks.papers.__main__.experiments_of", lambda paper: lambda tell, out: registered_cells(paper)[1:]
     )
-    assert main(["--paper", "phoebe", "--out", str(tmp_path), "--docs", str(tmp_path / "docs")]) == 1
+    assert main(["--paper", "phoebe", "--out", str(tmp_path), "--pages", str(tmp_path / "pages")]) == 1
     assert "no figure came out for phoebe: The published profile, TSW, ridge_slope_per_s" in capsys.readouterr().out
