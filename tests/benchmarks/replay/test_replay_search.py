@@ -14,15 +14,15 @@ import pytest
 from benchmarks.replay import ablation_table, best_form_table, tables, tuning
 from benchmarks.replay.best_forms import FoundForm, read_forms, read_found, write_found
 from benchmarks.replay.paired_intervals import compute_ratio
+from benchmarks.replay.replay_candidates import build_candidates
 from benchmarks.replay.replay_jobs import read_job
 from benchmarks.replay.replay_traces import DAY_BINS, Trace, TraceError
+from benchmarks.replay.rivals.rival_options import CandidateForm
 from benchmarks.replay.scenarios import SCENARIOS
 from benchmarks.replay.search_spaces import SPACES
 from benchmarks.replay.split import Piece, SplitSide, read_piece, read_split
 from models.arrays import Floats
-from models.evaluation.candidate_policies import build_candidates
 from models.evaluation.conditions import Conditions
-from models.evaluation.rivals.rival_options import CandidateForm
 from models.evaluation.workload import find_sufficient
 
 MONDAY = 1_709_510_400  # 2024-03-04 00:00 UTC
@@ -60,7 +60,7 @@ def test_every_space_gives_forms_that_can_be_built() -> None:
         assert {form.base for form in forms} == {name}
         assert len({str(form) for form in forms}) > 1
         for form in forms:
-            build_candidates(["tried"], workload, Conditions(forms={"tried": form}))
+            build_candidates(["tried"], workload, Conditions(), {"tried": form})
 
 
 def test_a_search_tries_the_own_form_first_keeps_the_best_and_repeats_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_found_forms_and_trials_are_read_as_they_were_written(tmp_path: Path) ->
 
 def test_the_best_forms_that_are_published_can_be_built() -> None:
     workload, forms = read_job("wordcount").build_workload(trace(1), 10), read_forms()
-    assert [one.name for one in build_candidates(tuple(forms), workload, Conditions(forms=forms))] == list(forms)
+    assert [one.name for one in build_candidates(tuple(forms), workload, Conditions(), forms)] == list(forms)
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
+from benchmarks.replay.replay_candidates import build_candidates
+from benchmarks.replay.rivals.best_constant import find_best_constant, list_constants
+from benchmarks.replay.rivals.capacity_notes import CapacityNotes
+from benchmarks.replay.rivals.fall_delay import FallDelay, delay_fall
+from benchmarks.replay.rivals.formed_driver import scale_arrivals
+from benchmarks.replay.rivals.predictive_scaling import average_by_hour
+from benchmarks.replay.rivals.rival_catalogue import build_rival, list_rivals
+from benchmarks.replay.rivals.rival_options import CandidateForm, CpuStepsOptions
+from benchmarks.replay.rivals.weekly_schedule import find_scheduled_load
+from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions, Disturbances
 from models.evaluation.replay_run import ReplayResult, ReplayRun
-from models.evaluation.rivals.best_constant import find_best_constant, list_constants
-from models.evaluation.rivals.capacity_notes import CapacityNotes
-from models.evaluation.rivals.fall_delay import FallDelay, delay_fall
-from models.evaluation.rivals.formed_driver import scale_arrivals
-from models.evaluation.rivals.predictive_scaling import average_by_hour
-from models.evaluation.rivals.rival_catalogue import build_rival, list_rivals
-from models.evaluation.rivals.rival_options import CandidateForm, CpuStepsOptions
-from models.evaluation.rivals.weekly_schedule import find_scheduled_load
 from models.evaluation.workload import Workload, find_limits
 from models.policies.conttune.capacity_history import ObservedCapacity
 from models.scheduling.demand import LEVELS, SourceForecast
@@ -43,8 +44,8 @@ def wave(days: float, low: float = 250.0, high: float = 750.0) -> Workload:
 
 
 def run(load: Workload, *names: str, **forms: CandidateForm) -> ReplayResult:
-    conditions = Conditions(disturbances=UNDISTURBED, forms=forms)
-    return ReplayRun(load, build_candidates((*names, *forms), load, conditions), [0], conditions).run()
+    conditions = Conditions(disturbances=UNDISTURBED)
+    return ReplayRun(load, build_candidates((*names, *forms), load, conditions, forms), [0], conditions).run()
 
 
 def work_slots(result: ReplayResult, place: int = 0) -> Any:

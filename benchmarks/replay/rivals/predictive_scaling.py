@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from benchmarks.replay.rivals.capacity_notes import CapacityNotes
+from benchmarks.replay.rivals.fall_delay import FallDelay, delay_fall
+from benchmarks.replay.rivals.rival_options import PredictiveScalingOptions
 from include.domain.graph import JobGraph
 from include.utc import HOUR_S
 from models.arrays import Ints
-from models.evaluation.rivals.capacity_notes import CapacityNotes
-from models.evaluation.rivals.fall_delay import FallDelay, delay_fall
-from models.evaluation.rivals.rival_options import PredictiveScalingOptions
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.scheduling.demand import MEDIAN, SourceForecast
 from models.scheduling.need import upper_limits

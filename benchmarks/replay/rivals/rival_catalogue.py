@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
+from benchmarks.replay.rivals.controller_alone import ControllerAlone
+from benchmarks.replay.rivals.cpu_steps import CpuSteps
+from benchmarks.replay.rivals.predictive_scaling import PredictiveScaling
+from benchmarks.replay.rivals.rival_options import CpuStepsOptions, PredictiveScalingOptions, WeeklyScheduleOptions
+from benchmarks.replay.rivals.weekly_schedule import WeeklySchedule
 from models.evaluation.drivers import Driver
-from models.evaluation.rivals.controller_alone import ControllerAlone
-from models.evaluation.rivals.cpu_steps import CpuSteps
-from models.evaluation.rivals.predictive_scaling import PredictiveScaling
-from models.evaluation.rivals.rival_options import CpuStepsOptions, PredictiveScalingOptions, WeeklyScheduleOptions
-from models.evaluation.rivals.weekly_schedule import WeeklySchedule
 
 BEST_CONSTANT = "best_constant"
 CONTROLLER_ALONE = "controller_alone"

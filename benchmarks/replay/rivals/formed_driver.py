@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from benchmarks.replay.rivals.fall_delay import FallDelay, delay_fall
+from benchmarks.replay.rivals.rival_options import CandidateForm
 from models.evaluation.drivers import Driver
-from models.evaluation.rivals.fall_delay import FallDelay, delay_fall
-from models.evaluation.rivals.rival_options import CandidateForm
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.policies.observations import Observations
 from models.policies.protocol import History, Policy, Schedule, Situation

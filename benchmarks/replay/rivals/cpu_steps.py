@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from models.evaluation.rivals.rival_options import CpuStepsOptions
+from benchmarks.replay.rivals.rival_options import CpuStepsOptions
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.policies.baselines.reactive import estimate_processor_use
 

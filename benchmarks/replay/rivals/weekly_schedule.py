@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from benchmarks.replay.rivals.capacity_notes import CapacityNotes
+from benchmarks.replay.rivals.rival_options import WeeklyScheduleOptions
 from include.utc import DAY_S, HOUR_S
-from models.evaluation.rivals.capacity_notes import CapacityNotes
-from models.evaluation.rivals.rival_options import WeeklyScheduleOptions
 from models.evaluation.tick_snapshot import TickSnapshot
 from models.scheduling.need import upper_limits
 
