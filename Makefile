@@ -96,7 +96,7 @@ bench: setup  ## measure ingest, training, forecast and an hourly pass; writes o
 	@$(PY) -m benchmarks $(ARGS)
 
 .PHONY: papers
-papers: setup  ## the papers' experiments in simulation; writes docs/papers.md; PAPER=conttune; ARGS="--live" on real Flink
+papers: setup  ## the papers' experiments in simulation; writes benchmarks/papers/results; PAPER=conttune; ARGS="--live" on real Flink
 	@PAPER="$(PAPER)" $(PY) -m benchmarks.papers $(ARGS)
 
 .PHONY: replay
@@ -168,16 +168,16 @@ test-long-prometheus: setup  ## one cluster over REST and Prometheus; PROMETHEUS
 check: setup  ## the fast part, before a commit: lint, layers, types, unit
 	@TIMEFORMAT="lint and layers: %R s"; time { .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports; }
 	@mkdir -p .mypy_cache; { TIMEFORMAT="types: %R s"; time .venv/bin/mypy; } > .mypy_cache/found.txt 2>&1 & \
-	  $(PY) -m pytest tests/unit -q -n 2 --durations=10 $(ARGS); units=$$?; \
+	  $(PY) -m pytest tests/unit tests/tools -q -n 2 --durations=10 $(ARGS); units=$$?; \
 	  wait $$!; types=$$?; cat .mypy_cache/found.txt; exit $$((units + types))
 
 .PHONY: mutate-rules
 mutate-rules: setup  ## each rule of the controller removed and inverted: which ones no unit test misses
-	@nice -n 10 $(PY) -m cli.mutate_rules $(ARGS)
+	@nice -n 10 $(PY) -m tools.mutate_rules $(ARGS)
 
 .PHONY: mutate
 mutate: setup  ## mutation score of the pure modules; ARGS="--module reconcile --sample 0" for one in full
-	@nice -n 10 $(PY) -m cli.mutate $(ARGS)
+	@nice -n 10 $(PY) -m tools.mutate $(ARGS)
 
 .PHONY: lint
 lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and import-linter
@@ -185,8 +185,8 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 
 .PHONY: docs
 docs: setup  ## write docs/settings.md from the settings, and the tables of docs/reliability.md from the tests
-	@$(PY) -m cli.settings_doc $(ARGS)
-	@$(PY) -m cli.reliability_doc
+	@$(PY) -m tools.settings_doc $(ARGS)
+	@$(PY) -m tools.reliability_doc
 
 LOCK := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock
@@ -197,7 +197,7 @@ lock: setup  ## resolve requirements.in into requirements.txt, with the hash of 
 
 .PHONY: check-deps
 check-deps: setup  ## licences, a list of all parts (CycloneDX) and known advisories of what is installed, below out/deps
-	@$(PY) -m cli.check_deps $(ARGS)
+	@$(PY) -m tools.check_deps $(ARGS)
 
 .PHONY: clean
 clean:  ## remove what runs made (out/); .venv and .cache stay

@@ -1,1 +1,1 @@
-"""Measurements anyone can rerun."""
+"""Comparisons and measurements that anyone can rerun: a folder per subject, and what they share."""

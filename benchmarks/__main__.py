@@ -1,4 +1,4 @@
-"""``make bench``: how fast the pipeline is, measured in one run and written to ``out/bench.json``."""
+"""``make bench``: the figures of benchmarks/pipeline/, taken in one run and written to ``out/bench.json``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in chosen.names or BENCHMARKS:
         with console.status(f"measuring {name}"), tempfile.TemporaryDirectory(prefix=f"tidewise-{name}-") as work:
             options = {"commit": chosen.commit} if name in BESIDE_A_COMMIT else {}
-            found += importlib.import_module(f"benchmarks.{name}").run(Path(work), **options)
+            found += importlib.import_module(f"benchmarks.pipeline.{name}").run(Path(work), **options)
         console.print(f"{name} done")
         write(found, chosen.json)
     show(found, console)

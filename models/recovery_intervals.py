@@ -19,7 +19,7 @@ from models.arrays import Floats
 from models.conformal import LEVELS, conformal_rank
 from models.downtime import PRIOR_EVENTS
 
-# Those and RECENT_EVENTS chosen by ``python -m benchmarks.models_recovery`` of the seeds 3, 11, 19, 23, 29 and 31.
+# Those and RECENT_EVENTS chosen by ``python -m benchmarks.recovery.models`` of the seeds 3, 11, 19, 23, 29 and 31.
 DOWNTIME_SD = 0.08
 JOB_SD = 0.15
 """Of a job's downtimes around the fleet's."""

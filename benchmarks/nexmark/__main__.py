@@ -27,12 +27,12 @@ from cli.local_flink.build import build_nexmark
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.nexmark import QUERIES
 from cli.local_flink.processes import end_process, start_process
-from cli.marked_page import put_between_marks
 from cli.out_lock import hold_folder
 from include.atomic_write import write_json, write_text
 from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.settings import PROJECT
+from tools.marked_page import put_between_marks
 
 DOCUMENT = PROJECT / "docs" / "nexmark.md"
 MARKS = ("<!-- nexmark: begin -->", "<!-- nexmark: end -->")

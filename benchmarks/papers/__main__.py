@@ -1,6 +1,6 @@
 """``make papers``: the papers' own experiments in simulation, ours beside the published figures.
 
-Writes docs/papers.md and a page per paper: every cell with its verdict.
+Writes benchmarks/papers/results/papers.md and a page per paper: every cell with its verdict.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from include.settings import PROJECT
 PAPERS = ("ds2", "conttune", "dragster", "mdp_rl", "phoebe")
 CHOICE = "PAPER"
 RESULTS = "papers.json"
+PAGES = "benchmarks/papers/results"
 WIDTH = 140  # where the output is no terminal
 
 
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--live", action="store_true", help="one experiment per paper on a real Flink cluster")
     parser.add_argument("--out", type=Path, default=Path("out"), help=f"folder of {RESULTS} and the plots")
-    parser.add_argument("--docs", type=Path, default=PROJECT / "docs", help="folder of papers.md (default: docs)")
+    parser.add_argument("--pages", type=Path, default=PROJECT / PAGES, help=f"folder of papers.md (default: {PAGES})")
     options = parser.parse_args(argv)
     papers = [name.strip() for name in options.paper.split(",") if name.strip()] or list(PAPERS)
     unknown = sorted(set(papers) - set(PAPERS))
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"no such paper: {', '.join(unknown)}; choose from {', '.join(PAPERS)}")
     try:
         require_writable(options.out)
-        require_writable(options.docs)
+        require_writable(options.pages)
         for paper in papers:  # a mistake in one shows now, not after the experiments
             read_registry(paper)
     except (UsageError, RegistryError) as error:
@@ -69,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     console.print(f"written: {options.out / RESULTS}, {len(cells)} figures in {time.monotonic() - began:.0f} s")
     for plot, _ in sorted(_plots(options.out) - before):  # the folder may hold others from before
         console.print(f"plot: {plot}")
-    absent = publish(papers, cells, options.docs, options.out)
-    console.print(f"written: {options.docs / 'papers.md'}")
+    absent = publish(papers, cells, options.pages, options.out)
+    console.print(f"written: {options.pages / 'papers.md'}")
     for name in absent:
         console.print(f"no figure came out for {name}", style="bold", markup=False)
     return 1 if absent else 0

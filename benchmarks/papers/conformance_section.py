@@ -1,11 +1,11 @@
-"""The part of docs/papers.md on rules against single cases: run when it is written; where expectations are from."""
+"""The part of papers.md on rules against single cases: run when it is written; where expectations are from."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from benchmarks import conformance
+from benchmarks.conformance.kinds import run
 from include.settings import PROJECT
 
 FOLDER = PROJECT / "data" / "cases"
@@ -29,7 +29,7 @@ def format_conformance(folder: Path = FOLDER) -> str:
     ]
     computed = _computed_cases(folder)
     for kind, file in FILES.items():
-        outcomes = conformance.run(kind, folder / file)
+        outcomes = run(kind, folder / file)
         origin = _ORIGINS.get(kind)
         if origin is None:
             origin = (

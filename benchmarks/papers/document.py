@@ -1,4 +1,4 @@
-"""docs/papers.md and docs/papers/<paper>.md: every cell with its verdict, what contradicts the paper first."""
+"""The pages of results/, papers.md and <paper>.md: every cell with its verdict, what contradicts the paper first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEAD = f"""# The five papers, rerun
 beside ours, and writes `out/papers.json`, the plots, this page and one page per paper. `make papers PAPER=conttune`
 runs one and writes its part. Nothing on these pages was run on the papers' clusters; `make papers ARGS="--live"` runs
 one experiment per paper on a real Flink cluster. Each system is also a policy that can drive a real job (see
-[Choosing a policy](runbook.md#choosing-a-policy)).
+[Choosing a policy](../../../docs/runbook.md#choosing-a-policy)).
 
 Every cell of every table and figure that a system which decides can have gets a verdict:
 
@@ -49,7 +49,7 @@ _BEGIN, _END = "<!-- {}: begin -->", "<!-- {}: end -->"
 def format_page(paper: str, registry: PaperRegistry, items: Sequence[JudgedItem]) -> str:
     """Return the page of one paper: its tables in order, each with all its cells."""
     name = NAMES.get(paper, paper)
-    lines = [f"# {name}, cell by cell", "", _MADE, "", f"{registry.source} [All papers](../papers.md).", ""]
+    lines = [f"# {name}, cell by cell", "", _MADE, "", f"{registry.source} [All papers](papers.md).", ""]
     lines += [f"In all: {_count_verdicts(count(items))}. Within a table the cells that differ come first.", ""]
     for item in items:
         lines += _table(item)
@@ -70,7 +70,7 @@ def format_section(paper: str, registry: PaperRegistry, items: Sequence[JudgedIt
         lines.append("")
     counted = [item for item in items if item.cells]
     lines += [
-        f"| [every cell](papers/{paper}.md) | what | agree | differ | input | not attempted | ours alone | tolerance |",
+        f"| [every cell]({paper}.md) | what | agree | differ | input | not attempted | ours alone | tolerance |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for item in sorted(counted, key=lambda one: not one.of(Verdict.DIFFERS)):
@@ -84,7 +84,7 @@ def format_section(paper: str, registry: PaperRegistry, items: Sequence[JudgedIt
     if nothing:
         lines += ["No figure that a system could have: " + "; ".join(nothing) + ".", ""]
     lines += [f"{note}\n" for note in registry.notes]
-    lines += [f"![{plot.title}](images/papers/{plot.file})" for plot in registry.plots]
+    lines += [f"![{plot.title}](images/{plot.file})" for plot in registry.plots]
     return "\n".join([*lines, ""])
 
 

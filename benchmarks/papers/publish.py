@@ -1,4 +1,4 @@
-"""The pages of docs/ brought up to date with what was just run."""
+"""The pages of results/ brought up to date with what was just run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchmarks.papers.verdicts import judge, missing
 from include.atomic_write import write_text
 
 
-def publish(papers: Sequence[str], cells: Iterable[Cell], docs: Path, plots: Path) -> list[str]:
-    """Write docs/papers.md and the pages of the papers that ran; parts of others stay as they are.
+def publish(papers: Sequence[str], cells: Iterable[Cell], folder: Path, plots: Path) -> list[str]:
+    """Write papers.md and the pages of the papers that ran; parts of others stay as they are.
 
     Args:
         papers: that ran.
         cells: their figures.
-        docs: folder of the pages.
+        folder: of the pages.
         plots: folder of the plots that were just drawn.
 
     Returns:
@@ -30,18 +30,18 @@ def publish(papers: Sequence[str], cells: Iterable[Cell], docs: Path, plots: Pat
         RegistryError: a registry cannot be used.
     """
     everything, sections, absent = list(cells), {}, []
-    images = docs / "images" / "papers"
+    images = folder / "images"
     images.mkdir(parents=True, exist_ok=True)
     for paper in papers:
         registry = read_registry(paper)
         items = judge(registry, [cell for cell in everything if cell.paper == paper])
         absent += [f"{paper}: {one}" for one in missing(items)]
-        write_text(docs / "papers" / f"{paper}.md", format_page(paper, registry, items))
+        write_text(folder / f"{paper}.md", format_page(paper, registry, items))
         sections[paper] = format_section(paper, registry, items)
         for plot in registry.plots:
             if (plots / plot.file).exists():
                 shutil.copyfile(plots / plot.file, images / plot.file)
-    page = docs / "papers.md"
+    page = folder / "papers.md"
     before = page.read_text(encoding="utf-8") if page.exists() else ""
     write_text(page, update_summary(before, sections, format_conformance()))
     return absent

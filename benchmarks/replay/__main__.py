@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.best_forms import read_forms
+from benchmarks.replay.replay_candidates import check_names, list_names
 from benchmarks.replay.replay_cases import ReplayCase, Row, count_windows, replay_in_processes
 from benchmarks.replay.replay_jobs import FILE_HELP, JOBS, read_job
 from benchmarks.replay.replay_tables import build_tables, write
@@ -26,7 +27,7 @@ from cli.workers import exit_on_sigterm
 from include.policy_catalogue import Decides
 from include.settings import Costs, Planner, Timing
 from include.utc import HOUR_S
-from models.evaluation.candidate_policies import check_names, list_deciding, list_names
+from models.evaluation.candidate_policies import list_deciding
 from models.evaluation.conditions import Cadence, Conditions, ConditionsError, Prices
 from models.evaluation.replay_run import CandidateError
 from models.evaluation.scores import SEGMENTS
@@ -123,7 +124,7 @@ def build_conditions(options: argparse.Namespace) -> Conditions:
         late_after_s=prices.lag_target_s,
     )
     planner = Planner(costs=costs, timing=Timing(apply_every_s=cadence.tick_s))
-    return Conditions(cadence, prices, planner=planner, forms=read_forms())
+    return Conditions(cadence, prices, planner=planner)
 
 
 def describe(conditions: Conditions, seeds: int) -> list[str]:
@@ -156,7 +157,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         conditions = build_conditions(options)
         chosen = list(dict.fromkeys(options.policy or list_names()))
-        check_names(chosen, (*conditions.forms, JAR))
+        forms = read_forms()
+        check_names(chosen, (*forms, JAR))
         policies = tuple(chosen if "clairvoyant" in chosen else [*chosen, "clairvoyant"])
         jobs = list(dict.fromkeys(options.job or ["wordcount"]))
         for job in jobs:
@@ -178,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         days = len(trace.values) / DAY_BINS
         console.print(f"[bold]{trace.name}[/]: {days:.1f} days; {'; '.join(trace.notes)}", highlight=False)
         for job, scenario in itertools.product(jobs, options.scenario or [None]):
-            case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions)
+            case = ReplayCase(trace, job, policies, tuple(range(options.seeds)), conditions, forms=forms)
             if scenario is not None:
                 case = apply_scenario(case, scenario, SCENARIOS[scenario])
                 console.print(f"{scenario}: {SCENARIOS[scenario].about}", highlight=False)

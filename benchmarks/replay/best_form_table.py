@@ -21,16 +21,16 @@ from benchmarks.replay.best_forms import read_forms
 from benchmarks.replay.paired_intervals import compute_ratio
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_in_processes
 from benchmarks.replay.replay_tables import compute_mean, write
+from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, FORMED
 from benchmarks.replay.split import TRACES, UNSEEN, read_piece, read_split
 from benchmarks.replay.tables import PUBLISHED, format_table
 from benchmarks.replay.tuning import compute_later_cost
 from cli.arguments import CommandParser, number, readable_file, whole_number
-from cli.marked_page import put_between_marks
 from cli.workers import exit_on_sigterm
 from include.atomic_write import write_text
 from include.settings import PROJECT
 from models.evaluation.conditions import Conditions
-from models.evaluation.rivals.rival_catalogue import BEST_CONSTANT, FORMED
+from tools.marked_page import put_between_marks
 
 PLANNER = "planner"
 JOBS = ("wordcount", "eight")
@@ -131,14 +131,14 @@ def run_side(
         options: of the command line: ``unseen``, ``days``, ``jobs``, ``json``.
     """
     rows: list[Row] = []
-    conditions = Conditions(forms=read_forms())
+    forms = read_forms()
     for job, piece in itertools.product(jobs, read_split("test").pieces):
         began = time.monotonic()
         days = options["days"]
         trace = read_piece(piece, (TRACES, Path(str(options["unseen"])))).cut_days(
             float(str(days)) if days is not None else None
         )
-        case = ReplayCase(trace, job, policies, seeds, conditions)
+        case = ReplayCase(trace, job, policies, seeds, Conditions(), forms=forms)
         rows += replay_in_processes(case, int(str(options["jobs"]))).rows
         write(rows, Path(str(options["json"])))
         print(f"{job}, {trace.name}: {len(policies)} candidates, {time.monotonic() - began:.0f} s", flush=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.replay.rivals.rival_catalogue import FORMED
+from benchmarks.replay.rivals.rival_options import CandidateForm
 from include.atomic_write import write_text
-from models.evaluation.rivals.rival_catalogue import FORMED
-from models.evaluation.rivals.rival_options import CandidateForm
 
 BEST_FORMS = Path(__file__).parent / "best_forms.toml"
 _HEADER = """# Written by `python -m benchmarks.replay.tuning`: the best of each rival's trials on the tuning pieces of

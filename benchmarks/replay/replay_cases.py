@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.managers import SyncManager
 from queue import Empty, Queue
 from typing import Any
@@ -16,12 +16,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.replay.autoscaler_java.jar_driver import NAME as JAR
 from benchmarks.replay.autoscaler_java.jar_driver import AutoscalerProcess, JarDriver, list_options
 from benchmarks.replay.fleet_prior_value import learn_prior_without
+from benchmarks.replay.replay_candidates import Forms, build_candidates
 from benchmarks.replay.replay_jobs import PEAK_SHARE, read_job
 from benchmarks.replay.replay_traces import BIN_S, Trace
 from cli.workers import end_with_parent, stop_workers
 from models.arrays import Floats, Ints
 from models.evaluation.ablations import FLEET
-from models.evaluation.candidate_policies import CandidatePolicy, build_candidates
+from models.evaluation.candidate_policies import CandidatePolicy
 from models.evaluation.conditions import Conditions
 from models.evaluation.replay_run import ReplayRun
 from models.evaluation.scores import SEGMENTS, compute_score, find_span
@@ -54,6 +55,7 @@ class ReplayCase:
         seeds: of each.
         conditions: of the run.
         peak_share: of the slots that the peak needs.
+        forms: further candidate -> the form in which another one runs.
     """
 
     trace: Trace
@@ -62,6 +64,7 @@ class ReplayCase:
     seeds: tuple[int, ...]
     conditions: Conditions
     peak_share: float = PEAK_SHARE
+    forms: Forms = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def replay_case(case: ReplayCase, progress: Callable[[int], None] | None = None)
         conditions = replace(conditions, fleet=learn_prior_without(case.job, conditions.disturbances))
     cadence = conditions.cadence
     workload = read_job(case.job).build_workload(case.trace, cadence.step_s, case.peak_share)
-    built = build_candidates([name for name in case.policies if name != JAR], workload, conditions)
+    built = build_candidates([name for name in case.policies if name != JAR], workload, conditions, case.forms)
     with threadpool_limits(limits=1), ExitStack() as stack:
         if JAR in case.policies:
             process = stack.enter_context(AutoscalerProcess(list_options(workload.spec.slots_max)))

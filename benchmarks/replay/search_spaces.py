@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from optuna import Trial
 
-from models.evaluation.rivals.rival_options import CandidateForm
+from benchmarks.replay.rivals.rival_options import CandidateForm
 
 Suggest = Callable[[Trial], CandidateForm]
 _DELAYS_S = (0, 900, 1800, 3600, 7200)

@@ -22,12 +22,12 @@ import optuna
 
 from benchmarks.replay.best_forms import BEST_FORMS, FoundForm, read_found, write_found
 from benchmarks.replay.replay_cases import FLOOR, ReplayCase, Row, replay_case
+from benchmarks.replay.rivals.rival_options import CandidateForm
 from benchmarks.replay.search_spaces import SPACES
 from benchmarks.replay.split import UNSEEN, Piece, SplitSide, read_piece, read_split
 from cli.arguments import CommandParser, whole_number
 from cli.workers import end_with_parent, exit_on_sigterm
 from models.evaluation.conditions import Conditions
-from models.evaluation.rivals.rival_options import CandidateForm
 
 SEED = 0
 JOB = "wordcount"
@@ -74,7 +74,7 @@ def compute_trial_cost(form: CandidateForm, side: SplitSide, unseen: Path) -> fl
     for piece in side.pieces:
         floor = _compute_floor(piece, side.seeds, unseen)
         trace = read_piece(piece, _list_folders(unseen))
-        rows = replay_case(ReplayCase(trace, JOB, (_TRIED,), side.seeds, Conditions(forms={_TRIED: form}))).rows
+        rows = replay_case(ReplayCase(trace, JOB, (_TRIED,), side.seeds, Conditions(), forms={_TRIED: form})).rows
         ratios += [
             compute_later_cost(rows, _TRIED, seed) / least for seed, least in zip(side.seeds, floor, strict=True)
         ]

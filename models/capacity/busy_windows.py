@@ -13,7 +13,7 @@ What the busiest windows leave in doubt is a standard deviation of ln C that gro
 
     s(b) = min(DOUBT * (1 / b - 1), MAX_DOUBT) below TRUSTED, 0 from there on
 
-the form of the error that a fixed cost per unit of time makes.  ``benchmarks/capacity_load.py`` compares the rules.
+the form of the error that a fixed cost per unit of time makes.  ``benchmarks/capacity/load.py`` compares the rules.
 
 Deviation: DS2 and ContTune take the windows as they come.
 """

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from include.flink.endpoints import RESTARTING_STATES
 from models.control.readiness import Failure, Readiness
 
 Parallelism = Mapping[str, int]
 """Vertex id -> parallelism."""
-
-RESTARTING_STATES = frozenset({"RESTARTING", "CREATED"})
 
 
 class Mode(StrEnum):

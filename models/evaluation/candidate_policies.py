@@ -15,10 +15,8 @@ from models.evaluation.clairvoyant import solve_clairvoyant
 from models.evaluation.conditions import Conditions
 from models.evaluation.drivers import Driver, PlannedDriver, ReactiveDriver, ScheduleDriver
 from models.evaluation.planner_driver import PlannerDriver
-from models.evaluation.rivals.best_constant import find_best_constant
-from models.evaluation.rivals.formed_driver import FormedDriver, WithHeadroom
-from models.evaluation.rivals.rival_catalogue import BEST_CONSTANT, CONTROLLER_ALONE, RIVALS, build_rival, list_rivals
 from models.evaluation.workload import Workload, find_limits, find_sufficient
+from models.policies.protocol import Policy
 from models.policies.registry import policy
 
 # Drivers that implement the protocol themselves, by name.
@@ -44,7 +42,7 @@ class CandidatePolicy:
 def list_names() -> tuple[str, ...]:
     """Return all names; "static", which keeps what it finds, is left out for the two static configurations."""
     policies = (name for name in catalogue() if name not in {"static", *OWN_DRIVERS})
-    return (*OWN_DRIVERS, *policies, *list_rivals(), *REFERENCES)
+    return (*OWN_DRIVERS, *policies, *REFERENCES)
 
 
 def list_deciding(when: Decides) -> list[str]:
@@ -57,7 +55,7 @@ def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
 
     Args:
         chosen: as written.
-        further: names of forms.
+        further: names that can be chosen as well.
 
     Raises:
         ValueError: with the names that can be chosen.
@@ -74,33 +72,45 @@ def build_candidates(chosen: Sequence[str], workload: Workload, conditions: Cond
     Raises:
         ValueError: a name is not known.
     """
-    check_names(chosen, conditions.forms)
+    check_names(chosen)
     return [_build_candidate(name, workload, conditions) for name in chosen]
 
 
 def _build_candidate(name: str, workload: Workload, conditions: Conditions) -> CandidatePolicy:
-    form = conditions.forms.get(name)
-    if form is None:
-        driver = _build_driver(name, conditions.parameters.get(name, {}), 0.0, workload, conditions)
-        return CandidatePolicy(name, driver, isinstance(driver, PlannerDriver))
-    inner = _build_driver(form.base, form.parameters, form.headroom, workload, conditions)
-    return CandidatePolicy(name, FormedDriver(inner, form), isinstance(inner, PlannerDriver))
+    driver = build_driver(name, conditions.parameters.get(name, {}), workload, conditions)
+    return CandidatePolicy(name, driver, asks_in_restarts(driver))
 
 
-def _build_driver(
-    name: str, parameters: Mapping[str, object], headroom: float, workload: Workload, conditions: Conditions
+def asks_in_restarts(driver: Driver[Any]) -> bool:
+    """Return whether a driver's requests reach a job that restarts after a failure."""
+    return isinstance(driver, PlannerDriver)
+
+
+def build_driver(
+    name: str,
+    parameters: Mapping[str, object],
+    workload: Workload,
+    conditions: Conditions,
+    change: Callable[[Policy[Any]], Policy[Any]] | None = None,
 ) -> Driver[Any]:
+    """Return the driver of a candidate.
+
+    Args:
+        name: of the candidate; it is known.
+        parameters: of the policy; those that are missing keep their defaults.
+        workload: of the run.
+        conditions: of the run.
+        change: what replaces a policy of the registry by another; drivers of their own are left as they are.
+    """
     if name in ABLATIONS:
         return ABLATIONS[name](conditions.fleet)
     if name in OWN_DRIVERS:
         return OWN_DRIVERS[name](changed=parameters)
-    if name in {CONTROLLER_ALONE, *RIVALS}:
-        return build_rival(name, parameters)
-    if name in {*REFERENCES, BEST_CONSTANT}:
+    if name in REFERENCES:
         times_s, parallelism = _compute_schedule(name, workload, conditions)
         return ScheduleDriver(times_s, workload.spec.graph().names, parallelism)
     entry, made = entry_of(name), policy(name, parameters or None)
-    made = WithHeadroom(made, headroom) if headroom else made
+    made = change(made) if change else made
     if entry.decides is Decides.AHEAD:
         return PlannedDriver(made)
     return ReactiveDriver(made, entry.reads_models, entry.decides is Decides.WITH_PLANS)
@@ -114,8 +124,6 @@ def _compute_schedule(name: str, workload: Workload, conditions: Conditions) -> 
         return solve_clairvoyant(workload, means_per_s, options, conditions.disturbances)
     if name == "static_max":
         parallelism = find_limits(spec)
-    elif name == BEST_CONSTANT:
-        parallelism = find_best_constant(workload, conditions)
     else:
         parallelism = find_sufficient(spec, workload.rates_per_s.mean(axis=0), options.capacity.target_utilisation)
     return np.array([workload.start_s], np.int64), parallelism[None, :]

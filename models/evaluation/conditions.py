@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from include.settings import FleetLimits, Forecast, Planner, Training
 from include.utc import DAY_S
 from models.capacity.fleet_prior import FleetPrior
-from models.evaluation.rivals.rival_options import CandidateForm
 
 
 class ConditionsError(ValueError):
@@ -119,7 +118,6 @@ class Conditions:
         planner, training, forecast, limits: the pipeline's settings.
         fleet: the prior from other jobs, for candidates that ask for it by name; None without a fleet.
         parameters: policy -> its parameters that are set.
-        forms: further candidate -> the form in which another one runs.
     """
 
     cadence: Cadence = field(default_factory=Cadence)
@@ -131,4 +129,3 @@ class Conditions:
     limits: FleetLimits = field(default_factory=FleetLimits)
     fleet: FleetPrior | None = None
     parameters: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    forms: Mapping[str, CandidateForm] = field(default_factory=dict)

@@ -21,7 +21,7 @@ Deviation: theta decays with W and is bounded, so that one strange day does not 
 only widens until a week of errors is known.
 Deviation: errors within CORRELATED_S count as a single one, since they are strongly correlated.
 The constants were chosen by hand on the six traces of data/traces, whose last thirds are also what
-benchmarks/forecasting_traces.py reports.
+benchmarks/forecasting/traces.py reports.
 """
 
 from __future__ import annotations

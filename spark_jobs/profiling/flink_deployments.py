@@ -18,13 +18,13 @@ from include.flink.client import FlinkClient
 from include.flink.faults import FlinkError
 from include.flink.latency_markers import find_p95_names, mean_of_slowest_ms
 from include.settings.profiling import ProfiledJob, Profiling
+from include.utc import DAY_S
 from models.profiling.rows import Latency, Measurement
 
 log = logging.getLogger(__name__)
 # So many times the highest rate replayed is due under a backlog that never ends.
 _BACKLOG_FACTOR = 10.0
 _POLL_S = 1.0
-_DAY_S = 86_400
 _LATENCY_EVERY_S = 5.0
 
 
@@ -126,7 +126,7 @@ class FlinkDeployments:
         values = {"job_name": self._name_of(scale_out), "parallelism": scale_out, "rate_per_s": f"{rate_per_s:.3f}"}
         if self._settings.trace_dir is not None:
             trace = Path(self._settings.trace_dir) / f"{self._name.replace('/', '_')}-{rate_per_s:.0f}.csv"
-            trace.write_text(f"second,rate_per_s\n0,{rate_per_s:.3f}\n{_DAY_S},{rate_per_s:.3f}\n")
+            trace.write_text(f"second,rate_per_s\n0,{rate_per_s:.3f}\n{DAY_S},{rate_per_s:.3f}\n")
             values["trace"] = str(trace)
         return [one.format(**values) for one in arguments]
 

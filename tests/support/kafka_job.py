@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.local_flink.build import flink_jars, java_tool
-from cli.test_parts import PartMissing, find_kafka_connector
 from include.flink.client import FlinkClient
+from tools.test_parts import PartMissing, find_kafka_connector
 
 SOURCE_FILE = Path(__file__).parent / "java" / "KafkaJob.java"
 JOB, SOURCE = "kafka-orders", "Source: orders"

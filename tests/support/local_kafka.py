@@ -16,7 +16,7 @@ from waiting import wait_until
 from cli.local_flink.build import java_tool
 from cli.local_flink.cluster import free_ports
 from cli.local_flink.processes import end_process, start_process
-from cli.test_parts import PartMissing, find_kafka
+from tools.test_parts import PartMissing, find_kafka
 
 
 @dataclass

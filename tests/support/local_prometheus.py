@@ -14,7 +14,7 @@ import pytest
 
 from cli.local_flink.cluster import free_ports
 from cli.local_flink.processes import end_process, start_process
-from cli.test_parts import PartMissing, find_prometheus, find_victoria_metrics
+from tools.test_parts import PartMissing, find_prometheus, find_victoria_metrics
 
 
 def prometheus_folder() -> Path:

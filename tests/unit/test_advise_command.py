@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.advice import FollowSteps
 from cli import advise
 from cli.run import RunError
 from include.flink.raw_format import hour_directory, write_lines
@@ -119,20 +118,3 @@ def test_a_regular_expression_that_is_none(tmp_path, capsys):
         patch.setattr(advise.os, "environ", dict(advise.os.environ))
         assert advise.main(["--out", str(tmp_path), "--jobs", "("]) == 1
     assert "is no regular expression" in capsys.readouterr().err
-
-
-def test_steps_are_followed_from_their_time_on():
-    import numpy as np
-
-    class Snapshot:
-        time_s = 0.0
-
-    follow = FollowSteps(
-        lambda _: np.array([[9, 9], [8, 8]]), 990.0, {1: (np.array([1300, 1600]), np.array([[1, 2], [3, 4]]))}
-    )
-    found = []
-    for time_s in (0.0, 299.0, 300.0, 600.0, 900.0):
-        Snapshot.time_s = time_s
-        found.append(follow(Snapshot()).tolist())
-    assert [rows[0] for rows in found] == [[9, 9]] * 5
-    assert [rows[1] for rows in found] == [[8, 8], [8, 8], [1, 2], [3, 4], [3, 4]]

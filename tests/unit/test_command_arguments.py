@@ -1,4 +1,4 @@
-"""Bad arguments of every command: one line that says what is expected, exit code 2, no traceback."""
+"""Bad arguments of commands of cli/ and of `make fuzz`: one line says what is expected, exit code 2, no traceback."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_complaints import read_complaint
 
-import benchmarks.__main__ as bench
-import benchmarks.announced.__main__ as announced
-import benchmarks.papers.__main__ as papers
-import benchmarks.replay.__main__ as replay
 import tests.fuzz.__main__ as fuzz
-from benchmarks import conformance, forecasting_traces
-from benchmarks.replay import tables, unseen
-from cli import backtest, cluster, collect, history, mutate, record, remake, run, ui, worked_example
+from cli import backtest, cluster, collect, history, record, remake, run, ui
 from include.settings import PROJECT
 
 MOMENT = "a time such as 2026-11-20T18:00:00Z"
@@ -48,22 +43,6 @@ CASES = [
     (history, [*END, "--window-s", "7"], "whole minutes that divide an hour"),
     (history, ["--end", "nonsense"], MOMENT),
     (history, ["--end", "2026-11-20T18:30:00Z"], "not on a full hour"),
-    (bench, ["speed"], "no such benchmark: speed; choose from training"),
-    (papers, ["--paper", "ds3"], "no such paper: ds3; choose from ds2"),
-    (replay, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
-    (replay, ["--days", "-1"], "a number above 0 and up to 36600, not '-1'"),
-    (replay, ["--trace", "no/such/file.csv"], "no/such/file.csv"),
-    (announced, ["--seeds", "0"], "a whole number of 1 or more, not '0'"),
-    (announced, ["--late-weight", "-1"], "late_weight"),
-    (announced, ["--query", "q99"], "choose from"),
-    (tables, ["--rows", "no/such/file.json", "--name", "x"], "a file that is there, not 'no/such/file.json'"),
-    (tables, ["--name", "x"], "--rows and --name go together"),
-    (unseen, ["no/such/folder", "out"], "a folder that is there, not 'no/such/folder'"),
-    (forecasting_traces, ["--trace", "no/such/file.csv"], "a file that is there, not 'no/such/file.csv'"),
-    (mutate, ["--sample", "-1"], "a whole number of 0 or more, not '-1'"),
-    (mutate, ["--minutes", "0"], "a number above 0 and up to 10080, not '0'"),
-    (worked_example, ["--out", "no/such/folder"], "a folder that is there, not 'no/such/folder'"),
-    (conformance, ["--kind", "ds9", "--cases", "x"], "choose from"),
     (fuzz, ["--lines", "0"], "a whole number from 100 to 10000000, not '0'"),
     (fuzz, ["--seed", "x"], "a whole number of 0 or more, not 'x'"),
 ]
@@ -73,35 +52,20 @@ WRITERS = [
     (record, "--out", []),
     (history, "--out", END),
     (cluster, "--work-dir", []),
-    (papers, "--out", []),
 ]
-
-
-def complaint(main, arguments, capsys) -> str:
-    """What a command says, with exit code 2, on one line."""
-    try:
-        code = main(arguments)
-    except SystemExit as stopped:
-        code = stopped.code
-    printed = capsys.readouterr()
-    assert code == 2, printed
-    assert printed.out == ""
-    lines = printed.err.splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 @pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize(("command", "arguments", "expected"), CASES)
 def test_one_line_says_what_is_expected(command, arguments, expected, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # nothing is written into the project
-    assert expected in complaint(command.main, arguments, capsys)
+    assert expected in read_complaint(command.main, arguments, capsys)
 
 
 @pytest.mark.parametrize(("command", "option", "others"), WRITERS)
 def test_a_file_is_no_place_to_write_below(command, option, others, capsys, tmp_path):
     (tmp_path / "file").write_text("kept")
-    line = complaint(command.main, [*others, option, str(tmp_path / "file")], capsys)
+    line = read_complaint(command.main, [*others, option, str(tmp_path / "file")], capsys)
     assert f"argument {option}" in line
     assert str(tmp_path / "file") in line
     assert (tmp_path / "file").read_text() == "kept"
@@ -110,28 +74,21 @@ def test_a_file_is_no_place_to_write_below(command, option, others, capsys, tmp_
 @pytest.mark.parametrize(("command", "option", "others"), WRITERS)
 def test_a_place_below_a_file_is_refused(command, option, others, capsys, tmp_path):
     (tmp_path / "file").write_text("kept")
-    line = complaint(command.main, [*others, option, str(tmp_path / "file" / "sub" / "out")], capsys)
+    line = read_complaint(command.main, [*others, option, str(tmp_path / "file" / "sub" / "out")], capsys)
     assert f"argument {option}" in line
 
 
 @pytest.mark.covers("ingest_review 4")
 @pytest.mark.parametrize("command", [run, backtest], ids=["run", "backtest"])
 def test_a_read_only_place_is_refused(command, capsys):
-    line = complaint(command.main, ["--out", "/proc/tidewise"], capsys)  # nobody can write there, not even root
+    line = read_complaint(command.main, ["--out", "/proc/tidewise"], capsys)  # nobody can write there, not even root
     assert "argument --out: expected a folder to write to, not '/proc/tidewise'" in line
 
 
-@pytest.mark.parametrize(("command", "option"), [(bench, "--json"), (replay, "--json"), (announced, "--json")])
-def test_a_folder_is_no_file_to_write(command, option, capsys, tmp_path):
-    line = complaint(command.main, [option, str(tmp_path)], capsys)
-    assert f"argument {option}: expected a file to write" in line
-
-
-@pytest.mark.parametrize("module", ["cli.run", "benchmarks.replay"])
-def test_as_a_user_sees_it(module):
+def test_as_a_user_sees_it():
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDEWISE")}
     done = subprocess.run(
-        [sys.executable, "-m", module, "--no-such-option"],
+        [sys.executable, "-m", "cli.run", "--no-such-option"],
         cwd=PROJECT,
         env=environment,
         capture_output=True,
@@ -146,6 +103,6 @@ def test_as_a_user_sees_it(module):
 def test_a_recording_does_not_replace_anything_else(capsys, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("kept")
-    line = complaint(record.main, ["--out", str(tmp_path / "out")], capsys)
+    line = read_complaint(record.main, ["--out", str(tmp_path / "out")], capsys)
     assert "is not a recording and would be replaced" in line
     assert Path(tmp_path / "out" / "thesis.txt").read_text() == "kept"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.forecasting import SklearnHarmonic
+from benchmarks.pipeline.forecasting import SklearnHarmonic
 from models.forecasting.calendar import Calendar
 from models.forecasting.harmonic import HarmonicRidge
 from models.forecasting.rate_history import prepare

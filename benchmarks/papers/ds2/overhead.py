@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.live_windows import poll_lines, read_and_time
 from benchmarks.papers.cells import Cell
 from benchmarks.papers.ds2.ds2_published import AS_PUBLISHED
 from benchmarks.papers.ds2.nexmark import QUERIES, job, source_rates
 from benchmarks.papers.seen import nothing_learnt, situation_after
+from benchmarks.pipeline.live_windows import poll_lines, read_and_time
 from include.flink.raw_format import write_lines
 from models.policies.ds2.ds2_policy import Ds2
 from models.simulation.testbed import Testbed

@@ -1,4 +1,4 @@
-"""``docs/papers_live.md``: what the policies did on real jobs beside what they do on simulated ones."""
+"""``results/papers_live.md``: what the policies did on real jobs beside what they do on simulated ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from benchmarks.papers.live.simulated import run_simulated
 from include.atomic_write import write_text
 from include.settings import PROJECT
 
-DOCUMENT = PROJECT / "docs" / "papers_live.md"
+DOCUMENT = PROJECT / "benchmarks" / "papers" / "results" / "papers_live.md"
 
 
 def run_live(

@@ -1,0 +1,1 @@
+"""What ``make advise`` said, beside what the simulator shows."""

@@ -1,0 +1,1 @@
+"""Capacity models: which windows tell a capacity, and how wrong fits are."""

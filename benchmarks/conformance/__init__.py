@@ -1,0 +1,1 @@
+"""Cases of published systems' rules, run against ours."""

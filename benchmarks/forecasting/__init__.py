@@ -1,0 +1,1 @@
+"""Forecasts beside other methods on real traces."""

@@ -1,0 +1,1 @@
+"""Recovery models on the simulated history, beside what really happened."""

@@ -1,0 +1,83 @@
+"""Candidates of the replay by name: what a job can be driven by, and beside it rivals and forms of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.replay.rivals.best_constant import find_best_constant
+from benchmarks.replay.rivals.formed_driver import FormedDriver, WithHeadroom
+from benchmarks.replay.rivals.rival_catalogue import BEST_CONSTANT, build_rival, list_rivals
+from benchmarks.replay.rivals.rival_options import CandidateForm
+from include.policy_catalogue import REFERENCES
+from models.evaluation import candidate_policies
+from models.evaluation.candidate_policies import CandidatePolicy, asks_in_restarts, build_driver
+from models.evaluation.conditions import Conditions
+from models.evaluation.drivers import Driver, ScheduleDriver
+from models.evaluation.workload import Workload
+
+Forms = Mapping[str, CandidateForm]
+
+
+def list_names() -> tuple[str, ...]:
+    """Return all names, rivals before the references."""
+    policies = (name for name in candidate_policies.list_names() if name not in REFERENCES)
+    return (*policies, *list_rivals(), *REFERENCES)
+
+
+def check_names(chosen: Sequence[str], further: Collection[str] = ()) -> None:
+    """Refuse names that no candidate has.
+
+    Args:
+        chosen: as written.
+        further: names of forms.
+
+    Raises:
+        ValueError: with the names that can be chosen.
+    """
+    candidate_policies.check_names(chosen, (*list_rivals(), *further))
+
+
+def build_candidates(
+    chosen: Sequence[str], workload: Workload, conditions: Conditions, forms: Forms | None = None
+) -> list[CandidatePolicy]:
+    """Return candidates by name.
+
+    Args:
+        chosen: names.
+        workload: job and load.
+        conditions: of the run.
+        forms: further candidate -> the form in which another one runs.
+
+    Raises:
+        ValueError: a name is not known.
+    """
+    known = forms or {}
+    check_names(chosen, known)
+    return [_build_candidate(name, workload, conditions, known) for name in chosen]
+
+
+def _build_candidate(name: str, workload: Workload, conditions: Conditions, forms: Forms) -> CandidatePolicy:
+    form = forms.get(name)
+    if form is None:
+        driver = _build_driver(CandidateForm(name, conditions.parameters.get(name, {})), workload, conditions)
+        return CandidatePolicy(name, driver, asks_in_restarts(driver))
+    inner = _build_driver(form, workload, conditions)
+    return CandidatePolicy(name, FormedDriver(inner, form), asks_in_restarts(inner))
+
+
+def _build_driver(form: CandidateForm, workload: Workload, conditions: Conditions) -> Driver[Any]:
+    """Return the driver of a form's candidate, with the form's parameters and headroom."""
+    if form.base == BEST_CONSTANT:
+        parallelism = find_best_constant(workload, conditions)
+        times_s = np.array([workload.start_s], np.int64)
+        return ScheduleDriver(times_s, workload.spec.graph().names, parallelism[None, :])
+    if form.base in list_rivals():
+        return build_rival(form.base, form.parameters)
+    if not form.headroom:
+        return build_driver(form.base, form.parameters, workload, conditions)
+    return build_driver(
+        form.base, form.parameters, workload, conditions, lambda policy: WithHeadroom(policy, form.headroom)
+    )

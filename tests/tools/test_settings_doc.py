@@ -1,0 +1,38 @@
+"""docs/settings.md is what the settings say, and says all of it."""
+
+from __future__ import annotations
+
+from include.policy_catalogue import BUILT_IN
+from include.settings import Settings
+from include.settings.refusals import key_paths
+from tools.settings_doc import PAGE, main, page
+
+
+def test_the_page_is_not_stale() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run make docs"
+    assert main(["--check"]) == 0
+
+
+def test_every_key_stands_there_with_its_meaning() -> None:
+    lines = page().splitlines()
+    for path in key_paths(Settings):
+        if path == "policies":
+            continue
+        section, _, key = path.rpartition(".")
+        below = lines[lines.index(f"## [{section}]") :]
+        row = next(line for line in below if line.startswith(f"| `{key}` |"))
+        assert row.rstrip("| ").count("|") >= 4, row
+    for name, entry in BUILT_IN.items():
+        assert any(f"[policies.{name}]" in line for line in lines) == (entry.parameters is not None)
+    assert not [line for line in lines if line.endswith("|  |")]
+
+
+def test_no_section_has_more_than_thirteen_keys() -> None:
+    def sizes(model: type, path: str = "") -> None:
+        assert len(model.model_fields) <= 12 or not path, path  # type: ignore[attr-defined]
+
+    counts: dict[str, int] = {}
+    for path in key_paths(Settings):
+        section = path.rpartition(".")[0]
+        counts[section] = counts.get(section, 0) + 1
+    assert max(counts.values()) <= 13

@@ -1,0 +1,209 @@
+"""``make docs``: docs/settings.md from the settings and the policies' parameters themselves."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from include.policy_catalogue import BUILT_IN, PolicyEntry
+from include.policy_parameters import parameters_class
+from include.settings import PROJECT, Settings
+from include.settings.refusals import model_in, show_value
+
+PAGE = PROJECT / "docs" / "settings.md"
+_HEAD = """# Settings
+
+<!-- Made by `make docs` from `include/settings` and the policies' parameters; edit those. -->
+
+Every key has a default, unless its table says `required`. `tidewise.toml` in the working directory, or the file that
+`TIDEWISE_SETTINGS` names, overrides it, and a variable overrides the file: `TIDEWISE__PLANNER__COSTS__LATE_WEIGHT=4` is
+`late_weight` in `[planner.costs]`. Names of clusters and jobs are written exactly, capitals included. What cannot be
+used is refused when the settings are loaded, in one line with the key, the value, why, and what to write.
+
+Units stand at the end of a key: `_s` seconds, `_h` hours, `_days` days, `_ms` milliseconds; a share is from 0 to 1.
+"""
+_POLICIES = """## Policies
+
+`planner.policy` is the policy of every job that `[planner.policies]` does not name. A section `[policies.<name>]` sets
+a policy's parameters:
+
+```toml
+[planner.policies]
+"production/checkout" = "conttune_a3"
+
+[policies.conttune_a3]
+alpha = 5
+```
+
+A policy of your own is a Python package with an entry point of the group `tidewise.policies`: its name is the policy's,
+its value `module:ENTRY` names a `PolicyEntry` (`include/policy_catalogue.py`). Install it where Airflow and Spark run.
+"""
+
+
+_LIMITS = ("gt", "ge", "lt", "le")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One line of a table."""
+
+    name: str
+    default: str
+    allowed: str
+    meaning: str
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [_HEAD, *sections(Settings), _POLICIES, _table(("policy", "", "decides"), _policy_rows())]
+    for name, kind, users in parameter_classes():
+        parts += [f"### [policies.{name}]", *_presets(users), _keys(parameter_keys(kind))]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def sections(model: type[BaseModel], path: str = "") -> Iterator[str]:
+    """Yield heading, what it is for, and table of every section."""
+    own = [key for name, field in model.model_fields.items() if (key := _setting(name, field)) is not None]
+    if path and own:
+        yield f"## [{path}]"
+        yield _sentence(model)
+        yield _keys(own)
+    for name, field in model.model_fields.items():
+        inside = model_in(field.annotation)
+        if inside is not None:
+            table = "" if field.annotation is inside else ".<name>"
+            yield from sections(inside, f"{path}.{name}{table}".lstrip("."))
+
+
+def _setting(name: str, field: FieldInfo) -> Key | None:
+    if model_in(field.annotation) is not None:
+        return None
+    default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
+    return Key(name, default, _describe_allowed(field.annotation, field.metadata), field.description or "")
+
+
+def parameter_classes() -> Iterator[tuple[str, type[Any], dict[str, PolicyEntry]]]:
+    """Yield the name to head each class of parameters with, the class, and the policies that have it."""
+    users: dict[type[Any], dict[str, PolicyEntry]] = {}
+    for name, entry in BUILT_IN.items():
+        kind = parameters_class(name)
+        if kind is not None:
+            users.setdefault(kind, {})[name] = entry
+    for kind, entries in users.items():
+        yield "], [policies.".join(entries), kind, entries
+
+
+def parameter_keys(kind: type[Any], within: str = "") -> Iterator[Key]:
+    """Yield the parameters of a class, those of its parts as ``part.key``."""
+    hints, default = get_type_hints(kind, include_extras=True), kind()
+    for field in fields(kind):
+        if not field.metadata.get("setting", True):
+            continue
+        base, metadata = _plain(hints[field.name])
+        about = next((one for one in metadata if isinstance(one, FieldInfo)), None)
+        if hasattr(base, "__dataclass_fields__"):
+            yield from parameter_keys(base, f"{within}{field.name}.")
+            continue
+        limits, meaning = (about.metadata, about.description or "") if about else ([], "")
+        yield Key(
+            f"{within}{field.name}", _value(getattr(default, field.name)), _describe_allowed(base, limits), meaning
+        )
+
+
+def _plain(hint: Any) -> tuple[Any, Sequence[Any]]:
+    return (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+
+
+def _presets(users: Mapping[str, PolicyEntry]) -> Iterator[str]:
+    for name, entry in users.items():
+        if entry.preset:
+            values = ", ".join(f"`{key} = {_bare(value)}`" for key, value in entry.preset.items())
+            yield f"`{name}` has {values} unless set."
+
+
+def _policy_rows() -> Iterator[tuple[str, ...]]:
+    for name, entry in BUILT_IN.items():
+        yield f"`{name}`", entry.title, str(entry.decides)
+
+
+def _describe_allowed(annotation: Any, metadata: Iterable[Any]) -> str:
+    base, inner = _plain(annotation)
+    limits = _limits([*inner, *metadata])
+    if get_origin(base) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(base))
+    if isinstance(base, type) and issubclass(base, Enum):
+        return ", ".join(f"`{one.value}`" for one in base)
+    if get_origin(base) in {Union, UnionType}:
+        parts = [_describe_allowed(part, metadata) for part in get_args(base) if part is not NoneType]
+        return " or ".join(parts) + ("; unset" if NoneType in get_args(base) else "")
+    kind = {bool: "`true`, `false`", int: "whole number", float: "number", str: "text", datetime: "time"}.get(base, "")
+    if get_origin(base) is dict:
+        kind = "table"
+    elif get_origin(base) is tuple:
+        kind = "list"
+    words = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
+    return " ".join([kind, *(f"{word} {_bare(limits[name])}" for name, word in words.items() if name in limits)])
+
+
+def _limits(metadata: Iterable[Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in metadata:
+        parts = one.metadata if isinstance(one, FieldInfo) else [one]
+        found |= {name: getattr(part, name) for part in parts for name in _LIMITS if hasattr(part, name)}
+    return found
+
+
+def _bare(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else show_value(value)
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, Mapping):
+        return "empty"
+    return f"`{_bare(str(value) if isinstance(value, str) else value)}`"
+
+
+def _sentence(model: type[BaseModel]) -> str:
+    return " ".join((model.__doc__ or "").split()).replace("``", "`")
+
+
+def _keys(keys: Iterable[Key]) -> str:
+    return _table(
+        ("key", "default", "allowed", "meaning"),
+        ((f"`{key.name}`", key.default, key.allowed, key.meaning) for key in keys),
+    )
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page, or with ``--check`` say whether it is stale."""
+    parser = argparse.ArgumentParser(prog="python -m tools.settings_doc", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when the page is stale")
+    made = page()
+    if parser.parse_args(argv).check:
+        stale = not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made
+        if stale:
+            print("docs/settings.md is stale; run make docs", file=sys.stderr)
+        return int(stale)
+    PAGE.write_text(made, encoding="utf-8")
+    print(f"written: {PAGE.relative_to(PROJECT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
