@@ -68,21 +68,22 @@ class Scene:
         return self.world.log.of_job(self.job, self.began_s)[-1:] == [] or self.outcome() is None
 
     def wait_until_recorded(self, every_s: float = 0.02) -> None:
-        """Wait until the controller has written down that it sends."""
+        """Wait until the controller has written down that it sends, or the step has come to an end without that."""
 
         def is_recorded() -> bool:
             rows = self.world.log.of_job(self.job, self.began_s)
-            return any(row.sends and row.step_id == self._step_id for row in rows)
+            return any(row.sends and row.step_id == self._step_id for row in rows) or not self.is_open()
 
         wait_until(is_recorded, _RECORDED_S, f"a request for {self.job} is recorded", every_s)
 
     def wait_for_put(self) -> None:
-        """Wait until a request for the job has come to the proxy."""
+        """Wait until a request for the job has come to the proxy, or the step has come to an end without one."""
 
         def has_come() -> bool:
-            return any(put.job_id == self.job_id and put.received_s >= self.began_s for put in self.world.proxy.puts)
+            puts = self.world.proxy.puts
+            return any(put.job_id == self.job_id and put.received_s >= self.began_s for put in puts)
 
-        wait_until(has_come, _RECORDED_S, f"a request for {self.job} is sent", 0.02)
+        wait_until(lambda: has_come() or not self.is_open(), _RECORDED_S, f"a request for {self.job} is sent", 0.02)
 
     def outcome(self) -> Outcome | None:
         """Return how it has ended; None while it has not."""

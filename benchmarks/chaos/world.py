@@ -24,6 +24,7 @@ from benchmarks.chaos.snapshot_counts import SnapshotWatch
 from benchmarks.waiting import wait_until
 from cli.local_flink.cluster import ClusterOptions, LocalCluster
 from cli.local_flink.load import ENRICH
+from include.control.lifted_blocks import LiftedBlock, LiftedBlockStore
 
 TASK_MANAGERS = 2
 _LEASE_S = 60.0  # a controller that was killed is followed by the next after its lease and both margins
@@ -139,6 +140,13 @@ class World:
             self.main = self.controllers.start()
             self.wait_for_ticks(1)
 
+    def lift_blocks(self, job: str) -> None:
+        """Let the controller try again what only a person lifts, as `make lift` does."""
+        store, rows = LiftedBlockStore(str(self.lake)), self.log.of_job(job)
+        for block in rows[-1].history.get("blocked", ()) if rows else ():
+            if block.get("block_id"):
+                store.write(LiftedBlock(CLUSTER, job, block["block_id"], "the fault harness", time.time()))
+
     @contextmanager
     def silence(self, job: str | None, grace_s: float = 1.5, why: str = "held or off") -> Iterator[None]:
         """Note that nothing may be sent from now on (after what may be on its way) until the end of the block."""
@@ -166,7 +174,9 @@ class World:
         """Return the parallelism of the costly operator in targets that the controller does not try again."""
         rows = self.log.of_job(job)
         names = self.jobs.names(job)
-        found = [one["parallelism"] for one in rows[-1].history.get("blocked", ())] if rows else []
+        lifted = {one.block_id for one in LiftedBlockStore(str(self.lake)).read()}
+        blocked = rows[-1].history.get("blocked", ()) if rows else ()
+        found = [one["parallelism"] for one in blocked if one.get("block_id") not in lifted]
         return {count for target in found for vertex, count in target.items() if names.get(vertex) == ENRICH}
 
     def _terms(self) -> list[Path]:

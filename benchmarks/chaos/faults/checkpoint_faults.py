@@ -94,11 +94,13 @@ def fail_after_rescale(scene: Scene) -> Iterator[None]:
     """Let the job fail again and again at the step's parallelism: it has to run as before, soon."""
     world, jobs = scene.world, scene.world.jobs
     before = jobs.requested(scene.job)[ENRICH]
-    # What failed is not tried again until a person lifts it: a deployment is another job.
+    # What failed is not tried again until a person lifts it, who has deployed a job that does not fail.
     scene.after.callback(lambda: _deploy_again(scene, before))
     with jobs.behaving(scene.job, fail_at_parallelism=scene.parallelism):
         yield
         scene.wait_for_put()
+        if not scene.is_open():
+            return
         scene.hit()
         sent_s = time.time()
         within_s = _RUNS_S + world.conditions.wait_s
@@ -114,6 +116,7 @@ def _deploy_again(scene: Scene, parallelism: int) -> None:
     jobs.cancel(scene.job)
     jobs.submit(scene.job, parallelism)
     scene.world.wait_for_ticks(2)  # the controller has seen it, and holds it: the next fault waits for the end of that
+    scene.world.lift_blocks(scene.job)
 
 
 FAULTS = (

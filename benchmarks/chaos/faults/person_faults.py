@@ -64,7 +64,7 @@ def ask_for_what_was_lost(scene: Scene) -> Iterator[None]:
     with world.proxy.troubling_put(scene.job_id, drop):
         yield
         within_s = _GIVEN_UP_S + world.conditions.wait_s
-        wait_until(lambda: _is_given_up(scene), within_s, "a request is given up", every_s=0.05)
+        wait_until(lambda: _is_given_up(scene) or not scene.is_open(), within_s, "a request is given up", every_s=0.05)
         with world.proxy.troubling_put(scene.job_id, drop):  # what is sent again meanwhile
             scene.hit()
             jobs.change(scene.job, scene.target)

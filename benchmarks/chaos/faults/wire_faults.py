@@ -21,10 +21,14 @@ def trouble_put(trouble: Trouble) -> Inject:
     @contextmanager
     def inject(scene: Scene) -> Iterator[None]:
         hits = scene.world.proxy.hits
+
+        def is_met() -> bool:
+            return scene.world.proxy.hits > hits
+
         with scene.world.proxy.troubling_put(scene.job_id, trouble):
             yield
-            wait_until(lambda: scene.world.proxy.hits > hits, _COMES_S, f"a request for {scene.job} is sent", 0.05)
-            scene.is_hit = True
+            wait_until(lambda: is_met() or not scene.is_open(), _COMES_S, f"a request for {scene.job} is sent", 0.05)
+            scene.is_hit = is_met()
 
     return inject
 
