@@ -76,9 +76,11 @@ def find_late(history: JobHistory, asked: Parallelism, now_s: float) -> LateRequ
     return next((one for one in history.late_requests if dict(one.target) == dict(asked) and now_s < one.until_s), None)
 
 
-def forget_late(history: JobHistory, arrived: LateRequest | None, now_s: float) -> JobHistory:
-    """Return the history without the request that has arrived, which cannot do so again, and without those too old."""
-    left = list(history.late_requests)
-    if arrived is not None:
-        left.remove(arrived)
-    return replace(history, late_requests=tuple(one for one in left if now_s < one.until_s))
+def forget_late(history: JobHistory, in_force: Parallelism | None, now_s: float) -> JobHistory:
+    """Return the history without requests that are too old to arrive, and without those for what is in force.
+
+    What was in force once, whichever request brought it there, and comes back after another one was sent, may be
+    somebody's who has taken that one back.
+    """
+    left = tuple(one for one in history.late_requests if now_s < one.until_s and one.target != dict(in_force or {}))
+    return replace(history, late_requests=left)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from include.utc import DAY_S
 from models.control.approval import use_approvals
-from models.control.arrivals import find_late, forget_late, has_arrived, note_arrival, remember_late
+from models.control.arrivals import forget_late, has_arrived, note_arrival, remember_late
 from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
@@ -43,7 +43,7 @@ def end_refused_request(history: JobHistory, now_s: float, block_s: float) -> Jo
 
 def end_unsent_request(case: Case) -> JobHistory:
     """Return the history after a decision of which nothing was sent: what was known before, and the outcome."""
-    history = forget_late(bound_times(case.history, case.now_s, case.limits), None, case.now_s)
+    history = forget_late(bound_times(case.history, case.now_s, case.limits), case.observed.requested, case.now_s)
     if history.unfilled is not None and case.observed.runs_at(history.unfilled.target):
         history = replace(history, unfilled=None)  # it is filled after all
     return replace(history, to_judge=None) if case.outcome.is_worse is False else history
@@ -54,7 +54,7 @@ def note_answer(history: JobHistory, now_s: float) -> JobHistory:
     request = history.in_flight
     if request is None or request.arrived_at_s is not None:
         return history
-    return replace(history, in_flight=replace(request, arrived_at_s=now_s))
+    return forget_late(replace(history, in_flight=replace(request, arrived_at_s=now_s)), request.target, now_s)
 
 
 def note_seen(history: JobHistory, observed: ObservedJob, now_s: float) -> JobHistory:
@@ -155,8 +155,7 @@ def _accept_requested(history: JobHistory, case: Case) -> JobHistory:
 
 def _accept_late_request(history: JobHistory, case: Case) -> JobHistory:
     """Take over what a given-up request has left; one that is in flight and has not arrived is still followed."""
-    arrived = find_late(history, case.observed.requested or {}, case.now_s)
-    history, request = forget_late(history, arrived, case.now_s), history.in_flight
+    request = history.in_flight
     if request is None or has_arrived(request, case.observed) or case.now_s >= request.deadline_s:
         return _accept_requested(history, case)
     accepted = _accept_requested(replace(history, in_flight=None), case)

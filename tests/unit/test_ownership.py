@@ -151,6 +151,22 @@ def test_a_late_request_arrives_once_within_its_time(world: Scenario) -> None:
     assert world.tick(5 * DAY_S).reason == "foreign_change"
 
 
+def test_what_was_in_force_after_its_request_was_lost_is_a_person_s_when_it_comes_back(world: Scenario) -> None:
+    """A lost request is sent again; the next one is taken back by a person within the time for late arrivals."""
+    world.wanted = both(8)
+    world.meets(flink_server.close)
+    assert [world.tick().reason for _ in range(4)][-1] == "not_received"
+    world.heals()
+    assert (world.tick().verb, world.tick().verb) == (Verb.RESCALE, Verb.CONFIRM)
+    world.wanted = both(4)
+    world.fills_nothing()
+    while world.tick().verb is not Verb.RESCALE:
+        pass
+    assert world.flink.requested == both(4)
+    world.put(both(8), runs=False)
+    assert is_left_alone(world, both(8))
+
+
 @pytest.mark.covers("harm given-up-value")
 def test_a_lost_request_s_value_is_a_person_s_once_it_can_not_arrive_any_more(world: Scenario) -> None:
     world.wanted = both(8)
