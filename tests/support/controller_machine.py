@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from answer_ledger import AnswerLedger
@@ -50,6 +50,7 @@ PERSONS = [
     *(("lose", 4, "repeats", hours) for hours in (0.05, 0.4, 120.0)),
     *(("ignore", 6, "repeats", hours) for hours in (0.05, 0.4, 120.0)),
     ("late", 8, "repeats", 0.2),
+    *((manner, ticks, "takes the next back", 0.04) for manner in ("lose", "late") for ticks in (5, 7)),
     *((manner, 2, "sets a lower bound", 0.0) for manner in ("accept", "ignore")),
     *((manner, 1, "deploys", 0.0) for manner in ("lose", "ignore", "accept")),
 ]
@@ -300,6 +301,12 @@ class ControllerMachine(RuleBasedStateMachine):
             self.flink.advance(TICK_S)
             self.tick()
 
+    def redeploy(self, graph: int, parallelism: int | Mapping[str, int]) -> None:
+        """Let somebody deploy the job anew; what was not tried again for a time may be tried with another job."""
+        self.jobs += 1
+        self.taken_back.clear()
+        self.flink.redeploy(self.jobs, graph, parallelism)
+
     def _change(self, event: str) -> None:
         limits = {"hold": {"is_held": True}, "off": {"mode": Mode.OFF}, "dry": {"mode": Mode.DRY_RUN}}
         limits["blackout"] = {"in_blackout": True}
@@ -370,14 +377,18 @@ class ControllerMachine(RuleBasedStateMachine):
         self.flink.advance(hours * HOUR_S)
         if act == "takes back":
             self.flink.take_back_by_person()
+        elif act == "takes the next back":
+            self._want([max(one - 2, 1) for one in counts], Origin.REACTIVE, "")
+            self.flink.manner = "accept"
+            self._go_on(1)
+            self.flink.take_back_by_person()
         elif act == "repeats":
             self.flink.repeat_by_person(place % 2)
         elif act == "sets a lower bound":
             self.flink.set_lower_by_person(place)
         else:
-            self.jobs += 1
             tried = [one for _, one in self.flink.sent if set(one) == set(self.flink.vertices)]
-            self.flink.redeploy(self.jobs, self.flink.graph, tried[-1] if tried else 2)
+            self.redeploy(self.flink.graph, tried[-1] if tried else 2)
         self._go_on(1)
         self._want([max(one - 1, 1) for one in counts], Origin.REACTIVE, "")
         self._go_on(3)
@@ -406,8 +417,7 @@ class ControllerMachine(RuleBasedStateMachine):
         elif event == "other":
             flink.other_autoscaler = "somebody's autoscaler" if count > 4 else None
         elif event == "redeployed":
-            self.jobs += 1
-            flink.redeploy(self.jobs, graph, min(count, 3))
+            self.redeploy(graph, min(count, 3))
         elif event == "problem":
             flink.problem = ["", "ambiguous_name", "unreadable_reply", "missing_requirement"][others]
         elif event == "finished":
