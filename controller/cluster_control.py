@@ -24,6 +24,7 @@ from include.settings import Settings
 from models.control.failing_rescale import FAILS
 from models.control.limits import Limits
 from models.control.outcome import Measurements, judge_outcome
+from models.control.reasons import Reason
 from models.control.reconcile import Action, OutcomeCheck
 from models.control.state import Intention, Mode, ObservedJob, Origin, Request
 
@@ -119,7 +120,7 @@ class ClusterControl:
                     return Counter(), None
                 actions = self._control_jobs(tasks)
                 # A job that was taken over as it is can be decided on at once.
-                taken_over = [task for task in tasks if actions[task.job].reason == "new_job_id"]
+                taken_over = [task for task in tasks if actions[task.job].reason == Reason.NEW_JOB_ID]
                 if taken_over:
                     actions |= self._control_jobs(taken_over)
                 for job, view in views.items():
