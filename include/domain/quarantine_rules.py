@@ -35,18 +35,21 @@ class Rule(NamedReason):
     HTTP_ERROR = "http_error", "Flink answered with an error (usual during a restart)"
     CLOCK_JUMP = "clock_jump", "observed after the hour in which its file was written"
     TOO_LATE = "too_late", "observed longer before its file than `ingest.late_allowance_h`"
-    VALUE_NAN = "value_nan", "that one value; the rest of its row is kept"
-    VALUE_NEGATIVE = "value_negative", "that one value; the rest of its row is kept"
-    VALUE_HUGE = "value_huge", "that one value; the rest of its row is kept"
+    VALUE_NAN = "value_nan", "one value is NaN; the rest of its row is kept"
+    VALUE_NEGATIVE = "value_negative", "one value is below zero; the rest of its row is kept"
+    VALUE_HUGE = (
+        "value_huge",
+        "one value is above `ingest.max_value`, or a subtask's share of time above 105%; the rest of its row is kept",
+    )
     DUPLICATE_CONFLICT = "duplicate_conflict", "two different replies for the same vertex and time: the first is kept"
     CORRUPT_FILE = "corrupt_file", "a damaged compressed file; what decompresses before the damage is kept"
     UNREADABLE_FILE = (
         "unreadable_file",
-        "it cannot be opened or listed: permission, a link that leads nowhere or in a circle, no regular file",
+        "it cannot be opened: permission, a link that leads nowhere or in a circle, no regular file",
     )
     UNREADABLE_FOLDER = (
         "unreadable_folder",
-        "it cannot be opened or listed: permission, a link that leads nowhere or in a circle, no regular file",
+        "it cannot be listed: permission, a link that leads nowhere or in a circle",
     )
     MISPLACED_FILE = (
         "misplaced_file",
@@ -54,3 +57,5 @@ class Rule(NamedReason):
     )
     EMPTY_FILE = "empty_file", "nothing in the file"
     FILE_TOO_LARGE = "file_too_large", "more than 1 GiB as stored: cut it into several"
+    NOT_NEWER = "not_newer", "in the controller alone: observed at the same time as the reply before, or earlier"
+    MISSING_SUBTASKS = "missing_subtasks", "in the controller alone: an aggregate over fewer subtasks than run"

@@ -13,6 +13,7 @@ from include.utc import format_utc
 from models.arrays import Ints
 from models.policies.protocol import Decision, Schedule
 from models.scheduling.expectation import Expectation
+from spark_jobs.plan.refusals import PlanRefusal
 
 ROW_SCHEMA = """
     cluster STRING, job STRING, job_id STRING, step_id STRING, step_index INT, status STRING, apply_at_s BIGINT,
@@ -41,7 +42,7 @@ def schedule_rows(shared: Row, as_of: datetime, schedule: Schedule) -> list[Row]
     ]
 
 
-def refused_row(shared: Row, as_of: datetime, parallelism: Mapping[str, int], name: str, detail: str) -> Row:
+def refused_row(shared: Row, as_of: datetime, parallelism: Mapping[str, int], refusal: PlanRefusal, detail: str) -> Row:
     """Return the row of a job that could not be planned for."""
     running = json.dumps(dict(parallelism), sort_keys=True)
     slots = max(parallelism.values(), default=None)
@@ -53,8 +54,8 @@ def refused_row(shared: Row, as_of: datetime, parallelism: Mapping[str, int], na
         "parallelism_to": running,
         "slots_from": slots,
         "slots": slots,
-        "reason": f"not planned ({name}): {detail}",
-        "refusal": name,
+        "reason": f"not planned ({refusal}): {detail}",
+        "refusal": str(refusal),
     }
 
 
