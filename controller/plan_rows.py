@@ -76,6 +76,7 @@ class GraphOperator:
     parallelism: int | None
     max_parallelism: int | None
     partitions: int | None = None
+    slot_sharing_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _PLAN = (
 )
 _GRAPH = (
     *("cluster", "job", "job_id", "observed_at", "operator", "vertex_id", "position", "upstream", "ship_strategies"),
-    *("parallelism", "max_parallelism", "partitions"),
+    *("parallelism", "max_parallelism", "partitions", "slot_sharing_group"),
 )
 
 
@@ -258,6 +258,7 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
                 parallelism=row["parallelism"],
                 max_parallelism=row["max_parallelism"],
                 partitions=row["partitions"],
+                slot_sharing_group=row["slot_sharing_group"],
             )
             for row in rows
             if row["job_id"] == job_id

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from include.domain.slots import count_slots
 from models.control.readiness import Failure, Readiness
 
 Parallelism = Mapping[str, int]
@@ -119,11 +120,7 @@ class ObservedJob:
 
     def slots_of(self, parallelism: Parallelism) -> int:
         """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed."""
-        largest: dict[str, int] = {}
-        for vertex, count in parallelism.items():
-            group = self.slot_sharing_group.get(vertex, "default")
-            largest[group] = max(largest.get(group, 0), count)
-        return sum(largest.values())
+        return count_slots(parallelism, self.slot_sharing_group)
 
 
 def reserve_slots(observed: ObservedJob, slots: int) -> ObservedJob:

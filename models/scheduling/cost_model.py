@@ -34,6 +34,7 @@ from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds
+from models.scheduling.slot_counts import count_slots_of_rows
 
 # Without headroom a backlog is never worked off; the next plan, or the reactive controller, ends it after about this.
 LONGEST_LATE_S: Final = 3600.0
@@ -71,11 +72,13 @@ class CurrentState:
         as_of_s: epoch seconds, in the first bin.
         slots_max: most slots of the job.
         lag_s: age of the oldest record that waits, s.
+        groups: (O,) slot-sharing group of each operator; none: all are in one.
     """
 
     as_of_s: int
     slots_max: int
     lag_s: float
+    groups: tuple[str, ...] = ()
 
 
 def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> CostTables:
@@ -93,7 +96,7 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
     minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
     overload = avoidable_overload(outlook, configurations, costs.overload_tolerance)
     overloaded = _overload_cost(overload, options) * minutes[:, None]
-    slots = configurations.max(axis=1)
+    slots = count_slots_of_rows(configurations, now.groups)
     headroom_ratio = headroom(outlook, configurations, costs.recovery_quantile)
     recovery = outlook.recovery
     failures = costs.failures_per_day * minutes * MINUTE_S / DAY_S

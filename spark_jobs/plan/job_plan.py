@@ -95,15 +95,21 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
         rows = schedule_rows(shared, task.as_of, schedule)
     except PlanRefusedError as refused:
-        return [refused_row(shared, task.as_of, state.parallelism, refused.refusal, refused.detail)]
+        return [_refuse(shared, task, state, refused)]
     except Exception as error:  # what is wrong with one job must not keep the others from their plans
         log.exception("inputs of %s/%s", state.cluster, shorten_name(state.job))
         unread = PlanRefusedError(
             PlanRefusal.INPUTS_FAILED, f"its inputs cannot be used: {type(error).__name__}: {error}"
         )
-        return [refused_row(shared, task.as_of, state.parallelism, unread.refusal, unread.detail)]
+        return [_refuse(shared, task, state, unread)]
     rows[0]["memory"] = memory
     return rows
+
+
+def _refuse(shared: Row, task: PlanTask, state: JobState, refused: PlanRefusedError) -> Row:
+    return refused_row(
+        shared, task.as_of, refused.refusal, refused.detail, parallelism=state.parallelism, slots=state.slots
+    )
 
 
 def _check_state(task: PlanTask, state: JobState) -> None:

@@ -42,18 +42,19 @@ def schedule_rows(shared: Row, as_of: datetime, schedule: Schedule) -> list[Row]
     ]
 
 
-def refused_row(shared: Row, as_of: datetime, parallelism: Mapping[str, int], refusal: PlanRefusal, detail: str) -> Row:
+def refused_row(
+    shared: Row, as_of: datetime, refusal: PlanRefusal, detail: str, *, parallelism: Mapping[str, int], slots: int
+) -> Row:
     """Return the row of a job that could not be planned for."""
     running = json.dumps(dict(parallelism), sort_keys=True)
-    slots = max(parallelism.values(), default=None)
     return shared | {
         "step_id": step_id(shared, as_of, None, running),
         "step_index": 0,
         "status": "refused",
         "parallelism_from": running,
         "parallelism_to": running,
-        "slots_from": slots,
-        "slots": slots,
+        "slots_from": slots or None,
+        "slots": slots or None,
         "reason": f"not planned ({refusal}): {detail}",
         "refusal": str(refusal),
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from include.domain.graph import JobGraph
 from include.settings import Planner
 from include.utc import MINUTE_S
 
@@ -26,28 +27,23 @@ class LowLoadPeriod:
     parallelism: Mapping[str, int]
     since_s: int
 
-    @property
-    def slots(self) -> int:
-        """Slots of the configuration."""
-        return max(self.parallelism.values())
-
 
 def update_low_loads(
-    low_loads: tuple[LowLoadPeriod, ...], need: Mapping[str, int], now_s: int
+    low_loads: tuple[LowLoadPeriod, ...], need: Mapping[str, int], now_s: int, graph: JobGraph
 ) -> tuple[LowLoadPeriod, ...]:
     """Return the low-load periods after an evaluation at which ``need`` was enough, by falling slots and rising times.
 
     Those of fewer slots are over; the others go on, with the most that each operator needed meanwhile.
     """
-    slots = max(need.values())
+    slots = graph.slots_of(need)
     going_on = tuple(
         LowLoadPeriod(
             {name: max(most, low_load.parallelism.get(name, most)) for name, most in need.items()}, low_load.since_s
         )
         for low_load in low_loads
-        if low_load.slots >= slots
+        if graph.slots_of(low_load.parallelism) >= slots
     )
-    if going_on and going_on[-1].slots == slots:
+    if going_on and graph.slots_of(going_on[-1].parallelism) == slots:
         return going_on
     return (*going_on, LowLoadPeriod(dict(need), now_s))
 
@@ -58,6 +54,7 @@ def break_even_scale_down(
     now_s: int,
     slots_max: int,
     *,
+    graph: JobGraph,
     downtime_s: float,
     options: Planner,
 ) -> LowLoadPeriod | None:
@@ -68,16 +65,14 @@ def break_even_scale_down(
         running: operator -> parallelism.
         now_s: epoch seconds.
         slots_max: most slots of the job.
+        graph: of the job, for the slots that a configuration takes.
         downtime_s: expected of a rescale; the job is late for what is beyond ``costs.late_after_s``.
         options: the planner's settings.
     """
-    slots = max(running.values())
+    slots = graph.slots_of(running)
     price = options.costs.resource_weight / slots_max / 60  # of a slot for a second
-    saved = [
-        ((slots - low_load.slots) * price * (now_s - low_load.since_s), low_load)
-        for low_load in low_loads
-        if low_load.slots < slots
-    ]
+    fewer = [(slots - graph.slots_of(low_load.parallelism), low_load) for low_load in low_loads]
+    saved = [(count * price * (now_s - low_load.since_s), low_load) for count, low_load in fewer if count > 0]
     if not saved:
         return None
     most, best = max(saved, key=lambda pair: pair[0])
