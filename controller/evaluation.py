@@ -217,11 +217,12 @@ def _let_policy_decide(
 def _follow_plan(view: JobView, kept: Kept, now_s: int) -> Kept:
     """Return the step of the plan that was due last, for as long as it is valid."""
     plan = view.plan
-    due = [] if plan is None else [step for step in plan.steps if step.apply_at_s <= now_s]
+    steps = () if plan is None else plan.steps
+    due = [(step.apply_at_s, step) for step in steps if step.apply_at_s is not None and step.apply_at_s <= now_s]
     if plan is None or not due:
         return Kept(kept.memory, _plan_as_of_s(view))
-    last = max(due, key=lambda step: step.apply_at_s)
-    standing = Standing(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s)
+    _, last = max(due, key=lambda one: one[0])
+    standing = Standing(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s or 0.0)
     return Kept(kept.memory, plan.as_of_s, standing)
 
 

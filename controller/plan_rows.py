@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+from include.tables.plan_row import PlanRow
 
 JobKey = tuple[str, str]
 """Cluster and job."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanStep:
-    """One planned rescale; parallelism by operator name, None for what the plan does not say."""
-
-    step_id: str
-    apply_at_s: float
-    effective_at_s: float | None
-    valid_until_s: float
-    parallelism_from: Mapping[str, int]
-    parallelism_to: Mapping[str, int]
-    slots_from: int | None
-    slots_to: int | None
-    expected_recovery_s: float | None
-    expected_capacity_per_s: float | None
-    load_q50_per_s: float | None
-    load_q90_per_s: float | None
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +27,7 @@ class JobPlan:
     job_id: str | None
     as_of_s: float
     status: str
-    steps: tuple[PlanStep, ...]
+    steps: tuple[PlanRow, ...]
     reason: str
     refusal: str | None
     policy: str | None

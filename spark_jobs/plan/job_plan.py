@@ -17,6 +17,7 @@ from include.domain.graph import GraphError, JobGraph
 from include.domain.operator_matching import follow_names
 from include.settings import Settings
 from include.short_names import shorten_name
+from include.tables.plan_row import PlanRow
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
@@ -82,18 +83,18 @@ def planner(task: PlanTask) -> Rows:
 def job_rows(task: PlanTask, state: JobState) -> list[Row]:
     """Return the rows of one job: its steps, or one that holds, or one that is refused."""
     name = task.settings.planner.policy_of(state.cluster, state.job)
-    shared: Row = {
-        "policy": name,
-        "cluster": state.cluster,
-        "job": state.job,
-        "job_id": state.job_id,
-        "forecast_version": state.forecast_version,
-        "observations_until_s": state.observed_until_s,
-        "warning": task.trust.warning,
-    }
+    shared = PlanRow(
+        policy=name,
+        cluster=state.cluster,
+        job=state.job,
+        job_id=state.job_id,
+        forecast_version=state.forecast_version,
+        observations_until_s=state.observed_until_s,
+        warning=task.trust.warning,
+    )
     try:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
-        rows = schedule_rows(shared, task.as_of, schedule)
+        rows = [row.to_job_row() for row in schedule_rows(shared, task.as_of, schedule)]
     except PlanRefusedError as refused:
         return [_refuse(shared, task, state, refused)]
     except Exception as error:  # what is wrong with one job must not keep the others from their plans
@@ -106,10 +107,11 @@ def job_rows(task: PlanTask, state: JobState) -> list[Row]:
     return rows
 
 
-def _refuse(shared: Row, task: PlanTask, state: JobState, refused: PlanRefusedError) -> Row:
-    return refused_row(
+def _refuse(shared: PlanRow, task: PlanTask, state: JobState, refused: PlanRefusedError) -> Row:
+    row = refused_row(
         shared, task.as_of, refused.refusal, refused.detail, parallelism=state.parallelism, slots=state.slots
     )
+    return row.to_job_row()
 
 
 def _check_state(task: PlanTask, state: JobState) -> None:
