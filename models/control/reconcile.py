@@ -31,7 +31,16 @@ __all__ = [
 
 
 def reconcile(case: Case) -> Action:
-    """Return what to do with the job now."""
+    """Return what to do with the job now.
+
+    >>> from models.control.limits import Limits
+    >>> from models.control.state import JobHistory, ObservedJob
+    >>> observed = ObservedJob("j", "RUNNING", running={"map": 4}, requested={"map": 4})
+    >>> history = JobHistory(job_id="j", known_requested={"map": 2})
+    >>> action = reconcile(Case(0.0, None, observed, history, Limits()))
+    >>> str(action.verb), str(action.reason)
+    ('refuse', 'foreign_change')
+    """
     for rule in _RULES:
         action = rule(case)
         if action is not None:

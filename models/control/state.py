@@ -119,7 +119,12 @@ class ObservedJob:
         return bool(self.running) and all(parallelism.get(vertex) == count for vertex, count in self.running.items())
 
     def slots_of(self, parallelism: Parallelism) -> int:
-        """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed."""
+        """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed.
+
+        >>> job = ObservedJob("j", "RUNNING", {}, None, slot_sharing_group={"b": "own"})
+        >>> job.slots_of({"a": 4, "b": 2, "c": 3})
+        6
+        """
         return count_slots(parallelism, self.slot_sharing_group)
 
 

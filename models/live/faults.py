@@ -35,6 +35,10 @@ class ReplyError(ValueError):
 
 
 def shorten(text: str) -> str:
-    """Return a text that can be logged: printable, and not longer than a line."""
+    """Return a text that can be logged: printable, and not longer than a line.
+
+    >>> shorten("one" + chr(9) + "two" * 100)[:7].isprintable(), len(shorten("x" * 1000))
+    (True, 200)
+    """
     head = text[:_LONGEST_DETAIL]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in head)

@@ -13,7 +13,7 @@ from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.need import CapacityBounds
 from models.scheduling.slot_counts import count_slots_of_rows
 
-MOST: Final = 64
+MOST: Final = 64  # below it all numbers of slots; of 500 slots all up to 14, then 16, 17, 18, ... 433, 465, 500
 _Q90: Final = LEVELS.index(0.9)
 
 

@@ -277,6 +277,11 @@ def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late
     The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
     then on its age falls by headroom - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
     only while the age exceeds ``late_after``.
+
+    >>> late_time_s(45.0, 30.0, np.array([1.5]), 60.0).tolist()
+    [45.0]
+    >>> late_time_s(120.0, 30.0, np.array([1.5]), 60.0).tolist()
+    [270.0]
     """
     downtime_late_s = downtime_s - max(late_after - replay_s, 0.0)
     beyond = max(replay_s + downtime_s - late_after, 0.0)
@@ -284,7 +289,11 @@ def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late
 
 
 def work_off_time_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
-    """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S."""
+    """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S.
+
+    >>> work_off_time_s(120.0, np.array([1.0, 1.5, 3.0])).tolist()
+    [3600.0, 240.0, 60.0]
+    """
     age = np.asarray(age_s, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         took = np.minimum(age / np.maximum(headroom_ratio - 1.0, 0.0), LONGEST_LATE_S)

@@ -20,6 +20,10 @@ def align_shares(graph: JobGraph, configurations: Ints, current: Ints) -> Ints:
         graph: of O operators.
         configurations: (K, O) parallelism.
         current: (O,) running parallelism.
+
+    >>> graph = JobGraph((Operator("source", partitions=12), Operator("count", ("source",), is_keyed=True)))
+    >>> align_shares(graph, np.array([[5, 9], [3, 7]]), np.array([1, 1])).tolist()
+    [[6, 9], [3, 7]]
     """
     aligned = configurations.copy()
     widest = widest_of_groups(configurations, graph.slot_sharing_groups)

@@ -9,17 +9,16 @@ from include.settings import Planner
 from models.policies.tidewise.scale_down import LowLoadPeriod, break_even_scale_down, update_low_loads
 
 HOUR_S = 3600
-RUNNING = {"a": 16}
 GRAPH = JobGraph((Operator("a"),))
 SLOTS_MAX = 32
 
 
-def find_wait_min(downtime_s: float, needed: int = 8) -> int:
-    """Minutes until a job at 16 of 32 slots is scaled down to what it needs."""
+def find_wait_min(downtime_s: float, needed: int = 8, running: int = 16) -> int:
+    """Minutes until a job is scaled down to what it needs of 32 slots."""
     low_loads = (LowLoadPeriod({"a": needed}, 0),)
     for minute in range(100 * 60):
         fall = break_even_scale_down(
-            low_loads, RUNNING, 60 * minute, SLOTS_MAX, graph=GRAPH, downtime_s=downtime_s, options=Planner()
+            low_loads, {"a": running}, 60 * minute, SLOTS_MAX, graph=GRAPH, downtime_s=downtime_s, options=Planner()
         )
         if fall is not None:
             return minute
@@ -47,3 +46,9 @@ def test_more_load_ends_a_period_of_low_load() -> None:
     assert [(period.parallelism["a"], period.since_s) for period in low] == [(6, 600)]
     low = update_low_loads(low, {"a": 5}, 1200, GRAPH)
     assert [(period.parallelism["a"], period.since_s) for period in low] == [(6, 600), (5, 1200)]
+
+
+def test_the_times_that_the_module_states() -> None:
+    times = {surplus: find_wait_min(0.0, needed=32 - surplus, running=32) for surplus in (1, 2, 4, 8, 16)}
+    assert times == {1: 128, 2: 64, 4: 32, 8: 16, 16: 8}
+    assert find_wait_min(120.0, needed=31, running=32) == 256

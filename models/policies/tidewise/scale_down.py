@@ -3,6 +3,14 @@
 A ski-rental rule: nobody knows how long a low-load period will last, so a scale-down is sent when waiting has cost as
 much as an unnecessary one would.  Many slots are released soon, a single one after hours, and never more than the
 highest load of the period allows; a load that jumps up and down every few minutes keeps what its peaks need.
+
+With the defaults and a rescale that makes nothing late, of a job that has all of its 32 slots:
+
+| slots too many | 1 | 2 | 4 | 8 | 16 |
+| --- | --- | --- | --- | --- | --- |
+| given back after | 128 min | 64 min | 32 min | 16 min | 8 min |
+
+Twice as long where a rescale stops the job for two minutes.
 """
 
 from __future__ import annotations
@@ -34,6 +42,14 @@ def update_low_loads(
     """Return the low-load periods after an evaluation at which ``need`` was enough, by falling slots and rising times.
 
     Those of fewer slots are over; the others go on, with the most that each operator needed meanwhile.
+
+    >>> from include.domain.graph import Operator
+    >>> graph = JobGraph((Operator("map"),))
+    >>> low = update_low_loads((), {"map": 4}, 0, graph)
+    >>> low = update_low_loads(low, {"map": 6}, 600, graph)
+    >>> low = update_low_loads(low, {"map": 5}, 1200, graph)
+    >>> [(dict(one.parallelism), one.since_s) for one in low]
+    [({'map': 6}, 600), ({'map': 5}, 1200)]
     """
     slots = graph.slots_of(need)
     going_on = tuple(
@@ -68,6 +84,17 @@ def break_even_scale_down(
         graph: of the job, for the slots that a configuration takes.
         downtime_s: expected of a rescale; the job is late for what is beyond ``costs.late_after_s``.
         options: the planner's settings.
+
+    >>> from include.domain.graph import Operator
+    >>> low, graph = (LowLoadPeriod({"map": 8}, since_s=0),), JobGraph((Operator("map"),))
+    >>> running, settings = {"map": 16}, Planner()
+    >>> for minutes in (15, 16):
+    ...     found = break_even_scale_down(
+    ...         low, running, 60 * minutes, 32, graph=graph, downtime_s=30.0, options=settings
+    ...     )
+    ...     print(minutes, found and dict(found.parallelism))
+    15 None
+    16 {'map': 8}
     """
     slots = graph.slots_of(running)
     price = options.costs.resource_weight / slots_max / 60  # of a slot for a second
