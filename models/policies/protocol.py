@@ -51,7 +51,7 @@ class Situation:
     >>> from include.domain.graph import Operator
     >>> import numpy as np
     >>> graph = JobGraph((Operator("source"),))
-    >>> forecast = SourceForecast(0, 600, {"source": np.full((5, 1), 100.0)})
+    >>> forecast = SourceForecast(0, 600, {"source": np.full((4, 1), 100.0)})
     >>> models = assume_untrained(graph, Observations.nothing(1))
     >>> Situation(0, graph, {"map": 2}, models, forecast, 32, Planner())
     Traceback (most recent call last):
