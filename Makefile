@@ -184,9 +184,10 @@ lint: setup  ## fix what ruff can fix, then show what remains for ruff, mypy and
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . ; .venv/bin/mypy && .venv/bin/lint-imports
 
 .PHONY: docs
-docs: setup  ## write docs/settings.md from the settings, and the tables of docs/reliability.md from the tests
+docs: setup  ## write docs/settings.md from the settings, the tables of docs/reliability.md from the tests, of runbook.md from the reasons
 	@$(PY) -m tools.settings_doc $(ARGS)
 	@$(PY) -m tools.reliability_doc
+	@$(PY) -m tools.runbook_doc
 
 LOCK := .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 .PHONY: lock

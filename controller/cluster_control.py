@@ -22,6 +22,7 @@ from controller.view.job_view import JobView
 from controller.wired_settings import explain_change
 from include.settings import Settings
 from models.control.limits import Limits
+from models.control.reasons import Reason
 from models.control.reconcile import Action
 from models.control.state import Intention, Mode, ObservedJob
 
@@ -112,7 +113,7 @@ class ClusterControl:
                     return Counter(), None
                 actions = self._control_jobs(tasks)
                 # A job that was taken over as it is can be decided on at once.
-                taken_over = [task for task in tasks if actions[task.job].reason == "new_job_id"]
+                taken_over = [task for task in tasks if actions[task.job].reason == Reason.NEW_JOB_ID]
                 if taken_over:
                     actions |= self._control_jobs(taken_over)
                 for job, view in views.items():

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Protocol
 
+from include.domain.quarantine_rules import Rule
+
 LARGEST_BYTES = 2**30
 """A file that Hadoop reads passes from Spark to Python as one value, of which Spark takes less than 2 GiB."""
 _CLUSTER = re.compile(r"cluster=(.+)", re.DOTALL)
@@ -23,17 +25,15 @@ _HOUR = re.compile(r"hour=([01]\d|2[0-3])")
 _FILE = re.compile(r".+\.jsonl(\.gz)?", re.DOTALL)
 LAYOUT = "cluster=<name>/date=YYYY-MM-DD/hour=HH/<name>.jsonl or .jsonl.gz"
 """Where raw files lie below their root, for messages."""
-MISPLACED, EMPTY, TOO_LARGE = "misplaced_file", "empty_file", "file_too_large"
-UNREADABLE, UNREADABLE_FOLDER, CORRUPT = "unreadable_file", "unreadable_folder", "corrupt_file"
-FILE_FAULTS = frozenset({MISPLACED, EMPTY, TOO_LARGE, UNREADABLE, UNREADABLE_FOLDER, CORRUPT})
-"""The reasons in ops.quarantine of files and folders."""
+MISPLACED, EMPTY, TOO_LARGE = Rule.MISPLACED_FILE, Rule.EMPTY_FILE, Rule.FILE_TOO_LARGE
+UNREADABLE, UNREADABLE_FOLDER, CORRUPT = Rule.UNREADABLE_FILE, Rule.UNREADABLE_FOLDER, Rule.CORRUPT_FILE
 KAFKA_PREFIX = "kafka-"
 """Of files with the offsets of topics, which come beside a cluster's samples from whatever source."""
 HISTORY_MANIFEST = "history.manifest.json"
 PASSED_OVER = frozenset({HISTORY_MANIFEST, "README.md"})
 """What commands and people put beside raw files, and is none."""
-Fault = tuple[str, str]
-"""Reason in ops.quarantine, and detail."""
+Fault = tuple[Rule, str]
+"""Rule that is broken, and detail."""
 
 
 @dataclass(frozen=True, slots=True)

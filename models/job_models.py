@@ -131,7 +131,11 @@ class RecoveryModel:
 def closed_form_recovery_s(
     downtime_s: npt.ArrayLike, replay_s: npt.ArrayLike, load_per_s: npt.ArrayLike, capacity_per_s: npt.ArrayLike
 ) -> Floats:
-    """Return R = D + load (I + D) / (capacity - load) of Phoebe, infinite where load >= capacity; all broadcast."""
+    """Return R = D + load (I + D) / (capacity - load) of Phoebe, infinite where load >= capacity; all broadcast.
+
+    >>> closed_form_recovery_s(45.0, 30.0, 1000.0, [900.0, 1500.0, 2000.0]).tolist()
+    [inf, 195.0, 120.0]
+    """
     downtime, replay = np.asarray(downtime_s, float), np.asarray(replay_s, float)
     load, capacity = np.asarray(load_per_s, float), np.asarray(capacity_per_s, float)
     headroom = capacity - load

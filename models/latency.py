@@ -14,7 +14,11 @@ NEGLIGIBLE_MS = 100.0
 
 
 def utilisation_bin(utilisation: Floats) -> Ints:
-    """Return the bin 0..BINS-1 of each utilisation (...); everything above 1 falls into the last."""
+    """Return the bin 0..BINS-1 of each utilisation (...); everything above 1 falls into the last.
+
+    >>> utilisation_bin(np.array([0.0, 0.5, 1.2])).tolist()
+    [0, 16, 31]
+    """
     return np.clip((utilisation * BINS).astype(np.int64), 0, BINS - 1)
 
 
@@ -35,7 +39,12 @@ def fit_latency(utilisation: Floats, latency_ms: Floats, weight: Floats) -> Late
 
 
 def fit_windows(utilisation: Floats, latency_ms: Floats) -> LatencyModel:
-    """Fit one job from its single windows, (n,) each: bins and their medians first."""
+    """Fit one job from its single windows, (n,) each: bins and their medians first.
+
+    >>> model = fit_windows(np.array([0.2, 0.5, 0.9]), np.array([10.0, 20.0, 400.0]))
+    >>> model.latency_ms([0.1, 0.7, 1.0]).round(3).tolist()
+    [10.0, 210.0, 400.0]
+    """
     bins = utilisation_bin(utilisation)
     order = np.lexsort((latency_ms, bins))
     count = np.bincount(bins, minlength=BINS)

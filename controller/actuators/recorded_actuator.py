@@ -48,6 +48,7 @@ class RecordedActuator:
             running=running if last.is_up else {},
             requested=running,
             max_parallelism={last.vertex_ids[one.name]: one.max_parallelism for one in operators},
+            slot_sharing_group={last.vertex_ids[one.name]: one.slot_sharing_group for one in operators},
             free_slots=None if slots is None else slots.free,
         )
 

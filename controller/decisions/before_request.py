@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from controller.actuators.actuator import Inspector, ObservingInspector
 from models.control.readiness import Readiness
+from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, Verb, reconcile
 from models.control.requests import is_waited_with
 from models.control.state import JobHistory, Mode, ObservedJob, Request
@@ -22,7 +23,7 @@ _AFTER_S = 300.0  # a request that has not begun is given a checkpoint at each t
 
 def needs_readiness(action: Action) -> bool:
     """Whether a decision restarts a job, or would if it were no dry run; to take back what was not filled does not."""
-    return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and action.reason != "not_filled")
+    return action.verb is Verb.RESCALE or (action.verb is Verb.ROLL_BACK and action.reason != Reason.NOT_FILLED)
 
 
 def inspect(inspector: Inspector, job: str, job_id: str) -> Readiness | None:
@@ -61,7 +62,7 @@ def decide(inspector: Inspector, job: str, case: Case, is_news: Callable[[Action
     """
     action = reconcile(case)
     is_asked = needs_readiness(action) and not (action.is_dry_run and not is_news(action))
-    if not (is_asked or (action.reason == "in_flight" and is_waited_with(case))):
+    if not (is_asked or (action.reason == Reason.IN_FLIGHT and is_waited_with(case))):
         return case, action
     ready = inspect(inspector, job, case.observed.job_id or "")
     asked = replace(case, observed=replace(case.observed, readiness=ready))
@@ -73,10 +74,10 @@ def wants_checkpoint(case: Case, action: Action) -> bool:
     limits, ready, request = case.limits, case.observed.readiness, case.history.in_flight
     if not limits.guards.triggers_checkpoint:
         return False
-    if action.reason == "checkpoint_first":
+    if action.reason == Reason.CHECKPOINT_FIRST:
         return ready is not None and ready.asked_ago_s is None
     allowed = limits.mode in {Mode.AUTO, Mode.APPROVE} and not (limits.is_held or limits.in_blackout)
-    return action.reason == "in_flight" and request is not None and allowed and _still_waits(case, request)
+    return action.reason == Reason.IN_FLIGHT and request is not None and allowed and _still_waits(case, request)
 
 
 def ask_after_request(inspector: Inspector, job: str, case: Case, request: Request) -> None:

@@ -24,6 +24,7 @@ from controller.decisions.priorities import Claims
 from controller.log.control_log import NO_PROVENANCE, ControlLog, EntryRefusedError, LogEntry, Provenance, is_news
 from models.control.history import advance_history, end_refused_request, end_unsent_request, note_answer, note_seen
 from models.control.limits import Limits
+from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, reconcile
 from models.control.state import Intention, JobHistory, ObservedJob, Request
 from models.control.usable_intention import check_usable
@@ -111,7 +112,7 @@ class JobControl:
         self.check_lease()
         for job, why in self._record([entry for _, entry in decided]).items():
             decided = [(task, entry) for task, entry in decided if task.job != job]
-            actions[job] = Action(Verb.REFUSE, "not_recorded", why)
+            actions[job] = Action(Verb.REFUSE, Reason.NOT_RECORDED, why)
         answered = []
         for task, entry in decided:
             if entry.sends and entry.action.request is not None:
@@ -146,9 +147,9 @@ class JobControl:
         cases, decided, requests, claims = [], [], OpenRequests(), Claims()
         requests.note_logged(self.log.read_open())
         for task in sorted(tasks, key=lambda task: -task.priority):
-            case, why = self._look_at(task)
-            if case is None:
-                actions[task.job] = why
+            case = self._look_at(task)
+            if isinstance(case, Action):
+                actions[task.job] = case
                 continue
             requests.note_observed(task.job, case.observed, case.history)
             cases.append((task, case))
@@ -157,7 +158,7 @@ class JobControl:
                 entry = self._decide_on(task, claims.reserve(task.priority, requests.reserve(task.job, case)))
             except Exception as error:  # one job's trouble must not keep the others from their turn
                 log.exception("%s is not decided on", task.job)
-                actions[task.job] = Action(Verb.REFUSE, "not_decided", f"{type(error).__name__}: {error}")
+                actions[task.job] = Action(Verb.REFUSE, Reason.NOT_DECIDED, f"{type(error).__name__}: {error}")
                 continue
             actions[task.job] = entry.action
             claims.note(task.priority, entry.case, entry.action)
@@ -166,12 +167,12 @@ class JobControl:
             decided.append((task, entry))
         return decided
 
-    def _look_at(self, task: JobTask) -> tuple[Case | None, Action]:
+    def _look_at(self, task: JobTask) -> Case | Action:
         try:
             history = self.log.read_history(task.job)
         except Exception as error:  # what was promised cannot be known
             log.exception("the history of %s cannot be read", task.job)
-            return None, Action(Verb.REFUSE, "history_unknown", f"{type(error).__name__}: {error}")
+            return Action(Verb.REFUSE, Reason.HISTORY_UNKNOWN, f"{type(error).__name__}: {error}")
         return self._observe(task, history)
 
     def _decide_on(self, task: JobTask, case: Case) -> LogEntry:
@@ -182,18 +183,18 @@ class JobControl:
     def _is_news(self, task: JobTask, case: Case) -> Callable[[Action], bool]:
         return lambda action: is_news(_form_entry(task, case, action), self.log.read_last(task.job))
 
-    def _observe(self, task: JobTask, history: JobHistory) -> tuple[Case | None, Action]:
+    def _observe(self, task: JobTask, history: JobHistory) -> Case | Action:
         """Return what a decision is made from, or why there is none now."""
         try:
             observed = observe_followed(self.actuator, task.job, history)
             limits = task.read_limits()
             desired = None if task.desired is None else self.express(check_usable(task.desired, observed), observed)
         except RequestUnknownError as error:
-            return None, Action(Verb.WAIT, "no_reply", str(error))
+            return Action(Verb.WAIT, Reason.NO_REPLY, str(error))
         except Exception as error:  # one job's trouble must not keep the others from their turn
             log.exception("%s is not observed", task.job)
-            return None, Action(Verb.WAIT, "not_observed", f"{type(error).__name__}: {error}")
-        return Case(self.clock(), desired, observed, history, limits, task.outcome, task.remark), _NOTHING
+            return Action(Verb.WAIT, Reason.NOT_OBSERVED, f"{type(error).__name__}: {error}")
+        return Case(self.clock(), desired, observed, history, limits, task.outcome, task.remark)
 
     def _send(self, task: JobTask, entry: LogEntry, request: Request) -> tuple[Action, LogEntry]:
         """Send a recorded request if everything still allows it; returns what came of it and the answer's entry."""
@@ -219,7 +220,7 @@ class JobControl:
             raise
         except RequestRefusedError as error:
             ended = end_refused_request(entry.history, self.clock(), entry.case.limits.block_s)
-            refused = Action(Verb.REFUSE, "refused_by_flink", str(error), request)
+            refused = Action(Verb.REFUSE, Reason.REFUSED_BY_FLINK, str(error), request)
             return refused, self._answer(entry, f"refused: {error}", ended)
         except RequestUnknownError as error:
             return entry.action, self._answer(entry, f"no reply: {error}", self._look(task.job, entry.history))
@@ -246,16 +247,16 @@ class JobControl:
     def _withdraw(self, entry: LogEntry, request: Request, why: str) -> tuple[Action, LogEntry]:
         """Record that nothing was sent."""
         answer = self._answer(entry, f"withdrawn before sending: {why}", end_unsent_request(entry.case))
-        return Action(Verb.REFUSE, "withdrawn_before_sending", why, request), answer
+        return Action(Verb.REFUSE, Reason.WITHDRAWN_BEFORE_SENDING, why, request), answer
 
     def _check_again(self, task: JobTask, entry: LogEntry, request: Request) -> str | None:
         """Return why a recorded request may not be sent any more; None when the same decision would be made again."""
         ready = inspect(self.actuator, task.job, request.job_id) if needs_readiness(entry.action) else None
         if ready is None and needs_readiness(entry.action):
             return "checkpoints_unknown: nobody can be asked for the job's checkpoints"
-        case, why = self._observe(task, entry.case.history)  # last, with the limits: they may have changed meanwhile
-        if case is None:
-            return f"{why.reason}: {why.detail}"
+        case = self._observe(task, entry.case.history)  # last, with the limits: they may have changed meanwhile
+        if isinstance(case, Action):
+            return f"{case.reason}: {case.detail}"
         case = replace(case, observed=_keep_reserved(replace(case.observed, readiness=ready), entry.case.observed))
         case = self.review(task.job, case, task.provenance.operators)
         if case.now_s - request.sent_at_s > _LATEST_SHARE * case.limits.confirm_timeout_s:
@@ -266,9 +267,6 @@ class JobControl:
 
     def _answer(self, entry: LogEntry, answer: str, history: JobHistory) -> LogEntry:
         return replace(entry, answer=answer, answered_at_s=self.clock(), history=history)
-
-
-_NOTHING = Action(Verb.WAIT, "")
 
 
 def _form_entry(task: JobTask, case: Case, action: Action) -> LogEntry:

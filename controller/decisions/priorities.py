@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from models.control.case import Action, Case
 from models.control.checks import desired_parallelism
+from models.control.reasons import Reason
 from models.control.state import reserve_slots
 
-_SHORT = frozenset({"no_free_slots", "exceeds_budget"})
+_SHORT = frozenset({Reason.NO_FREE_SLOTS, Reason.EXCEEDS_BUDGET})
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from include.policy_catalogue import decides_at_evaluations
 from include.settings import Settings
 from include.settings.limits import SINGLE_WINDOW_UP_SHARE
 from include.utc import HOUR_S
+from models.control.reasons import Reason
 from models.control.state import Intention, Origin
 from models.live.job_replies import BATCH
 from models.plausibility import agree, limit_rise
@@ -212,11 +213,12 @@ def _let_policy_decide(
 def _follow_plan(view: JobView, kept: Kept, now_s: int) -> Kept:
     """Return the step of the plan that was due last, for as long as it is valid."""
     plan = view.plan
-    due = [] if plan is None else [step for step in plan.steps if step.apply_at_s <= now_s]
+    steps = () if plan is None else plan.steps
+    due = [(step.apply_at_s, step) for step in steps if step.apply_at_s is not None and step.apply_at_s <= now_s]
     if plan is None or not due:
         return Kept(kept.memory, _plan_as_of_s(view))
-    last = max(due, key=lambda step: step.apply_at_s)
-    standing = Standing(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s)
+    _, last = max(due, key=lambda one: one[0])
+    standing = Standing(dict(last.parallelism_to), Origin.PLAN, last.step_id, last.reason, last.valid_until_s or 0.0)
     return Kept(kept.memory, plan.as_of_s, standing)
 
 
@@ -236,21 +238,21 @@ def _object_to_step(view: JobView, settings: Settings, now_s: float, band: LoadB
     """Return why a plan's step must not be sent now, and what is behind it; empty texts when it may be."""
     plan = view.plan
     if plan is None:
-        return "stale_plan", "the plan of this step is gone"
+        return Reason.STALE_PLAN, "the plan of this step is gone"
     age_h, most_h = (now_s - plan.as_of_s) / HOUR_S, settings.apply.max_plan_age_h
     if age_h > most_h:
-        return "stale_plan", f"the plan is {age_h:.1f} h old, more than apply.max_plan_age_h = {most_h:g}"
+        return Reason.STALE_PLAN, f"the plan is {age_h:.1f} h old, more than apply.max_plan_age_h = {most_h:g}"
     observed_s = max(_observed_until_s(view), plan.observations_until_s or 0)
     age_h, most_h = (now_s - observed_s) / HOUR_S, settings.planner.max_input_age_h
     if age_h > most_h:
-        return "stale_metrics", f"metrics are {age_h:.1f} h old, more than planner.max_input_age_h = {most_h:g}"
+        return Reason.STALE_METRICS, f"metrics are {age_h:.1f} h old, more than planner.max_input_age_h = {most_h:g}"
     graph = view.seen.graph if view.seen is not None else None
     load = measure_load_per_s(view.observations, graph or view.graph)
     if band is not None and math.isfinite(load):
         low, high, share = band.q50_per_s, band.q90_per_s, settings.apply.load_band
         if not low * (1 - share) <= load <= high * (1 + share):
             detail = f"load is {load:.0f}/s, the forecast for now q50 {low:.0f}/s, q90 {high:.0f}/s, band {share:g}"
-            return "load_outside_band", detail
+            return Reason.LOAD_OUTSIDE_BAND, detail
     return "", ""
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from include.utc import HOUR_S
+from models.control.reasons import Reason
 from models.control.reconcile import SENDS, Action, Case, Verb, desired_parallelism
 from models.control.state import JobHistory, Origin
 
-UNEVENTFUL = frozenset({"in_flight", "as_desired"})
+UNEVENTFUL = frozenset({Reason.IN_FLIGHT, Reason.AS_DESIRED})
 """Reasons of waiting that the entries before and after already tell."""
-_SAID_AGAIN = {"left_as_is": 6 * HOUR_S}
+_SAID_AGAIN = {Reason.LEFT_AS_IS: 6 * HOUR_S}
 """Reason -> after so long it is news again; what has come between is not always an entry."""
 
 
@@ -69,7 +70,7 @@ class LogEntry:
         """Id of the step that the decision is about; empty without one."""
         case = self.case
         about = self.action.request or case.history.in_flight
-        if self.action.reason == "worse_than_before":
+        if self.action.reason == Reason.WORSE_THAN_BEFORE:
             about = about or case.history.to_judge
         if about is not None:
             return about.step_id
@@ -94,7 +95,7 @@ def decision_of(entry: LogEntry) -> Decision:
     is_planned = wanted is None or wanted.origin is not Origin.REACTIVE
     step_id = entry.step_id if is_planned else ""
     action = entry.action
-    return Decision(str(action.verb), action.reason, action.is_dry_run, step_id, tuple(sorted(target.items())))
+    return Decision(str(action.verb), str(action.reason), action.is_dry_run, step_id, tuple(sorted(target.items())))
 
 
 def is_news(entry: LogEntry, last: LogEntry | None) -> bool:

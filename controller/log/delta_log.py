@@ -19,6 +19,7 @@ from include.utc import DAY_S
 from include.version import controller_version
 from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
+from models.control.reasons import Reason
 from models.control.state import JobHistory, ObservedJob
 
 __all__ = [
@@ -258,7 +259,7 @@ class DeltaControlLog:
 def _keep(entry: LogEntry, now_s: float) -> LogEntry:
     """Return an entry with the history of another."""
     case = replace(entry.case, now_s=now_s, desired=None, history=entry.history)
-    action = Action(Verb.WAIT, "kept", "what is known of the job is written down again")
+    action = Action(Verb.WAIT, Reason.KEPT, "what is known of the job is written down again")
     return LogEntry(entry.job, case, action, entry.history, provenance=entry.provenance)
 
 
@@ -269,7 +270,7 @@ def _hold_unknown(job: str, last: KnownJob | None, now_s: float) -> LogEntry:
     if last is not None:
         history, case = last.last.history, last.last.case
     held = replace(history, held_until_s=now_s + _LONG_S, held_because=_ROWS_MISSING)
-    return LogEntry(job, case, Action(Verb.REFUSE, "held", _ROWS_MISSING), held)
+    return LogEntry(job, case, Action(Verb.REFUSE, Reason.HELD, _ROWS_MISSING), held)
 
 
 def _require_writable(entry: LogEntry, row: Mapping[str, object]) -> None:

@@ -11,6 +11,7 @@ from controller.log.control_log import LogEntry, Provenance
 from include.lake_table import date_of, maybe_timestamp, timestamp_of
 from models.control.bad_steps import effective_mode
 from models.control.limits import Limits
+from models.control.reasons import Reason
 from models.control.reconcile import Action, Case, OutcomeCheck, Verb, desired_parallelism
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 from models.policies.memory import dump, load
@@ -57,7 +58,7 @@ def row_of(entry: LogEntry, stamp: RowStamp) -> Row:
         "lease_number": stamp.lease_number,
         "entry": stamp.entry,
         "verb": str(action.verb),
-        "reason": action.reason,
+        "reason": str(action.reason),
         "detail": action.detail,
         "answer": entry.answer or None,
         "origin": _origin(case),
@@ -95,9 +96,15 @@ def case_of(row: Mapping[str, Any]) -> Case:
 
 def action_of(row: Mapping[str, Any]) -> Action:
     """Return the decision of a row; ``reconcile(case_of(row))`` gives it again."""
-    return Action(
-        Verb(row["verb"]), row["reason"], row["detail"] or "", _load(Request, row["request"]), row["is_dry_run"]
-    )
+    reason = _read_reason(row["reason"])
+    return Action(Verb(row["verb"]), reason, row["detail"] or "", _load(Request, row["request"]), row["is_dry_run"])
+
+
+def _read_reason(name: str) -> Reason:
+    try:
+        return Reason(name)
+    except ValueError:  # another release wrote the row: what is known of the job counts all the same
+        return Reason.UNKNOWN_REASON
 
 
 def history_of(row: Mapping[str, Any]) -> JobHistory:

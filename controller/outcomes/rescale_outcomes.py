@@ -9,9 +9,9 @@ from typing import Any
 
 from controller.log.control_log import LogEntry
 from controller.log.log_codec import unique_names
-from controller.view.plan_rows import PlanStep
 from include.lake_table import LakeTable, date_of, maybe_timestamp, timestamp_of
 from include.tables import RESCALE_OUTCOMES
+from include.tables.plan_row import PlanRow
 from models.control.failing_rescale import FAILS
 from models.control.outcome import Measurements
 from models.control.reconcile import Verb
@@ -32,7 +32,7 @@ class RescaleOutcome:
     entry: LogEntry
     before: Measurements | None
     after: Measurements | None
-    promised: PlanStep | None
+    promised: PlanRow | None
     origin: str
 
 
@@ -70,8 +70,8 @@ def _row(outcome: RescaleOutcome, code_version: str) -> dict[str, Any]:
         "slots_to": case.observed.slots_of(request.target),
         "promised_recovery_s": promised.expected_recovery_s if promised else None,
         "promised_capacity_per_s": promised.expected_capacity_per_s if promised else None,
-        "promised_load_q50_per_s": promised.load_q50_per_s if promised else None,
-        "promised_load_q90_per_s": promised.load_q90_per_s if promised else None,
+        "promised_load_q50_per_s": promised.expected_load_q50_per_s if promised else None,
+        "promised_load_q90_per_s": promised.expected_load_q90_per_s if promised else None,
         **_measured("before", before),
         **_measured("after", after),
         "restarts": None if before is None or after is None else after.restarts - before.restarts,

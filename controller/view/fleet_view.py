@@ -13,6 +13,7 @@ from controller.view.plan_rows import EVALUATED, JobGraphRow, PlanMemory, Rememb
 from controller.view.plan_tables import PlanTables
 from controller.view.present_names import follow_memory, follow_plan
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
+from include.domain.slots import DEFAULT_GROUP
 from include.flink.endpoints import TERMINAL_STATES
 from models.live.poll_history import PollHistory
 from models.live.seen_job import SeenJob
@@ -148,6 +149,7 @@ def _graph_of(row: JobGraphRow) -> JobGraph:
                 one.max_parallelism or KEY_GROUPS,
                 partitions=one.partitions,
                 is_keyed=BY_KEY in one.ship_strategies,
+                slot_sharing_group=one.slot_sharing_group or DEFAULT_GROUP,
             )
             for one in row.operators
         ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+from include.tables.plan_row import PlanRow
 
 JobKey = tuple[str, str]
 """Cluster and job."""
@@ -12,25 +13,6 @@ EVALUATED = "planner"
 
 A policy that reacts decides at the evaluation itself; the steps of all others go out as planned.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class PlanStep:
-    """One planned rescale; parallelism by operator name, None for what the plan does not say."""
-
-    step_id: str
-    apply_at_s: float
-    effective_at_s: float | None
-    valid_until_s: float
-    parallelism_from: Mapping[str, int]
-    parallelism_to: Mapping[str, int]
-    slots_from: int | None
-    slots_to: int | None
-    expected_recovery_s: float | None
-    expected_capacity_per_s: float | None
-    load_q50_per_s: float | None
-    load_q90_per_s: float | None
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +32,7 @@ class JobPlan:
     job_id: str | None
     as_of_s: float
     status: str
-    steps: tuple[PlanStep, ...]
+    steps: tuple[PlanRow, ...]
     reason: str
     refusal: str | None
     policy: str | None
@@ -81,6 +63,7 @@ class GraphOperator:
     parallelism: int | None
     max_parallelism: int | None
     partitions: int | None = None
+    slot_sharing_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

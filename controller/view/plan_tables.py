@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from controller.view.load_forecasts import COLUMNS as FORECAST_COLUMNS
 from controller.view.load_forecasts import NO_FORECASTS, LoadForecasts, forecasts_of
-from controller.view.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory, PlanStep
+from controller.view.plan_rows import GraphOperator, JobGraphRow, JobKey, JobPlan, PlanMemory
 from include.domain.operator_matching import PlacedOperator
 from include.lake_table import LakeTable, date_of, is_between, is_in, timestamp_of
 from include.stages import Stage
 from include.tables import FORECASTS, JOB_GRAPHS, OPERATOR_KEYS, PLANS, POLICY_MEMORY
+from include.tables.plan_row import READ_COLUMNS, PlanRow
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -29,15 +30,9 @@ LOOKBACK = timedelta(days=2)
 _JOB = ["cluster", "job"]
 _TABLES = (PLANS, POLICY_MEMORY, JOB_GRAPHS, OPERATOR_KEYS, FORECASTS)
 _KEYS = (*_JOB, "operator", "vertex_id", "position", "upstream", "observed_at")
-_PLAN = (
-    *("cluster", "job", "job_id", "as_of", "step_id", "step_index", "status", "apply_at", "effective_at"),
-    *("valid_until", "parallelism_from", "parallelism_to", "slots_from", "slots", "expected_load_q50_per_s"),
-    *("expected_load_q90_per_s", "expected_capacity_per_s", "expected_recovery_s", "reason", "refusal", "policy"),
-    *("model_version", "forecast_version", "observations_until", "code_version"),
-)
 _GRAPH = (
     *("cluster", "job", "job_id", "observed_at", "operator", "vertex_id", "position", "upstream", "ship_strategies"),
-    *("parallelism", "max_parallelism", "partitions"),
+    *("parallelism", "max_parallelism", "partitions", "slot_sharing_group"),
 )
 
 
@@ -65,7 +60,7 @@ class PlanTables:
     def read_plans(self, now_s: float) -> dict[JobKey, JobPlan]:
         """Return the newest plan of every job, whether it has steps, holds or was refused."""
         return self._read_once(
-            PLANS.name, now_s, lambda table: _read_newest(table, _PLAN, "as_of", now_s, _plans_of), {}
+            PLANS.name, now_s, lambda table: _read_newest(table, READ_COLUMNS, "as_of", now_s, _plans_of), {}
         )
 
     def read_memories(self, now_s: float) -> dict[JobKey, PlanMemory]:
@@ -193,39 +188,28 @@ def _each(
 
 
 def _plan_of(key: JobKey, rows: list[dict[str, Any]]) -> JobPlan:
-    first, steps = rows[0], tuple(_step_of(row) for row in rows if row["status"] == "planned")
+    first, steps = PlanRow.of(rows[0]), tuple(_step_of(row) for row in rows if row["status"] == "planned")
     return JobPlan(
         *key,
-        job_id=first["job_id"],
-        as_of_s=first["as_of"].timestamp(),
-        status="planned" if steps else first["status"],
+        job_id=first.job_id,
+        as_of_s=rows[0]["as_of"].timestamp(),
+        status="planned" if steps else first.status,
         steps=steps,
-        reason=first["reason"] or "",
-        refusal=first["refusal"],
-        policy=first["policy"],
-        model_version=first["model_version"],
-        forecast_version=first["forecast_version"],
-        code_version=first["code_version"],
-        observations_until_s=_seconds(first["observations_until"]),
+        reason=first.reason,
+        refusal=first.refusal,
+        policy=first.policy,
+        model_version=first.model_version,
+        forecast_version=first.forecast_version,
+        code_version=first.code_version,
+        observations_until_s=first.observations_until_s,
     )
 
 
-def _step_of(row: dict[str, Any]) -> PlanStep:
-    return PlanStep(
-        step_id=row["step_id"],
-        apply_at_s=row["apply_at"].timestamp(),
-        effective_at_s=_seconds(row["effective_at"]),
-        valid_until_s=row["valid_until"].timestamp(),
-        parallelism_from=dict(row["parallelism_from"] or ()),
-        parallelism_to=dict(row["parallelism_to"] or ()),
-        slots_from=row["slots_from"],
-        slots_to=row["slots"],
-        expected_recovery_s=row["expected_recovery_s"],
-        expected_capacity_per_s=row["expected_capacity_per_s"],
-        load_q50_per_s=row["expected_load_q50_per_s"],
-        load_q90_per_s=row["expected_load_q90_per_s"],
-        reason=row["reason"] or "",
-    )
+def _step_of(row: dict[str, Any]) -> PlanRow:
+    step = PlanRow.of(row)
+    if step.apply_at_s is None or step.valid_until_s is None:
+        raise ValueError(f"step {step.step_id} has no time")
+    return step
 
 
 def _memories_of(rows: pa.Table) -> dict[JobKey, PlanMemory]:
@@ -258,6 +242,7 @@ def _graph_of(rows: list[dict[str, Any]]) -> JobGraphRow:
                 parallelism=row["parallelism"],
                 max_parallelism=row["max_parallelism"],
                 partitions=row["partitions"],
+                slot_sharing_group=row["slot_sharing_group"],
             )
             for row in rows
             if row["job_id"] == job_id
@@ -283,7 +268,3 @@ def _read_forecasts(table: LakeTable, versions: Sequence[str], now_s: float) -> 
     since, until = _dates(now_s)
     rows = table.read(FORECAST_COLUMNS, since, until, is_in("forecast_version", versions))
     return forecasts_of(rows), float("inf")
-
-
-def _seconds(timestamp: Any) -> float | None:
-    return None if timestamp is None else float(timestamp.timestamp())

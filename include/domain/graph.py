@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from include.domain.slots import DEFAULT_GROUP, count_slots
+
 BY_KEY = "HASH"
 """How Flink names an edge whose records go by key."""
 
@@ -23,6 +25,7 @@ class Operator:
         max_parallelism: number of key groups, the hard upper bound of its parallelism.
         partitions: of a source that reads a partitioned topic: subtasks beyond them read nothing. None: not known.
         is_keyed: whether records come to it by key (HASH), so that its subtasks share its key groups.
+        slot_sharing_group: operators of one group share slots; those of different groups do not.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Operator:
     max_parallelism: int = 128
     partitions: int | None = None
     is_keyed: bool = False
+    slot_sharing_group: str = DEFAULT_GROUP
 
     @property
     def is_source(self) -> bool:
@@ -66,6 +70,9 @@ class JobGraph:
     def from_operators(cls, operators: Sequence[Operator]) -> JobGraph:
         """Sort operators topologically (stable: ties keep their order).
 
+        A slot-sharing group gets the name of its first operator, since Flink numbers groups anew at every submission;
+        where there is one alone it is the default group.
+
         Raises:
             GraphError: unknown upstream, duplicate name or cycle.
         """
@@ -82,7 +89,7 @@ class JobGraph:
                 raise GraphError(f"cycle among {sorted(operator.name for operator in waiting)}")
             placed.update((operator.name, operator) for operator in ready)
             waiting = [operator for operator in waiting if operator.name not in placed]
-        return cls(tuple(placed[name] for name in placed))
+        return cls(_name_groups(tuple(placed.values())))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,6 +100,25 @@ class JobGraph:
     def sources(self) -> tuple[str, ...]:
         """Names of the sources in topological order."""
         return tuple(operator.name for operator in self.operators if operator.is_source)
+
+    @property
+    def slot_sharing_groups(self) -> tuple[str, ...]:
+        """Slot-sharing group of each operator, in topological order."""
+        return tuple(operator.slot_sharing_group for operator in self.operators)
+
+    @property
+    def group_of(self) -> dict[str, str]:
+        """Operator -> its slot-sharing group."""
+        return {one.name: one.slot_sharing_group for one in self.operators}
+
+    def slots_of(self, parallelism: Mapping[str, int]) -> int:
+        """Return the slots that a parallelism (operator -> subtasks) takes.
+
+        >>> graph = JobGraph((Operator("source"), Operator("map", ("source",), slot_sharing_group="own")))
+        >>> graph.slots_of({"source": 2, "map": 6})
+        8
+        """
+        return count_slots(parallelism, self.group_of)
 
     def with_partitions(self, partitions: Mapping[str, int]) -> JobGraph:
         """Return the graph with source -> number of partitions; what is no source of it is left out."""
@@ -115,3 +141,12 @@ class JobGraph:
             return self._index[name]
         except KeyError:
             raise GraphError(f"no operator {name!r}; the job has {list(self.names)}") from None
+
+
+def _name_groups(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    first: dict[str, str] = {}
+    for operator in operators:
+        first.setdefault(operator.slot_sharing_group, operator.name)
+    if len(first) == 1:
+        first = dict.fromkeys(first, DEFAULT_GROUP)
+    return tuple(replace(one, slot_sharing_group=first[one.slot_sharing_group]) for one in operators)

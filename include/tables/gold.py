@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from include.tables.plan_row import PLAN_COLUMNS
 from include.tables.schema import PARALLELISM, Table
 
 MODEL_VERSIONS = Table(
@@ -85,44 +86,8 @@ FORECAST_SCORES = Table(
 )
 
 PLANS = Table(
-    "gold.plans",  # one row per step; a job that needs none has one row with status hold, a refused one says why
-    {
-        "as_of": "TIMESTAMP",
-        "step_id": "STRING",  # hash of job, effective_at and parallelism_to, and as_of
-        "cluster": "STRING",
-        "job": "STRING",
-        "job_id": "STRING",
-        "step_index": "INT",
-        "status": "STRING",  # planned, hold or refused
-        "apply_at": "TIMESTAMP",  # effective_at - lead_time_s
-        "effective_at": "TIMESTAMP",
-        "valid_until": "TIMESTAMP",
-        "parallelism_from": PARALLELISM,
-        "parallelism_to": PARALLELISM,
-        "slots_from": "INT",
-        "slots": "INT",
-        "expected_load_q50_per_s": "DOUBLE",  # highest of the bins of the step, all sources together
-        "expected_load_q90_per_s": "DOUBLE",
-        "expected_capacity_per_s": "DOUBLE",  # source records per s that the configuration sustains
-        "expected_capacity_lower_per_s": "DOUBLE",
-        "expected_capacity_upper_per_s": "DOUBLE",
-        "expected_utilisation": "DOUBLE",  # q50 load / expected capacity
-        "p_late": "DOUBLE",  # probability that load exceeds capacity in the worst bin
-        "expected_recovery_s": "DOUBLE",
-        "lead_time_s": "DOUBLE",
-        "slot_hours_saved": "DOUBLE",  # against staying as it is over the step (negative: added)
-        "reason": "STRING",  # one sentence for a person
-        "refusal": "STRING",  # named reason when refused, null otherwise
-        "warning": "STRING",  # what a person should know of the models; null when all is well
-        "policy": "STRING",
-        "model_version": "STRING",
-        "forecast_version": "STRING",
-        "observations_until": "TIMESTAMP",
-        "code_version": "STRING",
-        "input_versions": "MAP<STRING, BIGINT>",  # table -> Delta version that was read
-        "settings": "STRING",  # JSON of all that shapes a plan
-        "date": "DATE",  # of as_of
-    },
+    "gold.plans",  # see PlanRow
+    {**PLAN_COLUMNS, "date": "DATE"},  # of as_of
     keys=("as_of", "step_id"),
     partition_by=("date",),
     checks={

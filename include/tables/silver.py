@@ -58,6 +58,7 @@ JOB_GRAPHS = Table(
         "max_parallelism": "INT",
         "partitions": "INT",  # of the topics that a source reads, by Kafka's brokers; null where they do not tell
         "status": "STRING",  # of its tasks, as Flink words it: FINISHED, a bounded source has come to its end
+        "slot_sharing_group": "STRING",  # Flink's id of the group, which lasts as long as the job id; null: not told
         "observed_at": "TIMESTAMP",
         **DATE_HOUR,
     },

@@ -16,6 +16,10 @@ def bound_target(wanted: Parallelism, observed: ObservedJob, limits: Limits) -> 
     A job that is outside its slots already is brought back in steps of that size as well.  Where scale-downs are off,
     a rise takes nothing away from any vertex. A vertex that is to be left alone keeps the bound that it has, and none
     comes below its lower bound.
+
+    >>> observed = ObservedJob("j", "RUNNING", running={"map": 4}, requested={"map": 4})
+    >>> bound_target({"map": 12}, observed, Limits(step_up_max_slots=4))
+    {'map': 8}
     """
     target = _bound_slots(wanted, observed, limits)
     return keep_as_asked(target, observed, limits)

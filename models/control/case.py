@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from models.control.limits import Limits
 from models.control.readiness import Readiness
+from models.control.reasons import Reason, Refusal
 from models.control.state import Intention, JobHistory, ObservedJob, Parallelism, Request
 
 
@@ -30,17 +31,22 @@ class Action:
 
     Attributes:
         verb: what is done.
-        reason: name of the rule that decided, in snake_case.
+        reason: the rule that decided.
         detail: one sentence for a person.
         request: what is sent (rescale, roll back), or what it is about (confirm).
         is_dry_run: whether ``request`` is recorded only.
     """
 
     verb: Verb
-    reason: str
+    reason: Reason
     detail: str = ""
     request: Request | None = None
     is_dry_run: bool = False
+
+
+def refuse(refusal: Refusal) -> Action:
+    """Return the decision to send nothing."""
+    return Action(Verb.REFUSE, refusal.reason, refusal.detail)
 
 
 @dataclass(frozen=True, slots=True)

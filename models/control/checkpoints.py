@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from models.control.bad_steps import effective_mode
-from models.control.case import Action, Case, Verb
+from models.control.case import Action, Case, Verb, refuse
 from models.control.readiness import Checkpoints, Readiness
+from models.control.reasons import Reason, Refusal
 from models.control.state import Intention, Mode, Origin
 
 _PATIENCE_S = 60.0  # a rise for an overload waits no longer for a checkpoint that was asked for before it
@@ -27,28 +28,31 @@ def check_checkpoints(case: Case, wanted: Intention) -> Action | None:
         return _wait_for_fresh(case, ready, _PATIENCE_S)
     why = _describe_age(case, ready, told)
     if why:
-        return Action(Verb.REFUSE, "checkpoints_failing" if told.is_failing else "checkpoint_too_old", why)
+        return Action(Verb.REFUSE, Reason.CHECKPOINTS_FAILING if told.is_failing else Reason.CHECKPOINT_TOO_OLD, why)
     return _wait_for_fresh(case, ready, told.timeout_s)
 
 
 def check_restart(ready: Readiness) -> Action | None:
     """Refuse whatever restarts a job while that would lose its state, or end a savepoint that is in progress."""
-    reason, detail = _find_danger(ready.checkpoints, ready.unknown) if ready.restarts else ("", "")
-    return Action(Verb.REFUSE, reason, detail) if reason else None
+    danger = _find_danger(ready.checkpoints, ready.unknown) if ready.restarts else None
+    return None if danger is None else refuse(danger)
 
 
-def _find_danger(told: Checkpoints | None, unknown: str) -> tuple[str, str]:
+def _find_danger(told: Checkpoints | None, unknown: str) -> Refusal | None:
     if told is None:
-        return "checkpoints_unknown", f"nobody knows the job's checkpoints: {unknown}"
+        return Refusal(Reason.CHECKPOINTS_UNKNOWN, f"nobody knows the job's checkpoints: {unknown}")
     if told.interval_s is None:
-        return "checkpoints_off", "the job takes no checkpoints: a rescale would lose its state"
+        return Refusal(Reason.CHECKPOINTS_OFF, "the job takes no checkpoints: a rescale would lose its state")
     if told.savepoints is None:
-        return "checkpoints_unknown", "Flink counts more checkpoints in progress than it lists: one may be a savepoint"
+        return Refusal(
+            Reason.CHECKPOINTS_UNKNOWN,
+            "Flink counts more checkpoints in progress than it lists: one may be a savepoint",
+        )
     if told.savepoints:
-        return "savepoint_in_progress", "a rescale would end the savepoint that is in progress"
+        return Refusal(Reason.SAVEPOINT_IN_PROGRESS, "a rescale would end the savepoint that is in progress")
     if told.completed_at_s is None:
-        return "no_checkpoint", "the job has completed no checkpoint yet: a rescale would lose its state"
-    return "", ""
+        return Refusal(Reason.NO_CHECKPOINT, "the job has completed no checkpoint yet: a rescale would lose its state")
+    return None
 
 
 def describe_doubt(case: Case, wanted: Intention) -> str:
@@ -87,4 +91,6 @@ def _wait_for_fresh(case: Case, ready: Readiness, most_s: float) -> Action | Non
         return None
     if ready.asked_ago_s is not None and ready.asked_ago_s >= most_s:
         return None
-    return Action(Verb.WAIT, "checkpoint_first", "a checkpoint is asked for first, so that little is processed again")
+    return Action(
+        Verb.WAIT, Reason.CHECKPOINT_FIRST, "a checkpoint is asked for first, so that little is processed again"
+    )

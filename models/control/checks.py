@@ -13,6 +13,7 @@ from models.control.case import Action, Case, Verb
 from models.control.checkpoints import check_checkpoints
 from models.control.memory_guard import check_memory
 from models.control.partial_rise import fit_rise
+from models.control.reasons import Reason
 from models.control.resubmission import restore_lost
 from models.control.state import Intention, Mode, Origin, Parallelism
 
@@ -39,26 +40,26 @@ def _pin(case: Case, pin: Parallelism) -> Intention:
 def check_permission(case: Case) -> Action | None:
     """Refuse what a person, another autoscaler or an earlier event does not allow at all."""
     if case.limits.settings_changed:
-        return Action(Verb.WAIT, "settings_changed", "the settings have just been changed")
+        return Action(Verb.WAIT, Reason.SETTINGS_CHANGED, "the settings have just been changed")
     if case.limits.mode is Mode.OFF:
-        return Action(Verb.WAIT, "mode_off", case.limits.mode_reason or "the mode is off")
+        return Action(Verb.WAIT, Reason.MODE_OFF, case.limits.mode_reason or "the mode is off")
     if case.limits.is_held:
-        return Action(Verb.REFUSE, "on_hold", case.limits.hold_reason or "a person has put the job on hold")
+        return Action(Verb.REFUSE, Reason.ON_HOLD, case.limits.hold_reason or "a person has put the job on hold")
     refused = _check_autoscaler(case.observed.other_autoscaler, case.observed.autoscaler_unknown)
     if refused is not None:
         return refused
     if case.now_s < case.history.held_until_s:
         left_min = (case.history.held_until_s - case.now_s) / 60
-        return Action(Verb.REFUSE, "held", f"{case.history.held_because}; held for {left_min:.0f} more minutes")
+        return Action(Verb.REFUSE, Reason.HELD, f"{case.history.held_because}; held for {left_min:.0f} more minutes")
     return None
 
 
 def _check_autoscaler(key: str | None, unknown: str) -> Action | None:
     if key:
-        return Action(Verb.REFUSE, "other_autoscaler", f"{key} rescales the job as well")
+        return Action(Verb.REFUSE, Reason.OTHER_AUTOSCALER, f"{key} rescales the job as well")
     if unknown:
         detail = f"nobody knows whether another autoscaler rescales the job: {unknown}"
-        return Action(Verb.REFUSE, "autoscaler_unknown", detail)
+        return Action(Verb.REFUSE, Reason.AUTOSCALER_UNKNOWN, detail)
     return None
 
 
@@ -67,7 +68,7 @@ def check_objection(case: Case) -> Action | None:
     wanted = desired_parallelism(case)
     if wanted is None or not wanted.objection:
         return None
-    return Action(Verb.REFUSE, wanted.objection, wanted.objection_detail)
+    return Action(Verb.REFUSE, Reason(wanted.objection), wanted.objection_detail)
 
 
 def check_state(case: Case) -> Action | None:
@@ -80,7 +81,7 @@ def check_state(case: Case) -> Action | None:
     slots = 0 if wanted is None else observed.slots_of(wanted.parallelism)
     if is_reactive and observed.is_restarting and slots > observed.slots_of(observed.requested or {}):
         return None  # it comes back with what it is asked for meanwhile, without another stop
-    return Action(Verb.WAIT, "not_running", f"the job is {observed.state}, or not all of its vertices run")
+    return Action(Verb.WAIT, Reason.NOT_RUNNING, f"the job is {observed.state}, or not all of its vertices run")
 
 
 def check_intention(case: Case) -> Action | None:
@@ -88,13 +89,15 @@ def check_intention(case: Case) -> Action | None:
     wanted = desired_parallelism(case)
     if wanted is None or wanted.parallelism == dict(case.observed.requested or {}):
         if case.remark:
-            return Action(Verb.WAIT, "left_as_is", case.remark)
-        return Action(Verb.WAIT, "as_desired", "nothing to change")
+            return Action(Verb.WAIT, Reason.LEFT_AS_IS, case.remark)
+        return Action(Verb.WAIT, Reason.AS_DESIRED, "nothing to change")
     if case.now_s > wanted.valid_until_s:
-        return Action(Verb.REFUSE, "expired", "the step is past its validity")
+        return Action(Verb.REFUSE, Reason.EXPIRED, "the step is past its validity")
     different = sorted(set(wanted.parallelism) ^ set(case.observed.requested or {}))
     if different:
-        return Action(Verb.REFUSE, "unknown_operator", f"the job's vertices are not those of the step: {different}")
+        return Action(
+            Verb.REFUSE, Reason.UNKNOWN_OPERATOR, f"the job's vertices are not those of the step: {different}"
+        )
     return _check_blocked(case, wanted.parallelism)
 
 
@@ -105,7 +108,7 @@ def _check_blocked(case: Case, target: Parallelism) -> Action | None:
         if target == dict(block.parallelism) and case.now_s < block.until_s and not is_lifted:
             why = block.because or "this parallelism did harm lately"
             lift = "; it is tried again when a person lifts the block (make lift)" if math.isinf(block.until_s) else ""
-            return Action(Verb.REFUSE, "blocked_target", f"{why}{lift}")
+            return Action(Verb.REFUSE, Reason.BLOCKED_TARGET, f"{why}{lift}")
     return None
 
 
@@ -113,10 +116,10 @@ def check_obstacle(case: Case) -> Action | None:
     """Refuse what cannot be carried out now, or not in the way that is allowed."""
     observed = case.observed
     if observed.obstacle:
-        return Action(Verb.REFUSE, observed.obstacle, observed.obstacle_detail)
+        return Action(Verb.REFUSE, Reason(observed.obstacle), observed.obstacle_detail)
     if observed.upgrade_reason and case.history.lost is not None:
         detail = "Flink lost at its last submission what the resource holds; another upgrade would lose it as well"
-        return Action(Verb.REFUSE, "upgrade_loses_map", f"{detail}: {observed.upgrade_reason}")
+        return Action(Verb.REFUSE, Reason.UPGRADE_LOSES_MAP, f"{detail}: {observed.upgrade_reason}")
     return None
 
 
@@ -129,7 +132,7 @@ def check_slots(case: Case) -> Action | None:
     slots = observed.slots_of(wanted.parallelism)
     added = slots - observed.slots
     if slots > limits.slots_max and added >= 0:
-        return Action(Verb.REFUSE, "exceeds_slots", f"{slots} slots wanted, at most {limits.slots_max} allowed")
+        return Action(Verb.REFUSE, Reason.EXCEEDS_SLOTS, f"{slots} slots wanted, at most {limits.slots_max} allowed")
     return _check_rise(case, added) if added > 0 else _check_fall(case) if added < 0 else None
 
 
@@ -137,28 +140,34 @@ def _check_rise(case: Case, added: int) -> Action | None:
     observed, budget = case.observed, case.limits.cluster_slots_max
     own, free = observed.slots_shown_free, observed.free_slots
     if not observed.is_elastic and free is None:
-        return Action(Verb.REFUSE, "free_slots_unknown", f"{added} more slots wanted, nobody knows how many are free")
+        return Action(
+            Verb.REFUSE, Reason.FREE_SLOTS_UNKNOWN, f"{added} more slots wanted, nobody knows how many are free"
+        )
     if not observed.is_elastic and free is not None and added > free - own:
         detail = f"{added} more slots wanted, {max(free - own, 0)} are free"
-        return Action(Verb.REFUSE, "no_free_slots", detail)
+        return Action(Verb.REFUSE, Reason.NO_FREE_SLOTS, detail)
     if math.isinf(budget):
         return None
     if observed.cluster_slots_used is None:
-        return Action(Verb.REFUSE, "budget_unknown", f"nobody has counted the slots under the budget of {budget:g}")
+        return Action(
+            Verb.REFUSE, Reason.BUDGET_UNKNOWN, f"nobody has counted the slots under the budget of {budget:g}"
+        )
     used = observed.cluster_slots_used + own
     if used + added > budget:
         detail = f"{added} more slots wanted, the cluster's jobs have {used} of {budget:g}"
-        return Action(Verb.REFUSE, "exceeds_budget", detail)
+        return Action(Verb.REFUSE, Reason.EXCEEDS_BUDGET, detail)
     return None
 
 
 def _check_fall(case: Case) -> Action | None:
     observed = case.observed
     if not case.limits.allows_falls:
-        return Action(Verb.REFUSE, "falls_off", "scale-downs are switched off")
+        return Action(Verb.REFUSE, Reason.FALLS_OFF, "scale-downs are switched off")
     is_known = observed.free_slots is not None and (observed.free_slots > 0 or observed.is_elastic is False)
     if not observed.is_elastic and not is_known:
-        return Action(Verb.REFUSE, "free_slots_unknown", "nobody knows whether slots given back could be had again")
+        return Action(
+            Verb.REFUSE, Reason.FREE_SLOTS_UNKNOWN, "nobody knows whether slots given back could be had again"
+        )
     return None
 
 
@@ -166,12 +175,16 @@ def check_pace(case: Case) -> Action | None:
     """Wait while a blackout is on, or after too many requests."""
     history, limits, now_s = case.history, case.limits, case.now_s
     if limits.in_blackout:
-        return Action(Verb.WAIT, "blackout", limits.blackout_reason or "a blackout window is on")
+        return Action(Verb.WAIT, Reason.BLACKOUT, limits.blackout_reason or "a blackout window is on")
     if history.last_change_at_s is not None and now_s - history.last_change_at_s < limits.cooldown_s:
-        return Action(Verb.WAIT, "cooldown", f"the last change was {now_s - history.last_change_at_s:.0f} s ago")
-    for most, span_s, name in ((limits.rescales_per_hour, HOUR_S, "hour"), (limits.rescales_per_day, DAY_S, "day")):
+        return Action(Verb.WAIT, Reason.COOLDOWN, f"the last change was {now_s - history.last_change_at_s:.0f} s ago")
+    paces = (
+        (limits.rescales_per_hour, HOUR_S, "hour", Reason.RESCALES_PER_HOUR),
+        (limits.rescales_per_day, DAY_S, "day", Reason.RESCALES_PER_DAY),
+    )
+    for most, span_s, name, reason in paces:
         if sum(now_s - at_s < span_s for at_s in history.request_times_s) >= most:
-            return Action(Verb.WAIT, f"rescales_per_{name}", f"{most:g} requests within a {name} are the limit")
+            return Action(Verb.WAIT, reason, f"{most:g} requests within a {name} are the limit")
     return _check_others(case)
 
 
@@ -182,7 +195,7 @@ def _check_others(case: Case) -> Action | None:
         return None
     count = "nobody knows how many" if others is None else str(others)
     detail = f"{count} other jobs of the cluster are being rescaled, {most:g} at once are the limit"
-    return Action(Verb.WAIT, "concurrent_rescales", detail)
+    return Action(Verb.WAIT, Reason.CONCURRENT_RESCALES, detail)
 
 
 def check_approval(case: Case) -> Action | None:
@@ -194,10 +207,10 @@ def check_approval(case: Case) -> Action | None:
     said = limits if needs else replace(limits, approvals=tuple(one for one in limits.approvals if one.by))
     denial = find_denial(said, wanted.step_id, case.observed, wanted.parallelism, case.now_s)
     if denial is not None:
-        return Action(Verb.REFUSE, "denied", f"{denial.by or 'a person'} has said no")
+        return Action(Verb.REFUSE, Reason.DENIED, f"{denial.by or 'a person'} has said no")
     if not needs or find_approvals(case, wanted):
         return None
-    return Action(Verb.WAIT, "needs_approval", f"step {wanted.step_id} waits for a person's yes")
+    return Action(Verb.WAIT, Reason.NEEDS_APPROVAL, f"step {wanted.step_id} waits for a person's yes")
 
 
 def find_approvals(case: Case, wanted: Intention) -> tuple[str, ...]:

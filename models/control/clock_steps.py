@@ -9,9 +9,10 @@ from include.utc import HOUR_S
 from models.control.arrivals import LATE_S
 from models.control.case import Action, Case, Verb
 from models.control.limits import Limits
+from models.control.reasons import Reason
 from models.control.state import BlockedTarget, JobHistory, LateRequest, Request
 
-CLOCK_DIFFERS = "clock_differs"
+CLOCK_DIFFERS = Reason.CLOCK_DIFFERS
 DIFFERENCE_MAX_S = 3.0 * HOUR_S
 """A clock that differs by more from the cluster's is wrong, or the cluster's is: no time of a history can be judged."""
 

@@ -8,9 +8,10 @@ from collections import defaultdict
 from models.control.case import Action, Case, Verb, form_request
 from models.control.partial_rise import fit_back
 from models.control.readiness import Failure
+from models.control.reasons import Reason
 from models.control.state import BlockedTarget, Request
 
-FAILS, SPARES_SAVEPOINT = "job_fails", "savepoint_in_progress"
+FAILS, SPARES_SAVEPOINT = Reason.JOB_FAILS, Reason.SAVEPOINT_IN_PROGRESS
 _TWICE = 2
 
 
@@ -58,7 +59,7 @@ def take_back(case: Case) -> Action | None:
     return Action(Verb.ROLL_BACK, FAILS, f"the job fails since the request, {failure.cause}: it is taken back", back)
 
 
-def form_block(case: Case, request: Request, reason: str) -> BlockedTarget:
+def form_block(case: Case, request: Request, reason: Reason) -> BlockedTarget:
     """Return the block of a target that a request takes back.
 
     A target under which the job failed is tried again when a person says so; where TaskManagers or slots were lost, or

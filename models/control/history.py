@@ -12,6 +12,7 @@ from models.control.bad_steps import note_bad_step
 from models.control.case import Action, Case, Verb
 from models.control.clock_steps import CLOCK_DIFFERS, bound_times
 from models.control.failing_rescale import SPARES_SAVEPOINT, form_block
+from models.control.reasons import Reason
 from models.control.resubmission import find_lost
 from models.control.state import BlockedTarget, JobHistory, ObservedJob, Request
 
@@ -65,7 +66,7 @@ def note_seen(history: JobHistory, observed: ObservedJob, now_s: float) -> JobHi
     return replace(history, in_flight=note_arrival(request, observed, now_s))
 
 
-def _send(history: JobHistory, case: Case, request: Request, reason: str) -> JobHistory:
+def _send(history: JobHistory, case: Case, request: Request, reason: Reason) -> JobHistory:
     times_s = (*(at_s for at_s in history.request_times_s if case.now_s - at_s < DAY_S), case.now_s)
     used = use_approvals(history, request, case.limits.approvals, case.now_s)
     after = replace(history, in_flight=request, request_times_s=times_s, to_judge=None, used_approvals=used)
@@ -206,11 +207,11 @@ def _block(history: JobHistory, block: BlockedTarget, now_s: float) -> JobHistor
 
 
 _RECORDS = {
-    "in_flight": _follow,
-    "unknown_job": _end_gone_request,
-    "new_job_id": _take_over,
-    "foreign_change": _accept_foreign_change,
-    "late_request": _accept_late_request,
-    "not_received": _end_lost_request,
-    "not_filled": _end_unfilled_request,
+    Reason.IN_FLIGHT: _follow,
+    Reason.UNKNOWN_JOB: _end_gone_request,
+    Reason.NEW_JOB_ID: _take_over,
+    Reason.FOREIGN_CHANGE: _accept_foreign_change,
+    Reason.LATE_REQUEST: _accept_late_request,
+    Reason.NOT_RECEIVED: _end_lost_request,
+    Reason.NOT_FILLED: _end_unfilled_request,
 }

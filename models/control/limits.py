@@ -101,6 +101,11 @@ def combine_limits(levels: Iterable[Limits]) -> Limits:
 
     Raises:
         ValueError: no level, or the levels contradict each other (slots_min above slots_max).
+
+    >>> fleet, job = Limits(slots_max=32, cooldown_s=60.0), Limits(slots_max=16, cooldown_s=600.0)
+    >>> found = combine_limits([fleet, job])
+    >>> found.slots_max, found.cooldown_s
+    (16, 600.0)
     """
     known = list(levels)
     if not known:

@@ -15,6 +15,7 @@ from models.control.case import SENDS, Action, Case, OutcomeCheck, Verb, form_re
 from models.control.checkpoints import describe_doubt
 from models.control.checks import desired_parallelism
 from models.control.clock_steps import check_clock
+from models.control.reasons import Reason
 from models.control.resubmission import is_resubmitted
 from models.control.state import Mode
 
@@ -30,7 +31,16 @@ __all__ = [
 
 
 def reconcile(case: Case) -> Action:
-    """Return what to do with the job now."""
+    """Return what to do with the job now.
+
+    >>> from models.control.limits import Limits
+    >>> from models.control.state import JobHistory, ObservedJob
+    >>> observed = ObservedJob("j", "RUNNING", running={"map": 4}, requested={"map": 4})
+    >>> history = JobHistory(job_id="j", known_requested={"map": 2})
+    >>> action = reconcile(Case(0.0, None, observed, history, Limits()))
+    >>> str(action.verb), str(action.reason)
+    ('refuse', 'foreign_change')
+    """
     for rule in _RULES:
         action = rule(case)
         if action is not None:
@@ -41,24 +51,24 @@ def reconcile(case: Case) -> Action:
 def _check_job(case: Case) -> Action | None:
     observed, history = case.observed, case.history
     if observed.problem:
-        return Action(Verb.REFUSE, observed.problem, observed.problem_detail)
+        return Action(Verb.REFUSE, Reason(observed.problem), observed.problem_detail)
     if observed.job_id is None:
-        return Action(Verb.REFUSE, "unknown_job", "the cluster has no such job")
+        return Action(Verb.REFUSE, Reason.UNKNOWN_JOB, "the cluster has no such job")
     if history.job_id != observed.job_id:
         was = f"was {history.job_id}, is {observed.job_id}" if history.job_id else f"is {observed.job_id}"
-        return Action(Verb.WAIT, "new_job_id", f"the job {was}; its state is taken over as it is")
+        return Action(Verb.WAIT, Reason.NEW_JOB_ID, f"the job {was}; its state is taken over as it is")
     if is_resubmitted(case):
-        return Action(Verb.WAIT, "new_job_id", "the job was submitted again; its state is taken over as it is")
+        return Action(Verb.WAIT, Reason.NEW_JOB_ID, "the job was submitted again; its state is taken over as it is")
     if observed.requested is None:
         detail = observed.obstacle_detail or "without the adaptive scheduler nothing can be sent"
-        return Action(Verb.REFUSE, observed.obstacle or "no_requirements", detail)
+        return Action(Verb.REFUSE, Reason(observed.obstacle or Reason.NO_REQUIREMENTS), detail)
     return None
 
 
 def _send(case: Case) -> Action:
     wanted = desired_parallelism(case)
     if wanted is None:  # the rules before have answered this
-        return Action(Verb.WAIT, "as_desired", "nothing to change")
+        return Action(Verb.WAIT, Reason.AS_DESIRED, "nothing to change")
     approvals = checks.find_approvals(case, wanted)
     request = form_request(case, wanted.step_id, wanted.parallelism, wanted.settle_s, approvals=approvals)
     upgrade = case.observed.upgrade_reason
@@ -66,7 +76,7 @@ def _send(case: Case) -> Action:
     why += describe_doubt(case, wanted) + describe_suspension(case)
     if request.wait_detail:
         why += f"; it has {request.deadline_s - case.now_s:.0f} s, of which Flink may wait: {request.wait_detail}"
-    return Action(Verb.RESCALE, str(wanted.origin), why, request, effective_mode(case) is Mode.DRY_RUN)
+    return Action(Verb.RESCALE, Reason(str(wanted.origin)), why, request, effective_mode(case) is Mode.DRY_RUN)
 
 
 _RULES: tuple[Callable[[Case], Action | None], ...] = (

@@ -15,6 +15,7 @@ from models.control.limits import Limits
 from models.control.lower_bounds import is_lower_changed
 from models.control.partial_rise import fit_back
 from models.control.readiness import Checkpoints
+from models.control.reasons import Reason
 from models.control.state import Mode, Parallelism, Request
 
 _BEFORE_FORCED_S = 120.0  # two ticks
@@ -38,16 +39,16 @@ def follow_request(case: Case) -> Action | None:
         is_back = asked == dict(request.before) and not is_lower_changed(case.history, observed)
         what = "changed the job while a request was in flight"
         told = f"somebody else {'took a request back that had arrived' if is_back else what}"
-        return _notice_late_request(case) or Action(Verb.REFUSE, "foreign_change", told)
+        return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, told)
     if is_there and observed.runs_at(request.target):
-        return Action(Verb.CONFIRM, "runs_as_requested", "", request)
+        return Action(Verb.CONFIRM, Reason.RUNS_AS_REQUESTED, "", request)
     # What Flink waits for comes after it was asked: a request that did not arrive is given up sooner.
     arrives_until_s = min(request.deadline_s, request.sent_at_s + case.limits.confirm_timeout_s)
     spared = _spare_savepoint(case, request) if is_there else None
     if spared is not None:
         return spared
     if case.now_s < (request.deadline_s if is_there else arrives_until_s):
-        return Action(Verb.WAIT, "in_flight", f"a request is in flight{_describe_wait(case, request)}")
+        return Action(Verb.WAIT, Reason.IN_FLIGHT, f"a request is in flight{_describe_wait(case, request)}")
     return _withdraw(case, request) if is_there else _end_lost(request)
 
 
@@ -87,15 +88,15 @@ def _describe_wait(case: Case, request: Request) -> str:
 
 
 def _end_lost(request: Request) -> Action:
-    return Action(Verb.REFUSE, "not_received", f"the request of step {request.step_id} was lost")
+    return Action(Verb.REFUSE, Reason.NOT_RECEIVED, f"the request of step {request.step_id} was lost")
 
 
 def _withdraw(case: Case, request: Request) -> Action:
     """Take a bound back that Flink could not fill, so that it does not jump there later."""
     if request.is_rollback:
-        return Action(Verb.REFUSE, "not_filled", "the earlier parallelism did not come back in time")
+        return Action(Verb.REFUSE, Reason.NOT_FILLED, "the earlier parallelism did not come back in time")
     if not _may_roll_back(case):
-        return Action(Verb.REFUSE, "not_filled", "not filled in time, and nothing may be sent to withdraw it")
+        return Action(Verb.REFUSE, Reason.NOT_FILLED, "not filled in time, and nothing may be sent to withdraw it")
     return _take_back(case, request)
 
 
@@ -105,7 +106,7 @@ def _take_back(case: Case, request: Request) -> Action:
     why = "Flink did not fill the request in time"
     if case.observed.is_restarting:
         why = f"the job is {case.observed.state} since the request and does not come to run: see its exceptions"
-    return Action(Verb.ROLL_BACK, "not_filled", f"{why}: its bound is withdrawn", back)
+    return Action(Verb.ROLL_BACK, Reason.NOT_FILLED, f"{why}: its bound is withdrawn", back)
 
 
 def _what_was_filled(request: Request, running: Parallelism) -> dict[str, int]:
@@ -137,14 +138,14 @@ def notice_foreign_change(case: Case) -> Action | None:
         return None
     hold_h = case.limits.foreign_change_hold_s / HOUR_S
     detail = f"somebody else changed the job: it is left alone for {hold_h:g} h"
-    return _notice_late_request(case) or Action(Verb.REFUSE, "foreign_change", detail)
+    return _notice_late_request(case) or Action(Verb.REFUSE, Reason.FOREIGN_CHANGE, detail)
 
 
 def _notice_late_request(case: Case) -> Action | None:
     arrived = find_late(case.history, case.observed.requested or {}, case.now_s)
     if arrived is None or is_lower_changed(case.history, case.observed):
         return None
-    return Action(Verb.WAIT, "late_request", "a request that was given up has arrived; the job is judged afresh")
+    return Action(Verb.WAIT, Reason.LATE_REQUEST, "a request that was given up has arrived; the job is judged afresh")
 
 
 def _may_roll_back(case: Case) -> bool:
@@ -161,7 +162,7 @@ def judge_outcome(case: Case) -> Action | None:
     if judged is None or good is None or not case.outcome.is_worse or judged.is_rollback:
         return None
     if not _may_roll_back(case):
-        return Action(Verb.REFUSE, "worse_than_before", f"{case.outcome.detail}; no request is allowed now")
+        return Action(Verb.REFUSE, Reason.WORSE_THAN_BEFORE, f"{case.outcome.detail}; no request is allowed now")
     asked = dict(case.observed.requested or {})
     pinned = case.limits.pin_of(asked)  # what a person demands stays
     back_to = bound_target({**asked, **good, **pinned}, case.observed, _allow_any_step(case.limits))
@@ -173,13 +174,13 @@ def judge_outcome(case: Case) -> Action | None:
     if refused is not None:
         return refused
     back = form_request(case, f"{judged.step_id}-rollback", target, judged.settle_s, is_rollback=True)
-    return Action(Verb.ROLL_BACK, "worse_than_before", case.outcome.detail, back)
+    return Action(Verb.ROLL_BACK, Reason.WORSE_THAN_BEFORE, case.outcome.detail, back)
 
 
 def _describe_no_way_back(case: Case, target: Parallelism) -> Action:
     missing = case.observed.slots_of(target) - case.observed.slots
     detail = f"{case.outcome.detail}; {missing} more slots are needed to go back, and are not to be had"
-    return Action(Verb.REFUSE, "no_free_slots", detail)
+    return Action(Verb.REFUSE, Reason.NO_FREE_SLOTS, detail)
 
 
 def _allow_any_step(limits: Limits) -> Limits:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from models.control.case import Case
+from models.control.reasons import Reason
 from models.control.state import Intention, ObservedJob, Origin, Parallelism
 from models.control.step_review import Review, Situation, Step
 
-VETOED, FAILED = "vetoed", "review_failed"
+VETOED, FAILED = Reason.VETOED, Reason.REVIEW_FAILED
 """Reasons of decisions: a review has said no; a review could not be asked, or has said what it may not."""
 _LONGEST = 300  # characters of what a review says
 

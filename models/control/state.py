@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from include.domain.slots import count_slots
 from include.flink.endpoints import RESTARTING_STATES
 from models.control.readiness import Failure, Readiness
 
@@ -117,12 +118,13 @@ class ObservedJob:
         return bool(self.running) and all(parallelism.get(vertex) == count for vertex, count in self.running.items())
 
     def slots_of(self, parallelism: Parallelism) -> int:
-        """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed."""
-        largest: dict[str, int] = {}
-        for vertex, count in parallelism.items():
-            group = self.slot_sharing_group.get(vertex, "default")
-            largest[group] = max(largest.get(group, 0), count)
-        return sum(largest.values())
+        """Return the slots that a parallelism takes: the largest of each slot-sharing group, summed.
+
+        >>> job = ObservedJob("j", "RUNNING", {}, None, slot_sharing_group={"b": "own"})
+        >>> job.slots_of({"a": 4, "b": 2, "c": 3})
+        6
+        """
+        return count_slots(parallelism, self.slot_sharing_group)
 
 
 def reserve_slots(observed: ObservedJob, slots: int) -> ObservedJob:

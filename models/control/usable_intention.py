@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 from typing import SupportsIndex
 
+from models.control.reasons import Reason
 from models.control.state import Intention, ObservedJob
 
-UNUSABLE = "unusable_intention"
+UNUSABLE = Reason.UNUSABLE_INTENTION
 _MOST = 2**31 - 1
 
 

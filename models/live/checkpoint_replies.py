@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from include.domain.quarantine_rules import Rule
 from models.control.readiness import Checkpoints
-from models.live.faults import ReplyError, Rule, shorten
+from models.live.faults import ReplyError, shorten
 
 _NEVER_MS = 10**15  # an interval of Long.MAX_VALUE is Flink's way to say that checkpoints are off
 _IN_PROGRESS, _FAILED = "IN_PROGRESS", "FAILED"

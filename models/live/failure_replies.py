@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from itertools import islice, takewhile
 from typing import Any
 
+from include.domain.quarantine_rules import Rule
 from models.control.readiness import Failure
-from models.live.faults import ReplyError, Rule, shorten
+from models.live.faults import ReplyError, shorten
 
 _CAUSED_BY, _AT = "Caused by: ", "at "
 _MOST_LETTERS = 300

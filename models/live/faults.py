@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+
+from include.domain.quarantine_rules import Rule
 
 _LONGEST_DETAIL = 200  # characters: a reply may be an error page of any length
-
-
-class Rule(StrEnum):
-    """Why a reply, or a part of it, was not used; the names are those of the quarantine."""
-
-    HTTP_ERROR = "http_error"
-    UNKNOWN_KIND = "unknown_kind"
-    BAD_ID = "bad_id"
-    EMPTY_BODY = "empty_body"
-    MALFORMED_JSON = "malformed_json"
-    WRONG_TYPE = "wrong_type"
-    MISSING_FIELD = "missing_field"
-    UNKNOWN_VERTEX = "unknown_vertex"
-    NOT_NEWER = "not_newer"  # observed at the same time as the reply before, or earlier
-    BAD_GRAPH = "bad_graph"
-    MISSING_SUBTASKS = "missing_subtasks"  # an aggregate over fewer of them than run
-    VALUE_NAN = "value_nan"
-    VALUE_NEGATIVE = "value_negative"
-    VALUE_HUGE = "value_huge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +35,10 @@ class ReplyError(ValueError):
 
 
 def shorten(text: str) -> str:
-    """Return a text that can be logged: printable, and not longer than a line."""
+    """Return a text that can be logged: printable, and not longer than a line.
+
+    >>> shorten("one" + chr(9) + "two" * 100)[:7].isprintable(), len(shorten("x" * 1000))
+    (True, 200)
+    """
     head = text[:_LONGEST_DETAIL]
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in head)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from include.domain.finished_operators import FINISHED, drop_finished
 from include.domain.graph import GraphError, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
+from include.domain.slots import DEFAULT_GROUP
 from models.live.job_replies import Node, Vertex
 
 _SOURCE_PREFIX = "Source: "  # how Flink names sources
@@ -78,7 +79,7 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
     at_work = drop_finished(upstream, has_ended)
     if not at_work:
         return _without_graph(vertices, named, None)
-    key_groups = {vertex.vertex_id: vertex.max_parallelism for vertex in vertices}
+    told = {vertex.vertex_id: vertex for vertex in vertices}
     in_order = sorted(upstream, key=lambda vertex_id: (depth[vertex_id], vertex_id))
     try:
         placed = tuple(
@@ -87,7 +88,12 @@ def lay_out(vertices: Sequence[Vertex], nodes: Sequence[Node]) -> JobLayout:
         )
         graph = JobGraph.from_operators(
             [
-                Operator(named[vertex], tuple(named[feeder] for feeder in at_work[vertex]), key_groups[vertex])
+                Operator(
+                    named[vertex],
+                    tuple(named[feeder] for feeder in at_work[vertex]),
+                    told[vertex].max_parallelism,
+                    slot_sharing_group=told[vertex].slot_sharing_group or DEFAULT_GROUP,
+                )
                 for vertex in in_order
                 if vertex in at_work
             ]

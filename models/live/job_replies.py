@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.live.faults import ReplyError, Rule, shorten
+from include.domain.quarantine_rules import Rule
+from models.live.faults import ReplyError, shorten
 
 RUNNING = "RUNNING"
 # States in which a job does not process: the time of the latest entry into one of them tells when it stopped.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from include.domain.quarantine_rules import Rule
 from models.control.readiness import Memory
-from models.live.faults import ReplyError, Rule, shorten
+from models.live.faults import ReplyError, shorten
 
 HEAP_USED, HEAP_MAX = "Status.JVM.Memory.Heap.Used", "Status.JVM.Memory.Heap.Max"
 GC_TIME = "Status.JVM.GarbageCollector.All.TimeMsPerSecond"

@@ -9,9 +9,10 @@ from typing import TypeGuard
 
 import numpy as np
 
+from include.domain.quarantine_rules import Rule
 from include.flink.source_counters import PENDING_RECORDS, SOURCE_COUNTERS, is_cut, is_source_counter
 from models.arrays import Floats
-from models.live.faults import ReplyError, Rule, shorten
+from models.live.faults import ReplyError, shorten
 
 
 def _of_source(counter: str) -> str:

@@ -35,16 +35,17 @@ def rescale_now(situation: Situation, wanted: Mapping[str, float], reason: str) 
     Raises:
         DemandError: the forecast, from which the expectation is made, cannot be used.
     """
-    names, at = situation.graph.names, situation.as_of_s
+    names, at, groups = situation.graph.names, situation.as_of_s, situation.graph.slot_sharing_groups
     target = clip_to_limits(situation, wanted)
     if not situation.expects:
         current = np.array([situation.parallelism[name] for name in names], np.int64)
-        step = Step(at, at, at + situation.options.horizon_h * HOUR_S, current, target, 0, 0, NOT_EXPECTED)
+        until_s = at + situation.options.horizon_h * HOUR_S
+        step = Step(at, at, until_s, current, target, 0, 0, NOT_EXPECTED, groups)
         return Schedule(names, (Decision(step, reason),))
     job = build_outlook(situation)
     bins = job.outlook.demand.bins
     end_s = max(job.outlook.demand.bin_start_s(bins), at)
-    step = Step(at, at, end_s, job.current, target, 0, bins, job.outlook.expect(target, 0, bins))
+    step = Step(at, at, end_s, job.current, target, 0, bins, job.outlook.expect(target, 0, bins), groups)
     return Schedule(names, (Decision(step, reason),))
 
 

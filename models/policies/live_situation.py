@@ -43,7 +43,12 @@ def build_live_situation(
         slots_max: most slots of the job.
         options: the planner's settings.
         seed: for random numbers.
+
+    Raises:
+        ValueError: there is no window, or a value is none that a situation may have.
     """
+    if not len(observations):
+        raise ValueError("observations: there is no window, from the last of which the load is taken")
     last = observations.rows(np.array([len(observations) - 1]))
     loads = source_rates(last)
     held = {name: np.full((len(LEVELS), 1), loads[graph.position(name)]) for name in graph.sources}

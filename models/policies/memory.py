@@ -23,6 +23,10 @@ def dump(memory: object) -> str:
 
     Raises:
         pydantic_core.PydanticSerializationError: a value is not of the type that its field declares.
+
+    >>> from models.control.state import UsedApproval
+    >>> dump(UsedApproval("a1", float("inf")))
+    '{"approval_id":"a1","until_s":"Infinity"}'
     """
     kind: Any = type(memory)
     written = _adapter(kind).dump_json((memory,), warnings="error")

@@ -6,7 +6,7 @@ the same and all policies can be replayed on one history.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -19,23 +19,43 @@ from models.scheduling.rescale_timing import Step
 from models.scheduling.slot_prices import SlotPrices
 
 MemoryT = TypeVar("MemoryT")
+_NOT_NEGATIVE = (
+    *("processing_rate_per_s", "output_rate_per_s", "true_processing_rate_per_s", "true_output_rate_per_s"),
+    *("target_data_rate_per_s", "busy_share", "idle_share", "backpressured_share"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Input of a policy.
+    """Input of a policy; wrong values are refused when it is made, not by whichever line meets them first.
 
     Attributes:
-        as_of_s: time of the decision, epoch seconds.
-        graph: the job.
-        parallelism: operator -> running parallelism.
-        models: of the job, from training.
-        forecast: of its sources.
-        slots_max: most slots that the job may have.
+        as_of_s: time of the decision, epoch seconds; not negative.
+        graph: the job; its operators in topological order, with their slot-sharing groups.
+        parallelism: operator -> running parallelism, at least 1; of each operator of the graph and of no other.
+        models: of the job, from training; operators that were never measured may be missing.
+        forecast: quantiles of the rate of each of its sources, records/s; finite and not negative.
+        slots_max: most slots that the job may have, all slot-sharing groups together; at least 1.
         options: the planner's settings.
-        observations: the latest windows; none for a policy that does not need them.
-        seed: from the job and the time, for a policy that draws random numbers.
+        observations: the latest windows, oldest first, of the operators of the graph in its order; none for a policy
+            that does not need them. Rates and shares are not negative; NaN where nothing was measured.
+        seed: from the job and the time, for a policy that draws random numbers; not negative.
         expects: whether the expectation of a step is needed; a replay of thousands of steps does not need it.
+        slot_prices: what the job pays for slots on top of their own price, per slot and minute of each bin; free
+            where the cluster has no budget.
+
+    Raises:
+        ValueError: a value is not as said above; the message names it.
+
+    >>> from models.policies.live_situation import assume_untrained
+    >>> from include.domain.graph import Operator
+    >>> import numpy as np
+    >>> graph = JobGraph((Operator("source"),))
+    >>> forecast = SourceForecast(0, 600, {"source": np.full((4, 1), 100.0)})
+    >>> models = assume_untrained(graph, Observations.nothing(1))
+    >>> Situation(0, graph, {"map": 2}, models, forecast, 32, Planner())
+    Traceback (most recent call last):
+    ValueError: parallelism: of source nothing is given, map is no operator of the job
     """
 
     as_of_s: int
@@ -49,6 +69,40 @@ class Situation:
     seed: int = 0
     expects: bool = True
     slot_prices: SlotPrices = field(default_factory=SlotPrices.free)
+
+    def __post_init__(self) -> None:
+        faults = [*self._find_scalar_faults(), *self._find_operator_faults(), *self._find_window_faults()]
+        if faults:
+            raise ValueError("; ".join(faults))
+
+    def _find_scalar_faults(self) -> Iterator[str]:
+        for name, least in (("as_of_s", 0), ("slots_max", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not value >= least:
+                yield f"{name} = {value!r} must be at least {least}"
+        prices = (self.slot_prices.low, self.slot_prices.high)
+        if not all(len(one) and (one >= 0).all() for one in prices):
+            yield "slot_prices: must have a price for a bin at least, and none that is negative"
+
+    def _find_operator_faults(self) -> Iterator[str]:
+        given, names = self.parallelism.keys(), set(self.graph.names)
+        missing, unknown = ", ".join(sorted(names - given)), ", ".join(sorted(given - names))
+        parts = (missing and f"of {missing} nothing is given", unknown and f"{unknown} is no operator of the job")
+        if missing or unknown:
+            yield f"parallelism: {', '.join(filter(None, parts))}"
+        low = {name: count for name, count in self.parallelism.items() if not count >= 1}
+        if low:
+            yield f"parallelism: {low} must be at least 1"
+
+    def _find_window_faults(self) -> Iterator[str]:
+        seen = self.observations
+        if not len(seen):
+            return
+        if seen.parallelism.shape[1] != len(self.graph.operators):
+            yield f"observations: of {seen.parallelism.shape[1]} operators, the job has {len(self.graph.operators)}"
+        for name in _NOT_NEGATIVE:
+            if (getattr(seen, name) < 0).any():  # NaN is not
+                yield f"observations: {name} is negative"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -11,15 +11,25 @@ import numpy as np
 from models.arrays import Floats, Ints
 from models.scheduling.demand import LEVELS, Demand
 from models.scheduling.need import CapacityBounds
+from models.scheduling.slot_counts import count_slots_of_rows
 
-MOST: Final = 64
+MOST: Final = 64  # below it all numbers of slots; of 500 slots all up to 14, then 16, 17, 18, ... 433, 465, 500
 _Q90: Final = LEVELS.index(0.9)
 
 
-def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], current: Ints, limits: Ints) -> Ints:
+def list_candidates(
+    demand: Demand,
+    bounds: Mapping[str, CapacityBounds],
+    current: Ints,
+    limits: Ints,
+    *,
+    groups: Sequence[str] = (),
+    slots_max: int | None = None,
+) -> Ints:
     """Return (K, O) configurations, K <= 64, the running one first, the others by rising slots.
 
-    Operators share slots, so what a configuration costs is its widest operator.  Among all that cost the same, the one
+    Operators of a slot-sharing group share slots, so what a configuration costs is the widest operator of each group.
+    Among all that cost the same, the one
     kept sustains the largest multiple of the horizon's peak demand, each operator with no more instances than that
     multiple needs: the distinct need-vectors of all risk levels lie on this ladder, and it is nested.  An operator
     that is at its own limit does not end the ladder: the others go on to what they need.  An operator without a
@@ -30,6 +40,8 @@ def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], curren
         bounds: capacity of the operators that have a model.
         current: (O,) running parallelism.
         limits: (O,) highest admissible parallelism.
+        groups: (O,) slot-sharing group of each operator; none: all are in one, and the limits alone bound the slots.
+        slots_max: most slots of the job, which operators of several groups may exceed within their limits.
     """
     slots = _slot_levels(int(limits.max()))
     peaks = demand.rates_per_s[_Q90].max(axis=1)
@@ -42,7 +54,11 @@ def list_candidates(demand: Demand, bounds: Mapping[str, CapacityBounds], curren
             wanted = np.searchsorted(lower[row], reach * peaks[row] * (1 - _ROUNDING), side="left") + 1
             found[:, row] = np.minimum(wanted, np.minimum(slots, limits[row]))
     rest = np.unique(found, axis=0)
-    rest = rest[np.lexsort((rest.sum(axis=1), rest.max(axis=1)))]
+    taken = count_slots_of_rows(rest, groups)
+    order = np.lexsort((rest.sum(axis=1), taken))
+    if slots_max is not None and len(set(groups)) > 1:
+        order = order[taken[order] <= slots_max]
+    rest = rest[order]
     return np.concatenate([current[None, :], rest[(rest != current).any(axis=1)]]).astype(np.int64)
 
 

@@ -34,6 +34,7 @@ from models.job_models import RecoveryModel
 from models.scheduling.demand import MEDIAN, SCORES, Demand, quantile_at_level
 from models.scheduling.expectation import Outlook
 from models.scheduling.need import CapacityBounds
+from models.scheduling.slot_counts import count_slots_of_rows
 
 # Without headroom a backlog is never worked off; the next plan, or the reactive controller, ends it after about this.
 LONGEST_LATE_S: Final = 3600.0
@@ -71,11 +72,13 @@ class CurrentState:
         as_of_s: epoch seconds, in the first bin.
         slots_max: most slots of the job.
         lag_s: age of the oldest record that waits, s.
+        groups: (O,) slot-sharing group of each operator; none: all are in one.
     """
 
     as_of_s: int
     slots_max: int
     lag_s: float
+    groups: tuple[str, ...] = ()
 
 
 def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, options: Planner) -> CostTables:
@@ -93,7 +96,7 @@ def compute_costs(outlook: Outlook, configurations: Ints, now: CurrentState, opt
     minutes = np.minimum(ends - now.as_of_s, demand.bin_s) / MINUTE_S
     overload = avoidable_overload(outlook, configurations, costs.overload_tolerance)
     overloaded = _overload_cost(overload, options) * minutes[:, None]
-    slots = configurations.max(axis=1)
+    slots = count_slots_of_rows(configurations, now.groups)
     headroom_ratio = headroom(outlook, configurations, costs.recovery_quantile)
     recovery = outlook.recovery
     failures = costs.failures_per_day * minutes * MINUTE_S / DAY_S
@@ -274,6 +277,11 @@ def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late
     The oldest record is as old as the checkpoint when the job stops, and ages with the clock until it runs again; from
     then on its age falls by headroom - 1 per second.  Phoebe's R (III-B) counts until nothing waits; a job is late
     only while the age exceeds ``late_after``.
+
+    >>> late_time_s(45.0, 30.0, np.array([1.5]), 60.0).tolist()
+    [45.0]
+    >>> late_time_s(120.0, 30.0, np.array([1.5]), 60.0).tolist()
+    [270.0]
     """
     downtime_late_s = downtime_s - max(late_after - replay_s, 0.0)
     beyond = max(replay_s + downtime_s - late_after, 0.0)
@@ -281,7 +289,11 @@ def late_time_s(downtime_s: float, replay_s: float, headroom_ratio: Floats, late
 
 
 def work_off_time_s(age_s: npt.ArrayLike, headroom_ratio: Floats) -> Floats:
-    """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S."""
+    """Return how long it takes until the oldest record is younger by ``age_s``, (...) s, at most LONGEST_LATE_S.
+
+    >>> work_off_time_s(120.0, np.array([1.0, 1.5, 3.0])).tolist()
+    [3600.0, 240.0, 60.0]
+    """
     age = np.asarray(age_s, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         took = np.minimum(age / np.maximum(headroom_ratio - 1.0, 0.0), LONGEST_LATE_S)

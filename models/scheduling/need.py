@@ -53,7 +53,13 @@ class Need:
 
 
 def upper_limits(graph: JobGraph, slots_max: int) -> Ints:
-    """Return (O,) the highest admissible parallelism: key groups, partitions, and the slots that operators share."""
+    """Return (O,) the highest admissible parallelism: key groups, partitions, and the slots that operators share.
+
+    >>> from include.domain.graph import JobGraph, Operator
+    >>> graph = JobGraph((Operator("source", partitions=12), Operator("map", ("source",))))
+    >>> upper_limits(graph, 32).tolist()
+    [12, 32]
+    """
     return np.minimum([operator.most_subtasks for operator in graph.operators], slots_max).astype(np.int64)
 
 
@@ -100,6 +106,10 @@ def smallest_parallelism(required_per_s: Floats, lower_per_s: Floats) -> tuple[I
     Args:
         required_per_s: (T,) records/s to be covered.
         lower_per_s: (P,) bound at p = 1..P, never falling.
+
+    >>> needed, short = smallest_parallelism(np.array([150.0, 900.0]), np.array([100.0, 200.0, 300.0]))
+    >>> needed.tolist(), short.tolist()
+    ([2, 3], [False, True])
     """
     index = np.searchsorted(lower_per_s, required_per_s, side="left")
     short = index >= len(lower_per_s)

@@ -10,6 +10,7 @@ import numpy as np
 from models.arrays import Floats
 from models.scheduling.rescale_timing import JobConditions, Step
 from models.scheduling.shortage import explain_limit
+from models.scheduling.slot_counts import count_slots_of_rows
 
 _NAMED = 3  # operators named one by one; of the others only the number
 
@@ -107,7 +108,7 @@ def _describe_hold(step: Step, job: JobConditions, load: Floats) -> str:
     is_short = job.need.short[:, step.begin : step.end].any()
     covers = "for which no other size would do more" if is_short else "which the running parallelism covers"
     text = f"{_quantile(job)} peaks at {format_rate(float(load[peak]))}/s at {at}, {covers}"
-    enough = int(job.need.parallelism.max())
+    enough = int(count_slots_of_rows(job.need.parallelism.T, job.groups).max())
     if enough < step.slots:
         text += f"; {enough} slots instead of {step.slots} would not save what a rescale costs"
     return text

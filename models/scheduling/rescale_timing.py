@@ -13,6 +13,7 @@ from models.scheduling.expectation import Expectation, Outlook
 from models.scheduling.need import Need
 from models.scheduling.segments import Segment
 from models.scheduling.shortage import Doubt
+from models.scheduling.slot_counts import count_slots_of_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Step:
         parallelism_from, parallelism_to: (O,) before and after; equal for a job that is held as it is.
         begin, end: the bins that it covers.
         expected: what to expect during them.
+        groups: (O,) slot-sharing group of each operator; none: all are in one.
     """
 
     apply_at_s: int
@@ -36,6 +38,7 @@ class Step:
     begin: int
     end: int
     expected: Expectation
+    groups: tuple[str, ...] = ()
 
     @property
     def is_hold(self) -> bool:
@@ -45,12 +48,12 @@ class Step:
     @property
     def slots_from(self) -> int:
         """Slots before."""
-        return int(self.parallelism_from.max())
+        return int(count_slots_of_rows(self.parallelism_from, self.groups))
 
     @property
     def slots(self) -> int:
         """Slots after."""
-        return int(self.parallelism_to.max())
+        return int(count_slots_of_rows(self.parallelism_to, self.groups))
 
     @property
     def lead_time_s(self) -> int:
@@ -75,7 +78,7 @@ class JobConditions:
         as_of_s: time of planning, epoch seconds: no step is placed before it.
         options: the planner's settings.
         grid_s: steps are sent on this grid; a rise is placed on the last point that is early enough. 0: at any time.
-        operators: of the job's graph, (O,), for what limits them; none where nobody asks.
+        operators: of the job's graph, (O,), for what limits them and which slots they share; none where nobody asks.
         doubts: operators whose capacity model cannot be right.
     """
 
@@ -88,6 +91,15 @@ class JobConditions:
     grid_s: int = 0
     operators: tuple[Operator, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Slot-sharing group of each operator."""
+        return tuple(operator.slot_sharing_group for operator in self.operators)
+
+    def slots_of(self, parallelism: Ints) -> int:
+        """Return the slots that a configuration, (O,), takes."""
+        return int(count_slots_of_rows(parallelism, self.groups))
 
 
 def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
@@ -106,7 +118,10 @@ def place_steps(segments: list[Segment], job: JobConditions) -> list[Step]:
         end_s = max(demand.bin_start_s(segment.end), effective_s)
         expected = job.outlook.expect(wanted, segment.begin, segment.end)
         steps.append(
-            Step(effective_s - lead_s, effective_s, end_s, before, wanted, segment.begin, segment.end, expected)
+            Step(
+                *(effective_s - lead_s, effective_s, end_s, before, wanted, segment.begin, segment.end, expected),
+                groups=job.groups,
+            )
         )
         before = wanted
     return _end_at_next_step(steps) if steps else [_hold_step(job)]
@@ -118,7 +133,7 @@ def _add_lead(segment: Segment, before: Ints, job: JobConditions, available_s: i
     Only a rise is sent ahead.  While it runs ahead it must also cover what the bins before it need: an operator that
     falls with the same step waits for the next one, at no cost, since slots do not fall.
     """
-    rises = bool((segment.parallelism > before).any()) and segment.parallelism.max() >= before.max()
+    rises = bool((segment.parallelism > before).any()) and job.slots_of(segment.parallelism) >= job.slots_of(before)
     if not rises or available_s <= 0:
         return segment.parallelism, 0
     rescale_s = job.outlook.rescale_s(segment.parallelism, segment.begin, job.options.load_quantile)
@@ -145,4 +160,4 @@ def _hold_step(job: JobConditions) -> Step:
     demand = job.outlook.demand
     expected = job.outlook.expect(job.current, 0, demand.bins)
     end_s = demand.bin_start_s(demand.bins)
-    return Step(job.as_of_s, job.as_of_s, end_s, job.current, job.current, 0, demand.bins, expected)
+    return Step(job.as_of_s, job.as_of_s, end_s, job.current, job.current, 0, demand.bins, expected, job.groups)

@@ -40,6 +40,9 @@ def count_held_bins(need: Ints, current: Ints, limits: Ints) -> int:
     """Return how many bins from the first on the running configuration covers.
 
     0 when it exceeds a limit itself: then it may not go on.
+
+    >>> count_held_bins(np.array([[1, 2, 5, 1]]), np.array([3]), np.array([8]))
+    2
     """
     if (current > limits).any():
         return 0
@@ -66,6 +69,11 @@ def divide(
 
     Returns:
         Segments in order, without gaps; the first may be held.
+
+    >>> need = np.array([[2, 2, 6, 6, 2, 2]])
+    >>> found = divide(need, np.array([2]), np.array([8]), bin_s=600, min_step_s=600, rescale_cost_slot_s=1200)
+    >>> [(one.begin, one.end, one.parallelism.tolist(), one.held) for one in found]
+    [(0, 2, [2], True), (2, 4, [6], False), (4, 6, [2], False)]
     """
     bins = need.shape[1]
     held_until = count_held_bins(need, current, limits)

@@ -38,6 +38,10 @@ def drop_dominated(own: Floats, switch: Floats, slots: Ints) -> Ints:
         own: (T, K) cost of a bin, slots at their own price included.
         switch: (T, K) cost of a change.
         slots: (K,) of the candidates.
+
+    >>> own = np.array([[1.0, 2.0, 4.0], [3.0, 2.0, 4.0]])
+    >>> drop_dominated(own, np.zeros((2, 3)), np.array([4, 5, 6])).tolist()
+    [0, 1]
     """
     rivals = np.unique(np.append(own.argmin(axis=1), own.sum(axis=0).argmin()))
     extra_switch = np.maximum(switch[:, rivals, None] - switch[:, None, :], 0.0)  # (T, R, K)
@@ -60,6 +64,11 @@ def solve(bin_cost: Floats, switch: Floats, start: Ints) -> Paths:
         bin_cost: (J, T, K) cost of each bin in each candidate, slots included; infinite where there is none.
         switch: (J, T, K) cost of changing to a candidate at the begin of a bin.
         start: (J,) candidate before the first bin.
+
+    >>> bins = np.array([[[1.0, 3.0], [6.0, 3.0], [6.0, 3.0], [1.0, 3.0]]])
+    >>> found = solve(bins, np.full((1, 4, 2), 0.5), np.zeros(1, np.int64))
+    >>> found.choice.tolist(), found.cost.tolist()
+    ([[0, 1, 1, 0]], [9.0])
     """
     jobs, bins, count = bin_cost.shape
     rows = np.arange(jobs)

@@ -50,13 +50,21 @@ class SlotPrices:
         return np.where(hashes[:, None] < self.share, self.high, self.low)
 
     def of_job(self, seed: int, bins: int) -> Floats:
-        """Return (bins,) prices for one job; the last bin's are repeated where the prices end."""
+        """Return (bins,) prices for one job; the last bin's are repeated where the prices end.
+
+        >>> SlotPrices(np.array([0.0, 0.2]), np.array([0.1, 0.3]), 0.5).of_job(seed=1, bins=4).tolist()
+        [0.1, 0.3, 0.3, 0.3]
+        """
         prices = self.of(np.array([job_hash(seed)]))[0]
         return np.concatenate([prices, np.repeat(prices[-1], max(bins - len(prices), 0))])[:bins]
 
 
 def job_hash(seed: int) -> float:
-    """Return the hash of a job, 0..1, from the seed of its situation."""
+    """Return the hash of a job, 0..1, from the seed of its situation.
+
+    >>> round(job_hash(12_345), 4)
+    0.2378
+    """
     return seed % _HASHES / _HASHES
 
 

@@ -23,7 +23,13 @@ _UNDER_WAY = 0.02
 
 
 def list_edges(graph: JobGraph) -> tuple[Edge, ...]:
-    """Return the edges, each once, in the topological order of the operators that take."""
+    """Return the edges, each once, in the topological order of the operators that take.
+
+    >>> from include.domain.graph import Operator
+    >>> graph = JobGraph((Operator("source"), Operator("map", ("source",)), Operator("sink", ("map", "source"))))
+    >>> list_edges(graph)
+    (('source', 'map'), ('map', 'sink'), ('source', 'sink'))
+    """
     pairs = ((up, operator.name) for operator in graph.operators for up in operator.upstream)
     return tuple(dict.fromkeys(pairs))
 
@@ -119,6 +125,11 @@ def spread_selectivity(graph: JobGraph, selectivity: Mapping[str, float]) -> dic
 
     Raises:
         GraphError: an operator that feeds others has none.
+
+    >>> from include.domain.graph import Operator
+    >>> graph = JobGraph((Operator("source"), Operator("split", ("source",)), Operator("sink", ("split",))))
+    >>> spread_selectivity(graph, {"split": 7.5})
+    {('source', 'split'): 1.0, ('split', 'sink'): 7.5}
     """
     sources = set(graph.sources)
     ratios = {}

@@ -23,6 +23,7 @@ from models.backtest.comparison import (
     recommend,
 )
 from models.bundle import BundleError, FleetBundle
+from spark_jobs.job_inputs.skipped_jobs import BacktestSkip
 from spark_jobs.job_inputs.subjects import NoLoadError, build_subject
 
 log = logging.getLogger(__name__)
@@ -71,13 +72,13 @@ def job_rows(task: BacktestTask, state: dict[Any, Any]) -> list[dict[str, object
         subject = build_subject(settings, task.bundle.value, task.first_bin_s, task.bins, state)
         spans, results = compare(subject, names, settings)
     except BundleError:
-        return [key | {"skipped": "no_model"}]
+        return [key | {"skipped": str(BacktestSkip.NO_MODEL)}]
     except HistoryError:
-        return [key | {"skipped": "short_history"}]
+        return [key | {"skipped": str(BacktestSkip.SHORT_HISTORY)}]
     except NoLoadError:
-        return [key | {"skipped": "no_load"}]
+        return [key | {"skipped": str(BacktestSkip.NO_LOAD)}]
     except GraphError:
-        return [key | {"skipped": "unknown_operator"}]
+        return [key | {"skipped": str(BacktestSkip.UNKNOWN_OPERATOR)}]
     except Exception as error:  # one job must not keep the others from being compared
         log.exception("backtest of %s/%s", *key.values())
         failed = [Result(name, None, repr(error)) for name in names]

@@ -53,7 +53,7 @@ def count_files(lake: Lake, own_files: list[RawFile], read_files: DataFrame, own
                 "source_file": file.name,
                 "bytes": file.size,
                 "modified_at": _whole_ms(file.modified_s),
-                "listed_reason": file.fault and file.fault[0],
+                "listed_reason": file.fault and str(file.fault[0]),
                 "date": file.hour.date(),
                 "hour": file.hour.hour,
             }
@@ -66,7 +66,7 @@ def count_files(lake: Lake, own_files: list[RawFile], read_files: DataFrame, own
     # Hadoop passes over what it cannot read.
     vanished = F.col("listed_reason").isNull() & F.col("was_read").isNull()
     detail = F.when(vanished, F.lit("not read by Hadoop")).otherwise(F.col("fault.detail"))
-    reason = F.coalesce("listed_reason", F.when(vanished, F.lit(UNREADABLE)).otherwise(F.col("fault.reason")))
+    reason = F.coalesce("listed_reason", F.when(vanished, F.lit(str(UNREADABLE))).otherwise(F.col("fault.reason")))
     numbers = {name: F.coalesce(name, F.lit(0)).cast("BIGINT") for name in _COUNTS}
     lines = F.coalesce("file_lines", F.lit(0)).cast("BIGINT")
     made = found.withColumns({**numbers, "lines": lines, "reason": reason, "detail": detail})

@@ -66,7 +66,7 @@ def quarantine_files(spark: SparkSession, listed: Iterable[RawFile], files: Data
     refused = [
         {
             "cluster": file.cluster or None,
-            "reason": file.fault[0],
+            "reason": str(file.fault[0]),
             "detail": file.fault[1],
             "raw": file.name,
             "source_file": file.name,

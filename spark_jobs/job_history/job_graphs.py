@@ -106,6 +106,7 @@ def _name_vertices(vertices: DataFrame) -> DataFrame:
         F.col("vertex.maxParallelism").alias("max_parallelism"),
         F.lit(None).cast("int").alias("partitions"),
         F.col("vertex.status").alias("status"),
+        F.col("vertex.slotSharingGroupId").alias("slot_sharing_group"),
         F.col("seen_at").alias("observed_at"),
         "date",
         "hour",

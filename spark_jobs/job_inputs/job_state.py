@@ -10,6 +10,7 @@ from typing import Any
 from include.domain.finished_operators import FINISHED, drop_finished
 from include.domain.graph import BY_KEY, GraphError, JobGraph, Operator
 from include.domain.operator_matching import PlacedOperator
+from include.domain.slots import DEFAULT_GROUP, count_slots
 from include.settings import Cluster
 from spark_jobs.job_inputs.renames import versions_of
 from spark_jobs.job_inputs.struct_arrays import Columns
@@ -57,6 +58,12 @@ class JobState:
         at_work = find_working(self.operators)
         told = {entry.get("operator", ""): entry.get("parallelism") for entry in self.operators}
         return {name: count for name, count in told.items() if name in at_work and count}
+
+    @property
+    def slots(self) -> int:
+        """Slots that its running parallelism takes; 0 where none is known."""
+        groups = {one.get("operator", ""): one.get("slot_sharing_group") or DEFAULT_GROUP for one in self.operators}
+        return count_slots(self.parallelism, groups)
 
     @property
     def placed(self) -> tuple[PlacedOperator, ...]:
@@ -121,6 +128,7 @@ def graph_of(operators: Sequence[Mapping[str, Any]]) -> JobGraph:
                 entry.get("max_parallelism", 128),
                 partitions=entry.get("partitions"),
                 is_keyed=BY_KEY in entry.get("ship_strategies", ()),
+                slot_sharing_group=entry.get("slot_sharing_group") or DEFAULT_GROUP,
             )
             for name, entry in zip(names, operators, strict=True)
             if name in at_work

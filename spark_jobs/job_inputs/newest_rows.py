@@ -41,7 +41,7 @@ def current_operators(graphs: DataFrame, as_of: datetime) -> DataFrame:
 
 def newest_graphs(graphs: DataFrame, as_of: datetime) -> DataFrame:
     """Return one row per job: its id and its operators, as JSON, as last seen by ``as_of``."""
-    limits = ("max_parallelism", "partitions", "ship_strategies")
+    limits = ("max_parallelism", "partitions", "ship_strategies", "slot_sharing_group")
     operator = F.struct("position", "operator", "vertex_id", "upstream", "parallelism", "status", *limits)
     current = (
         current_operators(graphs, as_of)

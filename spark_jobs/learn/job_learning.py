@@ -19,6 +19,7 @@ from models.bundle import BundleError, FleetBundle
 from models.policies.protocol import History, Learner
 from models.policies.registry import memory_codec, policy
 from spark_jobs.job_inputs.job_state import graph_of, placed_of
+from spark_jobs.job_inputs.skipped_jobs import LearnSkip
 from spark_jobs.job_inputs.windows import observations_of
 
 log = logging.getLogger(__name__)
@@ -65,12 +66,12 @@ def job_row(task: LearnTask, state: dict[Any, Any], windows: pd.DataFrame) -> di
         chosen = cast("Learner[Any]", policy(name, task.settings.parameters_of(name, f"{cluster}/{job}")))
         memory = chosen.learn(history)
         if memory == chosen.first_memory():  # what the plans have left must not be lost for it
-            return row | {"refusal": "nothing_learnt"}
+            return row | {"refusal": str(LearnSkip.NOTHING_LEARNT)}
         return row | {"memory": memory_codec(name).dump(memory), "windows": len(history.observations)}
     except BundleError:
-        return row | {"refusal": "no_model"}
+        return row | {"refusal": str(LearnSkip.NO_MODEL)}
     except GraphError:
-        return row | {"refusal": "unknown_operator"}
+        return row | {"refusal": str(LearnSkip.UNKNOWN_OPERATOR)}
     except Exception:  # one job's policy must not keep the others from learning
         log.exception("policy %s of %s/%s", name, cluster, job)
-        return row | {"refusal": "policy_failed"}
+        return row | {"refusal": str(LearnSkip.POLICY_FAILED)}

@@ -16,6 +16,7 @@ from include import tables
 from include.settings import Settings
 from include.stages import Stage
 from include.tables import PARALLELISM, Table
+from include.tables.plan_row import PARALLELISMS, TIMES
 from models.bundle import FleetBundle
 from spark_jobs.code_versions import version_column
 from spark_jobs.job_inputs.newest_rows import JOB, job_states, newest_forecasts
@@ -127,13 +128,9 @@ def make_plan_rows(rows: DataFrame, task: PlanTask, versions: Versions) -> DataF
     version = task.bundle.value.model_version if task.bundle else None
     made: dict[str, Column] = {
         "as_of": timestamp_column(task.as_of),
-        "apply_at": F.timestamp_seconds("apply_at_s"),
-        "effective_at": F.timestamp_seconds("effective_at_s"),
-        "valid_until": F.timestamp_seconds("valid_until_s"),
-        "parallelism_from": F.from_json("parallelism_from", PARALLELISM),
-        "parallelism_to": F.from_json("parallelism_to", PARALLELISM),
+        **{column: F.timestamp_seconds(name) for name, column in TIMES.items()},
+        **{name: F.from_json(name, PARALLELISM) for name in PARALLELISMS},
         "model_version": F.lit(version).cast("string"),
-        "observations_until": F.timestamp_seconds("observations_until_s"),
         "code_version": version_column(Stage.PLAN, task.settings.planner.policies_in_use),
         "input_versions": F.from_json(F.lit(json.dumps(dict(versions), sort_keys=True)), "MAP<STRING, BIGINT>"),
         "settings": F.lit(shaping(task.settings)),

@@ -17,6 +17,7 @@ from include.domain.graph import GraphError, JobGraph
 from include.domain.operator_matching import follow_names
 from include.settings import Settings
 from include.short_names import shorten_name
+from include.tables.plan_row import PlanRow
 from models.bundle import BundleError, FleetBundle
 from models.capacity.fleet_prior import FleetPrior
 from models.capacity.interval_width import widen_intervals
@@ -34,16 +35,17 @@ from spark_jobs.job_inputs.struct_arrays import Columns, Rows
 from spark_jobs.job_inputs.windows import observations_of
 from spark_jobs.plan.model_trust import ModelTrust
 from spark_jobs.plan.plan_rows import Row, refused_row, schedule_rows
+from spark_jobs.plan.refusals import PlanRefusal
 
 log = logging.getLogger(__name__)
 
 
 class PlanRefusedError(Exception):
-    """A job that cannot be planned for; carries the name of the refusal and what is behind it."""
+    """A job that cannot be planned for; carries the refusal and what is behind it."""
 
-    def __init__(self, name: str, detail: str) -> None:
+    def __init__(self, refusal: PlanRefusal, detail: str) -> None:
         super().__init__(detail)
-        self.name = name
+        self.refusal = refusal
         self.detail = detail
 
 
@@ -81,51 +83,64 @@ def planner(task: PlanTask) -> Rows:
 def job_rows(task: PlanTask, state: JobState) -> list[Row]:
     """Return the rows of one job: its steps, or one that holds, or one that is refused."""
     name = task.settings.planner.policy_of(state.cluster, state.job)
-    shared: Row = {
-        "policy": name,
-        "cluster": state.cluster,
-        "job": state.job,
-        "job_id": state.job_id,
-        "forecast_version": state.forecast_version,
-        "observations_until_s": state.observed_until_s,
-        "warning": task.trust.warning,
-    }
+    shared = PlanRow(
+        policy=name,
+        cluster=state.cluster,
+        job=state.job,
+        job_id=state.job_id,
+        forecast_version=state.forecast_version,
+        observations_until_s=state.observed_until_s,
+        warning=task.trust.warning,
+    )
     try:
         schedule, memory = _decide(task, name, situation_of(task, state), state)
-        rows = schedule_rows(shared, task.as_of, schedule)
+        rows = [row.to_job_row() for row in schedule_rows(shared, task.as_of, schedule)]
     except PlanRefusedError as refused:
-        return [refused_row(shared, task.as_of, state.parallelism, refused.name, refused.detail)]
+        return [_refuse(shared, task, state, refused)]
     except Exception as error:  # what is wrong with one job must not keep the others from their plans
         log.exception("inputs of %s/%s", state.cluster, shorten_name(state.job))
-        unread = PlanRefusedError("inputs_failed", f"its inputs cannot be used: {type(error).__name__}: {error}")
-        return [refused_row(shared, task.as_of, state.parallelism, unread.name, unread.detail)]
+        unread = PlanRefusedError(
+            PlanRefusal.INPUTS_FAILED, f"its inputs cannot be used: {type(error).__name__}: {error}"
+        )
+        return [_refuse(shared, task, state, unread)]
     rows[0]["memory"] = memory
     return rows
+
+
+def _refuse(shared: PlanRow, task: PlanTask, state: JobState, refused: PlanRefusedError) -> Row:
+    row = refused_row(
+        shared, task.as_of, refused.refusal, refused.detail, parallelism=state.parallelism, slots=state.slots
+    )
+    return row.to_job_row()
 
 
 def _check_state(task: PlanTask, state: JobState) -> None:
     if state.observed_after_s is not None:
         raise PlanRefusedError(
-            "past_horizon", f"{state.cluster} was observed after the horizon ended; plans are for the future"
+            PlanRefusal.PAST_HORIZON, f"{state.cluster} was observed after the horizon ended; plans are for the future"
         )
     if state.ended_at_s is not None:
         ended = f"it has ended ({state.state} at {datetime.fromtimestamp(state.ended_at_s, UTC):%Y-%m-%d %H:%M} UTC)"
-        raise PlanRefusedError("job_ended", f"{ended}: there is nothing to plan until it runs again")
+        raise PlanRefusedError(PlanRefusal.JOB_ENDED, f"{ended}: there is nothing to plan until it runs again")
     if state.job_type == BATCH:
-        raise PlanRefusedError("batch_job", "Flink runs it as a batch job, which chooses its parallelism itself")
+        raise PlanRefusedError(
+            PlanRefusal.BATCH_JOB, "Flink runs it as a batch job, which chooses its parallelism itself"
+        )
     if not state.operators:
         raise PlanRefusedError(
-            "no_graph",
+            PlanRefusal.NO_GRAPH,
             "no reply shows its graph: it is polled again until one does; with metrics of Prometheus set "
             f"clusters.{state.cluster}.rest_url or clusters.{state.cluster}.prometheus.graphs",
         )
     if not find_working(state.operators):
-        raise PlanRefusedError("job_ended", "all of its sources have come to their end, and it takes in nothing more")
+        raise PlanRefusedError(
+            PlanRefusal.JOB_ENDED, "all of its sources have come to their end, and it takes in nothing more"
+        )
     known_until_s = min(state.seen_at_s or 0, state.observed_until_s or 0)
-    _check_age(task, "stale_metrics", "metrics", known_until_s)
+    _check_age(task, PlanRefusal.STALE_METRICS, "metrics", known_until_s)
     unknown = sorted(find_working(state.operators).keys() - state.parallelism.keys())
     if unknown:
-        raise PlanRefusedError("stale_metrics", f"the running parallelism of {unknown} was not seen")
+        raise PlanRefusedError(PlanRefusal.STALE_METRICS, f"the running parallelism of {unknown} was not seen")
 
 
 def _check_loads(state: JobState, graph: JobGraph) -> None:
@@ -135,17 +150,17 @@ def _check_loads(state: JobState, graph: JobGraph) -> None:
     unseen = sorted((set(graph.sources) & set(state.unseen_sources)) - foreseen)
     if unseen:
         raise PlanRefusedError(
-            "load_unseen",
+            PlanRefusal.LOAD_UNSEEN,
             f"no counter tells what {', '.join(map(shorten_name, unseen))} takes in, so it has no load to forecast; "
             "`make doctor` lists the counters of each source",
         )
 
 
-def _check_age(task: PlanTask, name: str, what: str, made_s: int) -> None:
+def _check_age(task: PlanTask, refusal: PlanRefusal, what: str, made_s: int) -> None:
     age_h, most_h = (task.as_of_s - made_s) / 3600, task.settings.planner.max_input_age_h
     if age_h > most_h:
         age = f"{age_h:.1f} h old" if made_s else "not there at all"
-        raise PlanRefusedError(name, f"{what} are {age}, more than planner.max_input_age_h = {most_h:g}")
+        raise PlanRefusedError(refusal, f"{what} are {age}, more than planner.max_input_age_h = {most_h:g}")
 
 
 def situation_of(task: PlanTask, state: JobState) -> Situation:
@@ -158,12 +173,14 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
     try:
         graph = limited_graph_of(state.operators, task.settings.cluster(state.cluster), state.job)
     except GraphError as error:
-        raise PlanRefusedError("unknown_operator", str(error)) from error
+        raise PlanRefusedError(PlanRefusal.UNKNOWN_OPERATOR, str(error)) from error
     _check_loads(state, graph)
     models = _models(task, state, graph)
     if state.bins is None or state.forecast_as_of_s is None:
-        raise PlanRefusedError("no_forecast", "no forecast of its sources within two days; run the forecast stage")
-    _check_age(task, "stale_forecast", "forecasts", state.forecast_as_of_s)
+        raise PlanRefusedError(
+            PlanRefusal.NO_FORECAST, "no forecast of its sources within two days; run the forecast stage"
+        )
+    _check_age(task, PlanRefusal.STALE_FORECAST, "forecasts", state.forecast_as_of_s)
     return Situation(
         as_of_s=task.as_of_s,
         graph=graph,
@@ -180,16 +197,18 @@ def situation_of(task: PlanTask, state: JobState) -> Situation:
 
 def _models(task: PlanTask, state: JobState, graph: JobGraph) -> JobModels:
     if task.bundle is None:
-        raise PlanRefusedError("no_model", f"no champion model: {task.no_champion}")
+        raise PlanRefusedError(PlanRefusal.NO_MODEL, f"no champion model: {task.no_champion}")
     try:
         models: JobModels = task.bundle.value.for_job(state.cluster, state.job, state.placed)
     except BundleError as error:
-        raise PlanRefusedError("no_model", str(error)) from error
+        raise PlanRefusedError(PlanRefusal.NO_MODEL, str(error)) from error
     if task.settings.planner.capacity.fleet_prior:
         slots_max = task.settings.cluster(state.cluster).slots_max
         models = pool_models(models, graph, FleetPrior.from_arrays(task.bundle.value.arrays), slots_max)
     if not models.capacity.keys() & state.parallelism.keys():
-        raise PlanRefusedError("no_model", f"none of its operators has a capacity model: {_why_unknown(models, state)}")
+        raise PlanRefusedError(
+            PlanRefusal.NO_MODEL, f"none of its operators has a capacity model: {_why_unknown(models, state)}"
+        )
     return widen_intervals(models, task.trust.interval_factor)
 
 
@@ -213,20 +232,20 @@ def _forecast(graph: JobGraph, bins: Columns) -> SourceForecast:
     bins = {name: values[np.isin(bins["operator"], graph.sources)] for name, values in bins.items()}
     missing = sorted(set(graph.sources) - set(bins["operator"].tolist()))
     if missing:
-        raise PlanRefusedError("no_forecast", f"no forecast of source {missing}")
+        raise PlanRefusedError(PlanRefusal.NO_FORECAST, f"no forecast of source {missing}")
     order = np.argsort(bins["bin_start_s"], kind="stable")
     places = {name: order[bins["operator"][order] == name] for name in graph.sources}
     starts, bin_s = bins["bin_start_s"], int(bins["bin_s"][0])
     first = starts[places[graph.sources[0]]]
     if any(not np.array_equal(first[0] + bin_s * np.arange(len(first)), starts[at]) for at in places.values()):
-        raise PlanRefusedError("no_forecast", "bins of the forecast are missing or doubled")
+        raise PlanRefusedError(PlanRefusal.NO_FORECAST, "bins of the forecast are missing or doubled")
     levels = np.array([bins[name] for name in QUANTILES], float)  # (L, bins of all sources)
     quantiles = {name: levels[:, at] for name, at in places.items()}
     fallback = min(filter(None, bins["fallback"].tolist()), default=None)
     try:
         return SourceForecast(int(first[0]), bin_s, quantiles, fallback)
     except DemandError as error:
-        raise PlanRefusedError("no_forecast", str(error)) from error
+        raise PlanRefusedError(PlanRefusal.NO_FORECAST, str(error)) from error
 
 
 def _with_present_names(state: JobState, memory: Any) -> Any:
@@ -246,9 +265,9 @@ def _decide(task: PlanTask, name: str, situation: Situation, state: JobState) ->
         schedule, memory = chosen.decide(situation, remembered)
         return schedule, None if memory is None else memory_codec(name).dump(memory)
     except DemandError as error:
-        raise PlanRefusedError("stale_forecast", str(error)) from error
+        raise PlanRefusedError(PlanRefusal.STALE_FORECAST, str(error)) from error
     except GraphError as error:
-        raise PlanRefusedError("unknown_operator", str(error)) from error
+        raise PlanRefusedError(PlanRefusal.UNKNOWN_OPERATOR, str(error)) from error
     except Exception as error:  # one job's policy must not keep the others from their plans
         log.exception("policy %s of %s/%s", name, state.cluster, state.job)
-        raise PlanRefusedError("policy_failed", f"policy {name}: {type(error).__name__}: {error}") from error
+        raise PlanRefusedError(PlanRefusal.POLICY_FAILED, f"policy {name}: {type(error).__name__}: {error}") from error

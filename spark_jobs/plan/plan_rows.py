@@ -6,96 +6,82 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from include.tables.plan_row import JOB_ROW, PlanRow
 from include.utc import format_utc
 from models.arrays import Ints
 from models.policies.protocol import Decision, Schedule
-from models.scheduling.expectation import Expectation
+from spark_jobs.plan.refusals import PlanRefusal
 
-ROW_SCHEMA = """
-    cluster STRING, job STRING, job_id STRING, step_id STRING, step_index INT, status STRING, apply_at_s BIGINT,
-    effective_at_s BIGINT, valid_until_s BIGINT, parallelism_from STRING, parallelism_to STRING, slots_from INT,
-    slots INT, expected_load_q50_per_s DOUBLE, expected_load_q90_per_s DOUBLE, expected_capacity_per_s DOUBLE,
-    expected_capacity_lower_per_s DOUBLE, expected_capacity_upper_per_s DOUBLE, expected_utilisation DOUBLE,
-    p_late DOUBLE, expected_recovery_s DOUBLE, lead_time_s DOUBLE, slot_hours_saved DOUBLE, reason STRING,
-    refusal STRING, policy STRING, forecast_version STRING, observations_until_s BIGINT, memory STRING,
-    warning STRING
-"""
-COLUMNS = [column.split()[0] for column in ROW_SCHEMA.replace("\n", " ").split(",")]
+ROW_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in {**JOB_ROW, "memory": "STRING"}.items())
 Row = dict[str, Any]
 
 
-def step_id(shared: Row, as_of: datetime, effective_at_s: int | None, parallelism_to: str) -> str:
+def step_id(shared: PlanRow, as_of: datetime, effective_at_s: int | None, parallelism_to: Mapping[str, int]) -> str:
     """Return the id of a step: the same plan made again has the same ids."""
-    parts = (shared["cluster"], shared["job"], str(effective_at_s), parallelism_to, format_utc(as_of))
+    target = json.dumps(dict(parallelism_to), sort_keys=True)
+    parts = (shared.cluster, shared.job, str(effective_at_s), target, format_utc(as_of))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def schedule_rows(shared: Row, as_of: datetime, schedule: Schedule) -> list[Row]:
+def schedule_rows(shared: PlanRow, as_of: datetime, schedule: Schedule) -> list[PlanRow]:
     """Return one row per decision."""
     return [
-        _decision_row(shared, as_of, schedule.operators, decision) | {"step_index": index}
+        _decision_row(replace(shared, step_index=index), as_of, schedule.operators, decision)
         for index, decision in enumerate(schedule.decisions)
     ]
 
 
-def refused_row(shared: Row, as_of: datetime, parallelism: Mapping[str, int], name: str, detail: str) -> Row:
+def refused_row(
+    shared: PlanRow, as_of: datetime, refusal: PlanRefusal, detail: str, *, parallelism: Mapping[str, int], slots: int
+) -> PlanRow:
     """Return the row of a job that could not be planned for."""
-    running = json.dumps(dict(parallelism), sort_keys=True)
-    slots = max(parallelism.values(), default=None)
-    return shared | {
-        "step_id": step_id(shared, as_of, None, running),
-        "step_index": 0,
-        "status": "refused",
-        "parallelism_from": running,
-        "parallelism_to": running,
-        "slots_from": slots,
-        "slots": slots,
-        "reason": f"not planned ({name}): {detail}",
-        "refusal": name,
-    }
-
-
-def _decision_row(shared: Row, as_of: datetime, operators: tuple[str, ...], decision: Decision) -> Row:
-    step = decision.step
-    target = _parallelism(operators, step.parallelism_to)
-    return (
-        shared
-        | _list_expected(step.expected)
-        | {
-            "step_id": step_id(shared, as_of, step.effective_at_s, target),
-            "status": "hold" if step.is_hold else "planned",
-            "apply_at_s": None if step.is_hold else step.apply_at_s,
-            "effective_at_s": step.effective_at_s,
-            "valid_until_s": step.valid_until_s,
-            "parallelism_from": _parallelism(operators, step.parallelism_from),
-            "parallelism_to": target,
-            "slots_from": step.slots_from,
-            "slots": step.slots,
-            "lead_time_s": float(step.lead_time_s),
-            "slot_hours_saved": step.slot_hours_saved,
-            "reason": decision.reason,
-        }
+    return replace(
+        shared,
+        step_id=step_id(shared, as_of, None, parallelism),
+        status="refused",
+        parallelism_from=parallelism,
+        parallelism_to=parallelism,
+        slots_from=slots or None,
+        slots=slots or None,
+        reason=f"not planned ({refusal}): {detail}",
+        refusal=str(refusal),
     )
 
 
-def _parallelism(operators: tuple[str, ...], values: Ints) -> str:
-    return json.dumps(dict(zip(operators, map(int, values), strict=True)), sort_keys=True)
+def _decision_row(shared: PlanRow, as_of: datetime, operators: tuple[str, ...], decision: Decision) -> PlanRow:
+    step, expected = decision.step, decision.step.expected
+    target = _parallelism(operators, step.parallelism_to)
+    return replace(
+        shared,
+        step_id=step_id(shared, as_of, step.effective_at_s, target),
+        status="hold" if step.is_hold else "planned",
+        apply_at_s=None if step.is_hold else step.apply_at_s,
+        effective_at_s=step.effective_at_s,
+        valid_until_s=step.valid_until_s,
+        parallelism_from=_parallelism(operators, step.parallelism_from),
+        parallelism_to=target,
+        slots_from=step.slots_from,
+        slots=step.slots,
+        expected_load_q50_per_s=expected.load_q50_per_s,
+        expected_load_q90_per_s=expected.load_q90_per_s,
+        expected_capacity_per_s=_finite(expected.capacity_per_s),
+        expected_capacity_lower_per_s=_finite(expected.capacity_lower_per_s),
+        expected_capacity_upper_per_s=_finite(expected.capacity_upper_per_s),
+        expected_utilisation=_finite(expected.utilisation),
+        p_late=expected.p_late,
+        expected_recovery_s=_finite(expected.recovery_s),
+        lead_time_s=float(step.lead_time_s),
+        slot_hours_saved=step.slot_hours_saved,
+        reason=decision.reason,
+    )
 
 
-def _list_expected(expected: Expectation) -> Row:
-    return {
-        "expected_load_q50_per_s": expected.load_q50_per_s,
-        "expected_load_q90_per_s": expected.load_q90_per_s,
-        "expected_capacity_per_s": _finite(expected.capacity_per_s),
-        "expected_capacity_lower_per_s": _finite(expected.capacity_lower_per_s),
-        "expected_capacity_upper_per_s": _finite(expected.capacity_upper_per_s),
-        "expected_utilisation": _finite(expected.utilisation),
-        "p_late": expected.p_late,
-        "expected_recovery_s": _finite(expected.recovery_s),
-    }
+def _parallelism(operators: tuple[str, ...], values: Ints) -> dict[str, int]:
+    return dict(zip(operators, map(int, values), strict=True))
 
 
 def _finite(value: float) -> float | None:

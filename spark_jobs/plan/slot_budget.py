@@ -164,7 +164,7 @@ def _price_job(state: JobState, costs: CostTables, number: float) -> dict[str, o
 def _fix_job(task: PlanTask, state: JobState) -> dict[str, object]:
     options = task.settings.planner
     bins = options.horizon_h * 3600 // options.bin_s
-    slots = np.array([max(state.parallelism.values(), default=0)], np.int64)
+    slots = np.array([state.slots], np.int64)
     nothing = np.zeros(bins, np.float32).tobytes()
     return {
         "cluster": state.cluster,

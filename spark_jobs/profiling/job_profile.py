@@ -24,6 +24,7 @@ from models.profiling.profiling import profile, profiling_options
 from models.simulation.spec import SpecError
 from spark_jobs.job_inputs.job_state import graph_of, placed_of
 from spark_jobs.job_inputs.policy_memory import recall
+from spark_jobs.job_inputs.skipped_jobs import ProfilingSkip
 from spark_jobs.profiling.adapters import Subject, adapter
 
 log = logging.getLogger(__name__)
@@ -62,12 +63,12 @@ def job_rows(task: ProfileTask, state: dict[Any, Any]) -> list[Row]:
     try:
         return [shared | row for row in _profile_row(task, state, name)]
     except (BundleError, SpecError):
-        return [shared | {"refusal": "no_model"}]
+        return [shared | {"refusal": str(ProfilingSkip.NO_MODEL)}]
     except GraphError:
-        return [shared | {"refusal": "unknown_operator"}]
+        return [shared | {"refusal": str(ProfilingSkip.UNKNOWN_OPERATOR)}]
     except Exception:  # one job's deployments must not keep the others from theirs
         log.exception("profiling of %s/%s", cluster, job)
-        return [shared | {"refusal": "profiling_failed"}]
+        return [shared | {"refusal": str(ProfilingSkip.PROFILING_FAILED)}]
 
 
 def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Row]:
@@ -75,7 +76,7 @@ def _profile_row(task: ProfileTask, state: dict[Any, Any], name: str) -> list[Ro
     slots_max = settings.cluster(cluster).slots_max
     load = state["worker_load_per_s"]
     if pd.isna(load) or not load > 0:
-        return [{"refusal": "no_load"}]
+        return [{"refusal": str(ProfilingSkip.NO_LOAD)}]
     subject = Subject(
         cluster=cluster,
         job=job,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Kind
 from include.tables import BRONZE_JOB_EVENTS, BRONZE_METRICS
 from spark_jobs.lake import date_hour_columns
@@ -34,7 +35,7 @@ def mark_unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
     flagged = rows.join(F.broadcast(known.withColumn("is_known", F.lit(True))), list(_VERTEX_KEY), "left")
     unknown = F.col("fault").isNull() & (F.col("kind") == Kind.VERTEX_METRICS) & F.col("is_known").isNull()
     detail = F.concat_ws(" ", F.lit("job"), "job_id", F.lit("vertex"), "vertex_id")
-    marked = F.when(unknown, fault("unknown_vertex", detail).cast(FAULT)).otherwise(F.col("fault"))
+    marked = F.when(unknown, fault(Rule.UNKNOWN_VERTEX, detail).cast(FAULT)).otherwise(F.col("fault"))
     return flagged.withColumn("fault", marked).drop("is_known")
 
 
@@ -61,7 +62,7 @@ def mark_repeated(rows: DataFrame, repeated: DataFrame) -> DataFrame:
     conflict = (F.col("rank") > 1) & (F.col("content") != F.col("kept_content"))
     detail = F.concat_ws(" ", F.lit("another content is kept for job"), "job_id", F.lit("vertex"), "vertex_id")
     marked = ranked.withColumn("duplicate", F.col("rank") > 1).withColumn(
-        "fault", F.when(conflict, fault("duplicate_conflict", detail).cast(FAULT))
+        "fault", F.when(conflict, fault(Rule.DUPLICATE_CONFLICT, detail).cast(FAULT))
     )
     return single.unionByName(marked.select(*single.columns)).drop("key_hash", "is_repeated")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import CLUSTER_WIDE, Kind
 from include.settings import Ingest
 from spark_jobs.raw_parsing.event_rules import HEX_ID
@@ -45,10 +46,10 @@ def parse_envelope(read: DataFrame, rules: Ingest) -> DataFrame:
     )
 
 
-def fault(reason: str, detail: Column | str) -> Column:
-    """Return a fault of one reason."""
+def fault(rule: Rule, detail: Column | str) -> Column:
+    """Return the fault of breaking a rule."""
     text = F.lit(detail) if isinstance(detail, str) else detail
-    return F.struct(F.lit(reason).alias("reason"), text.alias("detail"))
+    return F.struct(F.lit(str(rule)).alias("reason"), text.alias("detail"))
 
 
 def timestamp_of_ms(epoch_ms: Column) -> Column:
@@ -66,31 +67,31 @@ def _rules(rules: Ingest) -> list[Column]:
         F.when(F.col("metrics").isNull(), _missing("body")),
         F.when(
             F.col("envelope.cluster") != F.col("cluster_dir"),
-            fault("cluster_mismatch", F.concat(F.lit("the directory says "), F.col("cluster_dir"))),
+            fault(Rule.CLUSTER_MISMATCH, F.concat(F.lit("the directory says "), F.col("cluster_dir"))),
         ),
-        F.when(~field["kind"].isin([str(kind) for kind in Kind]), fault("unknown_kind", field["kind"])),
+        F.when(~field["kind"].isin([str(kind) for kind in Kind]), fault(Rule.UNKNOWN_KIND, field["kind"])),
         *_clock_rules(rules),
-        F.when(field["status"] != 200, fault("http_error", field["status"].cast("STRING"))),
+        F.when(field["status"] != 200, fault(Rule.HTTP_ERROR, field["status"].cast("STRING"))),
         F.when(needs_job, _missing("job_id")),
         F.when(needs_vertex, _missing("vertex_id")),
         F.when(
-            needs_job & ~field["job_id"].rlike(HEX_ID), fault("bad_id", F.concat(F.lit("job_id "), field["job_id"]))
+            needs_job & ~field["job_id"].rlike(HEX_ID), fault(Rule.BAD_ID, F.concat(F.lit("job_id "), field["job_id"]))
         ),
         F.when(
             needs_vertex & ~field["vertex_id"].rlike(HEX_ID),
-            fault("bad_id", F.concat(F.lit("vertex_id "), field["vertex_id"])),
+            fault(Rule.BAD_ID, F.concat(F.lit("vertex_id "), field["vertex_id"])),
         ),
         F.when(  # two replies of a job would have one key in bronze.job_events, which has no vertices
             ~needs_vertex & field["vertex_id"].isNotNull(),
-            fault("bad_id", F.concat(F.lit("vertex_id of a reply of kind "), field["kind"])),
+            fault(Rule.BAD_ID, F.concat(F.lit("vertex_id of a reply of kind "), field["kind"])),
         ),
-        F.when(F.trim(field["body"]) == "", fault("empty_body", "body")),
+        F.when(F.trim(field["body"]) == "", fault(Rule.EMPTY_BODY, "body")),
         F.col("body_fault"),
     ]
 
 
 def _missing(*names: str) -> Column:
-    return F.coalesce(*[F.when(F.col(f"envelope.{name}").isNull(), fault("missing_field", name)) for name in names])
+    return F.coalesce(*[F.when(F.col(f"envelope.{name}").isNull(), fault(Rule.MISSING_FIELD, name)) for name in names])
 
 
 def _clock_rules(rules: Ingest) -> list[Column]:
@@ -99,9 +100,9 @@ def _clock_rules(rules: Ingest) -> list[Column]:
     latest_ms = directory_ms + 3_600_000 + 1000 * rules.max_clock_skew_s
     earliest_ms = directory_ms - 3_600_000 * rules.late_allowance_h
     return [
-        F.when(epoch_ms >= latest_ms, fault("clock_jump", "observed after its file's hour")),
+        F.when(epoch_ms >= latest_ms, fault(Rule.CLOCK_JUMP, "observed after its file's hour")),
         F.when(
             epoch_ms < earliest_ms,
-            fault("too_late", F.concat(F.lit(f"more than {rules.late_allowance_h} h before "), F.col("dir_hour"))),
+            fault(Rule.TOO_LATE, F.concat(F.lit(f"more than {rules.late_allowance_h} h before "), F.col("dir_hour"))),
         ),
     ]

@@ -13,14 +13,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Kind
 from spark_jobs.raw_parsing.reply_schema import STATES
 
 Flags = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-EVENT_REASONS = ("missing_field", "wrong_type", "bad_id", "job_mismatch", "bad_graph", "time_out_of_range")
-"""The reasons in ops.quarantine, in the order in which the rules are looked at."""
+EVENT_RULES = (
+    Rule.MISSING_FIELD,
+    Rule.WRONG_TYPE,
+    Rule.BAD_ID,
+    Rule.JOB_MISMATCH,
+    Rule.BAD_GRAPH,
+    Rule.TIME_OUT_OF_RANGE,
+)
+"""In the order in which they are looked at."""
 HEX_ID = "^[0-9a-f]{32}$"
 EARLIEST_MS = 946_684_800_000
 """The year 2000: no job has run for longer, and a time in seconds that is taken for milliseconds lies before it."""
@@ -41,9 +49,9 @@ def find_event_faults(
     given = _flags(pc.is_valid(event))
     rules = _Rules(kind, job_id, observed_at_ms, event, skew_ms)
     found: dict[int, dict[str, str]] = {}
-    for row, reason, detail in rules.broken():
+    for row, rule, detail in rules.broken():
         if given[row] and row not in found:
-            found[row] = {"reason": reason, "detail": f"body: {detail}"}
+            found[row] = {"reason": str(rule), "detail": f"body: {detail}"}
     return found
 
 
@@ -67,8 +75,8 @@ class _Rules:
             Kind.PLAN: _where(pc.struct_field(plan, "nodes"), self._is[Kind.PLAN]),
         }
 
-    def broken(self) -> Iterator[tuple[int, str, str]]:
-        """Yield row, reason and detail, rule by rule."""
+    def broken(self) -> Iterator[tuple[int, Rule, str]]:
+        """Yield row, rule and detail, rule by rule."""
         checks = (
             self._lacking(),
             self._without_own_ids(),
@@ -77,8 +85,8 @@ class _Rules:
             self._unknown_inputs(),
             self._impossible_times(),
         )
-        for reason, faults in zip(EVENT_REASONS, checks, strict=True):
-            yield from ((row, reason, detail) for row, detail in faults)
+        for rule, faults in zip(EVENT_RULES, checks, strict=True):
+            yield from ((row, rule, detail) for row, detail in faults)
 
     def _lacking(self) -> Iterator[tuple[int, str]]:
         for name in ("name", "state"):

@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from include.domain.quarantine_rules import Rule
+
 _DECODER = json.JSONDecoder()
 _BLANKS = " \t\r\n"
 TWO_IN_ONE = "two records on one line"
@@ -21,13 +23,13 @@ class TextError(ValueError):
     """A text that cannot be used.
 
     Attributes:
-        reason: the reason in ops.quarantine.
+        rule: that it breaks.
         detail: what is wrong.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
+    def __init__(self, rule: Rule, detail: str) -> None:
+        super().__init__(f"{rule}: {detail}")
+        self.rule, self.detail = rule, detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +55,21 @@ def read_line(line: bytes, kind: pa.StructType) -> LeftLine:
         text = line.decode()
     except UnicodeDecodeError as error:
         shown = line.decode(errors="backslashreplace")
-        return LeftLine(shown, line, None, _fault("bad_encoding", f"byte {error.start + 1} of the line"))
+        return LeftLine(shown, line, None, _fault(Rule.BAD_ENCODING, f"byte {error.start + 1} of the line"))
     try:
         return LeftLine(text, None, _read_envelope(text, kind), None)
     except TextError as error:
-        return LeftLine(text, None, None, _fault(error.reason, error.detail))
+        return LeftLine(text, None, None, _fault(error.rule, error.detail))
 
 
 def _read_envelope(text: str, kind: pa.StructType) -> dict[str, Any]:
     found = decode(text, "line")
     if not isinstance(found, dict):
-        raise TextError("malformed_json", "line")
+        raise TextError(Rule.MALFORMED_JSON, "line")
     read = {field.name: convert(found.get(field.name), field.type) for field in kind}
     wrong = [name for name, value in read.items() if value is None and found.get(name) is not None]
     if wrong:
-        raise TextError("wrong_type", f"a field of the envelope: {', '.join(wrong)}")
+        raise TextError(Rule.WRONG_TYPE, f"a field of the envelope: {', '.join(wrong)}")
     return read
 
 
@@ -76,10 +78,10 @@ def read_body(body: str, kind: pa.DataType) -> tuple[Any, dict[str, str] | None]
     try:
         found = decode(body, "body")
     except TextError as error:
-        return None, _fault(error.reason, error.detail)
+        return None, _fault(error.rule, error.detail)
     read = convert(found, kind)
     if read is None:
-        return None, _fault("wrong_type", "body: no list" if pa.types.is_list(kind) else "body: no object")
+        return None, _fault(Rule.WRONG_TYPE, "body: no list" if pa.types.is_list(kind) else "body: no object")
     return read, None
 
 
@@ -88,7 +90,7 @@ def find_body_fault(body: str) -> dict[str, str] | None:
     try:
         decode(body, "body")
     except TextError as error:
-        return _fault(error.reason, error.detail)
+        return _fault(error.rule, error.detail)
     return None
 
 
@@ -102,12 +104,14 @@ def decode(text: str, what: str) -> Any:
     try:
         found, end = _DECODER.raw_decode(stripped)
     except (ValueError, RecursionError) as error:
-        raise TextError("malformed_json", what) from error
+        raise TextError(Rule.MALFORMED_JSON, what) from error
     rest = stripped[end:].lstrip(f"{_BLANKS},;")
     if rest:
-        raise TextError("malformed_json", TWO_IN_ONE if what == "line" and rest[0] == "{" else f"{what}: more than one")
+        raise TextError(
+            Rule.MALFORMED_JSON, TWO_IN_ONE if what == "line" and rest[0] == "{" else f"{what}: more than one"
+        )
     if stripped[end:]:
-        raise TextError("malformed_json", what)
+        raise TextError(Rule.MALFORMED_JSON, what)
     return found
 
 
@@ -129,5 +133,5 @@ def convert(value: Any, kind: pa.DataType) -> Any:
     )  # half of a surrogate pair is no text
 
 
-def _fault(reason: str, detail: str) -> dict[str, str]:
-    return {"reason": reason, "detail": detail}
+def _fault(rule: Rule, detail: str) -> dict[str, str]:
+    return {"reason": str(rule), "detail": detail}

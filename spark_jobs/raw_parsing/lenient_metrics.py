@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
 
+from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Kind
 from include.tables import AGGREGATES
 from spark_jobs.raw_parsing.envelopes import fault
@@ -60,7 +61,7 @@ def read_left_metrics(left: DataFrame, max_value: float) -> DataFrame:
 def _metrics_fault() -> Column:
     return F.when(
         F.col("texts").isNull() | F.exists("texts", lambda metric: metric["id"].isNull()),
-        fault("wrong_type", "body: no metrics"),
+        fault(Rule.WRONG_TYPE, "body: no metrics"),
     )
 
 

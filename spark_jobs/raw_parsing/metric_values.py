@@ -21,7 +21,7 @@ from spark_jobs.raw_parsing.value_rules import (
 )
 
 FAULT_TYPE = pa.struct([(name, pa.string()) for name in ("reason", "detail", "raw")])
-_REASONS = np.array([rule.reason for rule in VALUE_RULES])
+_REASONS = np.array([str(rule.reason) for rule in VALUE_RULES])
 
 
 def find_usable_rows(metrics: pa.ListArray, max_value: float) -> pa.BooleanArray:

@@ -22,7 +22,8 @@ _FIELDS = (
     "state STRING",
     f"timestamps STRUCT<{', '.join(f'{state}: BIGINT' for state in STATES)}>",
     "`job-type` STRING",
-    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT, status: STRING>>",
+    "vertices ARRAY<STRUCT<id: STRING, name: STRING, parallelism: INT, maxParallelism: INT, status: STRING,"
+    " slotSharingGroupId: STRING>>",
     # of its plan
     f"plan STRUCT<jid: STRING, type: STRING, nodes: {_NODES}>",
     # of its checkpoints

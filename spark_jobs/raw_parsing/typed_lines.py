@@ -98,9 +98,9 @@ def _read_file(
             yield _batch(file, read_columns(lines, numbers, (file.since_ms, file.until_ms), schema, limits), schema)
             lines_read = first + len(lines) - 1
     except DamagedFileError as error:
-        fault = {"reason": CORRUPT, "detail": str(error)}
+        fault = {"reason": str(CORRUPT), "detail": str(error)}
     except Exception as error:  # of one file must not keep the others from being read
-        fault = {"reason": UNREADABLE, "detail": show_error(error)}
+        fault = {"reason": str(UNREADABLE), "detail": show_error(error)}
     last: dict[str, list[Any]] = {"line": [file.name], "file_lines": [lines_read], "line_fault": [fault]}
     yield _batch(file, {name: pa.array(value, schema.field(name).type) for name, value in last.items()}, schema)
 

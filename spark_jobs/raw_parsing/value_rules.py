@@ -12,6 +12,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from include.domain.quarantine_rules import Rule
+
 Flags = npt.NDArray[np.bool_]
 
 AGGREGATIONS = ("min", "max", "avg", "sum", "skew")
@@ -69,23 +71,23 @@ class ValueRule:
     """One rule.
 
     Attributes:
-        reason: the reason in ops.quarantine of a value that breaks it.
+        reason: its name in ops.quarantine.
         scope: for which values it holds.
         condition: whether each value breaks it, given the largest value of any metric (setting ``max_value``).
     """
 
-    reason: str
+    reason: Rule
     scope: Scope
     condition: Callable[[Values, float], Flags]
 
 
 VALUE_RULES = (
-    ValueRule("wrong_type", Scope.ALL, lambda values, _: values.is_given & ~values.is_number),
+    ValueRule(Rule.WRONG_TYPE, Scope.ALL, lambda values, _: values.is_given & ~values.is_number),
     # A NaN time share is none that Flink measured: no fault.
-    ValueRule("value_nan", Scope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
-    ValueRule("value_negative", Scope.ALL, lambda values, _: values.number < 0.0),
-    ValueRule("value_huge", Scope.ALL, lambda values, max_value: values.number > max_value),
-    ValueRule("value_huge", Scope.SUBTASK_SHARES, lambda values, _: values.number > SHARE_LIMIT_MS),
+    ValueRule(Rule.VALUE_NAN, Scope.OTHER_METRICS, lambda values, _: values.is_number & np.isnan(values.number)),
+    ValueRule(Rule.VALUE_NEGATIVE, Scope.ALL, lambda values, _: values.number < 0.0),
+    ValueRule(Rule.VALUE_HUGE, Scope.ALL, lambda values, max_value: values.number > max_value),
+    ValueRule(Rule.VALUE_HUGE, Scope.SUBTASK_SHARES, lambda values, _: values.number > SHARE_LIMIT_MS),
 )
 """In order: the first rule that a value breaks gives the reason."""
 

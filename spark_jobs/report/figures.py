@@ -115,12 +115,14 @@ def _break_at_gaps(fan: Fan) -> Fan:
 
 def _draw_capacity(axes: Axes, job: JobReport, as_of: datetime) -> None:
     spans = [
-        step for step in job.planned if step.capacity_lower_per_s is not None and step.effective_at and step.valid_until
+        step
+        for step in job.planned
+        if step.expected_capacity_lower_per_s is not None and step.effective_at and step.valid_until
     ]
     for number, step in enumerate(spans):
         times = date2num([max(_utc(step.effective_at), as_of), _utc(step.valid_until)])
         label = "planned capacity, lower bound" if number == 0 else None
-        axes.plot(times, [step.capacity_lower_per_s or 0.0] * 2, color=CAPACITY, linewidth=2, label=label)
+        axes.plot(times, [step.expected_capacity_lower_per_s or 0.0] * 2, color=CAPACITY, linewidth=2, label=label)
     axes.set_ylim(bottom=0)
     _legend_above(axes)
 
@@ -162,9 +164,9 @@ def planned_slots(steps: list[Step], slots_now: int, as_of: datetime) -> tuple[l
     times, slots = [as_of], [slots_now]
     for step in steps:
         times.append(max(_utc(step.apply_at), as_of))
-        slots.append(step.slots)
+        slots.append(step.slots or 0)
     times.append(_utc(steps[-1].valid_until))
-    slots.append(steps[-1].slots)
+    slots.append(steps[-1].slots or 0)
     return times, slots
 
 

@@ -16,7 +16,7 @@ from models.bundle import FleetBundle
 from spark_jobs.model_store import NoChampionError, load_bundle
 from spark_jobs.report.control_log import logged_operators, read_lines
 from spark_jobs.report.figures import visible_curve
-from spark_jobs.report.outcomes import list_outcomes, measure_outcome, optional_number, policy_costs
+from spark_jobs.report.outcomes import list_outcomes, measure_outcome, policy_costs
 from spark_jobs.report.page_data import Curve, Fan, JobReport, LoadSeries, Step
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def job_reports(settings: Settings, as_of: datetime, rows: Rows) -> list[JobRepo
     for (cluster, job), plan in _by_job(rows.plan):
         key = (cluster, job)
         load, events = loads.get(key, rows.load.iloc[:0]), rescales.get(key, rows.rescales.iloc[:0])
-        steps = [_step(row) for row in plan.to_dict("records")]
+        steps = [Step.of(row, outcome=row["outcome"]) for row in plan.to_dict("records")]
         try:
             report = JobReport(
                 cluster,
@@ -135,29 +135,6 @@ def _union_texts(texts: pd.Series) -> Sequence[str]:
 
 def _parallelism(value: Any) -> dict[str, int]:
     return {str(operator): int(p) for operator, p in dict(value).items()} if value is not None else {}
-
-
-def _step(row: dict[Any, Any]) -> Step:
-    return Step(
-        status=row["status"],
-        apply_at=_timestamp(row["apply_at"]),
-        effective_at=_timestamp(row["effective_at"]),
-        valid_until=_timestamp(row["valid_until"]),
-        parallelism_from=_parallelism(row["parallelism_from"]),
-        parallelism_to=_parallelism(row["parallelism_to"]),
-        slots_from=int(row["slots_from"]) if not pd.isna(row["slots_from"]) else 0,
-        slots=int(row["slots"]) if not pd.isna(row["slots"]) else 0,
-        load_q90_per_s=optional_number(row["expected_load_q90_per_s"]),
-        capacity_per_s=optional_number(row["expected_capacity_per_s"]),
-        capacity_lower_per_s=optional_number(row["expected_capacity_lower_per_s"]),
-        p_late=optional_number(row["p_late"]),
-        recovery_s=optional_number(row["expected_recovery_s"]),
-        lead_time_s=optional_number(row["lead_time_s"]),
-        slot_hours_saved=optional_number(row["slot_hours_saved"]),
-        reason=_text(row["reason"]) or "",
-        refusal=_text(row["refusal"]),
-        outcome=row["outcome"],
-    )
 
 
 def _curves(bundle: FleetBundle | None, cluster: str, job: str) -> list[Curve]:

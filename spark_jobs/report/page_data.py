@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from include.tables.plan_row import PlanRow
 from models.control.log_lines import LogLine
 
 
@@ -39,28 +40,11 @@ class Fan:
     fallback_reasons: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(PlanRow):
     """One row of gold.plans and, where it was due, what became of it."""
 
-    status: str
-    apply_at: datetime | None
-    effective_at: datetime | None
-    valid_until: datetime | None
-    parallelism_from: Mapping[str, int]
-    parallelism_to: Mapping[str, int]
-    slots_from: int
-    slots: int
-    load_q90_per_s: float | None
-    capacity_per_s: float | None
-    capacity_lower_per_s: float | None
-    p_late: float | None
-    recovery_s: float | None
-    lead_time_s: float | None
-    slot_hours_saved: float | None
-    reason: str
-    refusal: str | None
-    outcome: str
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +172,7 @@ class JobReport:
     @property
     def slots_now(self) -> int:
         """Slots that the job runs with at the time of the plan."""
-        return self.steps[0].slots_from if self.steps else 0
+        return (self.steps[0].slots_from or 0) if self.steps else 0
 
     @property
     def slot_hours_saved(self) -> float:

@@ -13,7 +13,8 @@ import pandas as pd
 from pyspark.broadcast import Broadcast
 from simulated_pipeline import CLUSTER, Pipeline
 
-from controller.view.plan_rows import JobPlan, PlanStep
+from controller.view.plan_rows import JobPlan
+from include.tables.plan_row import PlanRow
 from models.bundle import FleetBundle
 from models.job_models import JobModels
 from models.policies.observations import MEASURES, Observations
@@ -154,7 +155,7 @@ def _bins(forecast: SourceForecast) -> dict[str, Any]:
 def _plan_of(job: str, policy: str, now_s: int, ingested_s: int, rows: list[dict[str, Any]]) -> JobPlan:
     """Return the plan as the controller reads it from the table."""
     steps = tuple(
-        PlanStep(
+        PlanRow(
             step_id=row["step_id"],
             apply_at_s=float(row["apply_at_s"]),
             effective_at_s=float(row["effective_at_s"]),
@@ -162,11 +163,11 @@ def _plan_of(job: str, policy: str, now_s: int, ingested_s: int, rows: list[dict
             parallelism_from=json.loads(row["parallelism_from"]),
             parallelism_to=json.loads(row["parallelism_to"]),
             slots_from=row["slots_from"],
-            slots_to=row["slots"],
+            slots=row["slots"],
             expected_recovery_s=row["expected_recovery_s"],
             expected_capacity_per_s=row["expected_capacity_per_s"],
-            load_q50_per_s=row["expected_load_q50_per_s"],
-            load_q90_per_s=row["expected_load_q90_per_s"],
+            expected_load_q50_per_s=row["expected_load_q50_per_s"],
+            expected_load_q90_per_s=row["expected_load_q90_per_s"],
             reason=row["reason"],
         )
         for row in rows

@@ -1,117 +1,23 @@
-"""The documents against the code: names of refusals and reasons, paths, commands, links, pages that commands write."""
+"""The documents against the code: paths, commands, links, pages that commands write."""
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args, get_origin
 
-import pytest
 from pydantic import BaseModel
 
 from include.policy_catalogue import BUILT_IN
-from include.raw_files import FILE_FAULTS
 from include.settings import Settings
-from models.control.reasons import REASONS
-from spark_jobs.raw_parsing.event_rules import EVENT_REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 RESULTS = REPOSITORY / "benchmarks" / "papers" / "results"
 PAGES = sorted([REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *DOCS.rglob("*.md"), *RESULTS.glob("*.md")])
-NAME = re.compile(r"[a-z]+(_[a-z]+)+")
-
-
-def runbook_names(heading: str) -> set[str]:
-    """Return the names in the first column of the table of the runbook that has this heading."""
-    lines = (DOCS / "runbook.md").read_text().split(f"| {heading} |", 1)[1].splitlines()
-    cells = [line.split("|")[1] for line in lines[2:] if line.startswith("|")]
-    end = next((place for place, line in enumerate(lines[2:]) if not line.startswith("|")), len(cells))
-    return {name for cell in cells[:end] for name in re.findall(r"`([a-z_]+)`", cell)}
-
-
-def constants(folder: str, wanted: Callable[[ast.AST], list[ast.expr | None]]) -> set[str]:
-    """Return the names among the string constants in the expressions that ``wanted`` picks from a folder's code."""
-    trees = (ast.parse(path.read_text()) for path in (REPOSITORY / folder).rglob("*.py"))
-    picked = (expression for tree in trees for node in ast.walk(tree) for expression in wanted(node))
-    found = (leaf for expression in picked if expression is not None for leaf in ast.walk(expression))
-    return {
-        leaf.value
-        for leaf in found
-        if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str) and NAME.fullmatch(leaf.value)
-    }
-
-
-def first_argument(*functions: str) -> Callable[[ast.AST], list[ast.expr | None]]:
-    """Pick the first argument of calls to functions; a reason may also be passed on as their second."""
-
-    def pick(node: ast.AST) -> list[ast.expr | None]:
-        if not isinstance(node, ast.Call):
-            return []
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return [*node.args[:1]] if name in functions else []
-
-    return pick
-
-
-def under_key(*keys: str) -> Callable[[ast.AST], list[ast.expr | None]]:
-    """Pick the values of dictionary entries and assignments of these names."""
-
-    def pick(node: ast.AST) -> list[ast.expr | None]:
-        if isinstance(node, ast.Dict):
-            entries = zip(node.keys, node.values, strict=True)
-            return [value for key, value in entries if isinstance(key, ast.Constant) and key.value in keys]
-        if isinstance(node, ast.Assign):
-            return [node.value for target in node.targets if getattr(target, "id", None) in keys]
-        return []
-
-    return pick
-
-
-def test_runbook_has_every_reason_of_a_decision() -> None:
-    def named(node: ast.AST) -> list[ast.expr | None]:
-        is_action = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Action"
-        return [node.args[1]] if is_action and isinstance(node, ast.Call) and len(node.args) > 1 else []
-
-    in_code = constants("models/control", named) | constants("controller", named)
-    assert len(in_code) >= 25
-    assert in_code - {""} <= REASONS
-    named_there = runbook_names("reason of a decision")
-    assert {name for name in REASONS if NAME.fullmatch(name)} <= named_there <= REASONS
-
-
-def test_runbook_has_every_refusal_of_a_plan() -> None:
-    raised = constants("spark_jobs/plan", first_argument("PlanRefusedError"))
-
-    def checked_age(node: ast.AST) -> list[ast.expr | None]:
-        is_check = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_check_age"
-        return [node.args[1]] if is_check and isinstance(node, ast.Call) else []
-
-    in_code = raised | constants("spark_jobs/plan", checked_age)
-    assert len(in_code) >= 8
-    assert runbook_names("refusal of a plan") == in_code
-
-
-@pytest.mark.parametrize("stage", ["learn", "profiling", "backtest"])
-def test_runbook_has_every_reason_of_the_other_stages(stage: str) -> None:
-    in_code = constants(f"spark_jobs/{stage}", under_key("refusal", "skipped"))
-    line = next(line for line in (DOCS / "runbook.md").read_text().splitlines() if line.startswith(f"| `{stage}` |"))
-    assert in_code
-    assert set(re.findall(r"`([a-z]+_[a-z_]+)`", line)) == in_code
-
-
-def test_runbook_has_every_reason_of_the_quarantine() -> None:
-    named = runbook_names("reason | rule")
-    faults = constants("spark_jobs/raw_parsing", first_argument("fault", "ValueRule", "TextError", "_fault"))
-    assert {"cluster_mismatch", "unknown_vertex", "bad_encoding", "malformed_json"} <= faults
-    # Wherever the rules of single values are written, their names begin with value_; one column does, too.
-    everything = constants("spark_jobs/raw_parsing", lambda node: [node] if isinstance(node, ast.Constant) else [])
-    values = {name for name in everything if name.startswith("value_")} - {"value_faults"}
-    assert named == faults | FILE_FAULTS | values | set(EVENT_REASONS)
 
 
 def test_settings_have_every_policy() -> None:

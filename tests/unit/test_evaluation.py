@@ -10,9 +10,10 @@ import pytest
 
 from controller.evaluation.evaluate_job import evaluate, form_intention
 from controller.view.job_view import JobView, Kept, Standing, name_step, take_snapshot
-from controller.view.plan_rows import JobPlan, LoadBand, PlanStep, Remembered
+from controller.view.plan_rows import JobPlan, LoadBand, Remembered
 from include.domain.graph import JobGraph, Operator
 from include.settings import Planner, Settings
+from include.tables.plan_row import PlanRow
 from models.control.state import Origin
 from models.live.seen_job import SeenJob
 from models.policies.baselines.reactive import ReactiveMemory
@@ -31,8 +32,8 @@ LATER = replace(FALL, apply_at_s=NOW_S + 600)
 SETTINGS = Settings()
 
 
-def step(due: PendingStep = FALL, step_id: str = "s1") -> PlanStep:
-    return PlanStep(
+def step(due: PendingStep = FALL, step_id: str = "s1") -> PlanRow:
+    return PlanRow(
         step_id=step_id,
         apply_at_s=float(due.apply_at_s),
         effective_at_s=due.apply_at_s + 60.0,
@@ -40,16 +41,16 @@ def step(due: PendingStep = FALL, step_id: str = "s1") -> PlanStep:
         parallelism_from=RUNNING,
         parallelism_to=due.parallelism,
         slots_from=4,
-        slots_to=2,
+        slots=2,
         expected_recovery_s=90.0,
         expected_capacity_per_s=2000.0,
-        load_q50_per_s=800.0,
-        load_q90_per_s=1000.0,
+        expected_load_q50_per_s=800.0,
+        expected_load_q90_per_s=1000.0,
         reason=due.reason,
     )
 
 
-def plan(*steps: PlanStep, as_of_s: float = PLANNED_S, **known: Any) -> JobPlan:
+def plan(*steps: PlanRow, as_of_s: float = PLANNED_S, **known: Any) -> JobPlan:
     return JobPlan(
         cluster="c",
         job="orders",

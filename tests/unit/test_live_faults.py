@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from live_replies import SOURCE, T0_S, WORK, Job, metric
 
+from include.domain.quarantine_rules import Rule
 from include.flink.raw_format import Kind, RawRecord
-from models.live.faults import Rule
 from models.live.poll_history import PollHistory
 
 JOB, OTHER = Job(), Job(job_id="b" * 32, name="rides")

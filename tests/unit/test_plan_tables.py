@@ -77,7 +77,11 @@ def test_the_newest_plan_of_every_job_whatever_became_of_it(tmp_path) -> None:
     first = orders.steps[0]
     assert first.parallelism_to == {"map": 4}
     assert (first.apply_at_s, first.valid_until_s) == (at_six.timestamp() + 3600, at_six.timestamp() + 7200)
-    assert (first.load_q50_per_s, first.load_q90_per_s, first.expected_recovery_s) == (900.0, 1000.0, 120.0)
+    assert (first.expected_load_q50_per_s, first.expected_load_q90_per_s, first.expected_recovery_s) == (
+        900.0,
+        1000.0,
+        120.0,
+    )
     assert (plans["live", "refused"].refusal, plans["live", "refused"].steps) == ("no_model", ())
 
 

@@ -51,14 +51,16 @@ def test_the_same_report_gives_the_same_bytes() -> None:
 
 def test_jobs_without_steps_load_or_forecast_are_shown() -> None:
     nothing = JobReport("live", "idle", LoadSeries([], [], []), Fan([], [], [], [], [], []), [], [])
-    refused = job([step("refused", refusal="no_model", apply_at=None, effective_at=None, valid_until=None)], curves=[])
+    times = dict.fromkeys(("apply_at_s", "effective_at_s", "valid_until_s"))
+    refused = job([step("refused", refusal="no_model", **times)], curves=[])
     page = render(report(nothing, refused))
     assert "no_model" in page
     assert "idle" in page
 
 
 def test_planned_slots_follow_the_steps() -> None:
-    later = step(apply_at=AS_OF + timedelta(hours=6), slots_from=9, slots=4, valid_until=AS_OF + timedelta(hours=24))
+    at_s = AS_OF.timestamp()
+    later = step(apply_at_s=at_s + 6 * 3600, slots_from=9, slots=4, valid_until_s=at_s + 24 * 3600)
     times, slots = planned_slots([step(), later], 6, AS_OF)
     assert slots == [6, 9, 4, 4]
     assert times == [AS_OF, AS_OF + timedelta(hours=2), AS_OF + timedelta(hours=6), AS_OF + timedelta(hours=24)]

@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 
 from controller.log.control_log import Provenance
 from controller.outcomes.rescale_outcomes import RescaleOutcome, append_outcomes
-from controller.view.plan_rows import PlanStep
 from include.tables import RESCALE_OUTCOMES
+from include.tables.plan_row import PlanRow
 from models.control.outcome import Measurements
 from models.control.readiness import Failure
 from models.control.reconcile import OutcomeCheck
@@ -20,7 +20,13 @@ from models.control.state import JobHistory, ObservedJob
 
 BEFORE = Measurements(NOW_S - 900, 1000.0, math.nan, 0.1, 5.0, 3)
 AFTER = Measurements(NOW_S, 700.0, 1000.0, 0.8, 200.0, 4)
-PROMISED = PlanStep("step-1", NOW_S, NOW_S, NOW_S, TWO, FOUR, 2, 4, 120.0, 1500.0, 900.0, 1000.0, "load rises")
+PROMISED = PlanRow(
+    step_id="step-1",
+    expected_recovery_s=120.0,
+    expected_capacity_per_s=1500.0,
+    expected_load_q50_per_s=900.0,
+    expected_load_q90_per_s=1000.0,
+)
 
 
 def judged(is_worse: bool | None) -> RescaleOutcome:

@@ -71,7 +71,7 @@ def test_a_page_shows_short_names_and_the_whole_in_a_tooltip() -> None:
 
 
 def test_a_refused_job_without_load_forecast_or_model_is_on_the_page_with_its_reason() -> None:
-    times = dict.fromkeys(("apply_at", "effective_at", "valid_until"))
+    times = dict.fromkeys(("apply_at_s", "effective_at_s", "valid_until_s"))
     reason = f"the load of {LONG_SOURCE} cannot be seen"
     refused = step("refused", refusal="no_graph", reason=reason, parallelism_from={LONG_SOURCE: 1}, **times)
     page = render(report(replace(job([refused], []), job=INSERT)))

@@ -135,7 +135,7 @@ def _take_due(
         return None, memory
     if latest.valid_until_s <= snapshot.now_s or dict(latest.parallelism) == dict(snapshot.running):
         return None, replace(memory, due=later)
-    falls = max(latest.parallelism.values()) < max(snapshot.running.values())
+    falls = snapshot.graph.slots_of(latest.parallelism) < snapshot.graph.slots_of(snapshot.running)
     unexpected = load_per_s > _max_expected_rate(snapshot, latest) or _overloads(snapshot, memory, latest)
     behind = lag_s(snapshot.observations) > snapshot.options.costs.late_after_s and not is_stuck
     if falls and (unexpected or behind or snapshot.now_s < memory.held_until_s):
@@ -183,7 +183,7 @@ def _follow(
     """Decide for a job without a plan: up at once, down when a low-load period has lasted until the break-even."""
     options, used = snapshot.options, growable_utilisation(snapshot, reading, memory)
     wanted = conttune_step(snapshot, reading, memory)
-    memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s))
+    memory = replace(memory, low_loads=update_low_loads(memory.low_loads, wanted, snapshot.now_s, snapshot.graph))
     if used > options.reactive.unplanned_utilisation_max:
         return _enlarge(snapshot, memory, wanted, used, 0)
     fall = break_even_scale_down(
@@ -191,13 +191,15 @@ def _follow(
         snapshot.running,
         snapshot.now_s,
         snapshot.slots_max,
+        graph=snapshot.graph,
         downtime_s=snapshot.recovery.downtime_rescale_s,
         options=options,
     )
     if fall is None or (lag_s(snapshot.observations) > options.costs.late_after_s and not is_stuck):
         return ReactiveDecision(None, "no plan to follow; the measured load needs no change"), memory
     lasts = (snapshot.now_s - fall.since_s) / 60
-    return ReactiveDecision(fall.parallelism, f"{fall.slots} slots would have done for {lasts:.0f} min"), memory
+    slots = snapshot.graph.slots_of(fall.parallelism)
+    return ReactiveDecision(fall.parallelism, f"{slots} slots would have done for {lasts:.0f} min"), memory
 
 
 def _enlarge(
@@ -207,7 +209,8 @@ def _enlarge(
     if all(wanted[name] <= running[name] for name in wanted):
         why = f"load uses {100 * used:.0f}% of what runs, and more parallelism would not help"
         return ReactiveDecision(None, why, remark=why), memory
-    if max(wanted.values()) < max(running.values()):  # a rise of one operator is no time to take slots away
+    slots_of = snapshot.graph.slots_of
+    if slots_of(wanted) < slots_of(running):  # a rise of one operator is no time to take slots away
         wanted = {name: max(count, running[name]) for name, count in wanted.items()}
     why = f"load uses {100 * used:.0f}% of what the running configuration can process"
     return ReactiveDecision(wanted, why), replace(memory, held_until_s=snapshot.now_s + hold_s)
